@@ -154,7 +154,7 @@ def test_what_is_no_series_is_refused(written: object) -> None:
 
 
 def test_the_example_of_the_documentation_passes(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```yaml\n(version: 1.*?)```", DOCS.read_text(encoding="utf-8"), re.S)
+    example = re.findall(r"```yaml\n(version: 1.*?)```", DOCS.read_text(encoding="utf-8"), re.S)[0]
     file = tmp_path / "rules.yaml"
     file.write_text(example, encoding="utf-8")
     (rule,) = load([file]).rules.values()

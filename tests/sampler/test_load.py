@@ -40,7 +40,9 @@ def bus(root: Path, *functions: str) -> str:
 
 def test_a_driver_stack_without_a_device_on_the_bus_is_not_loaded(tmp_path: Path) -> None:
     root = bus(tmp_path, "8086 ", "10de nvidia")
-    assert absent(CollectSettings(root=root)).keys() == {"amd", "intel"}
+    left_out = absent(CollectSettings(root=root)).keys()
+    assert left_out >= {"amd", "intel", "rebellions"}
+    assert "nvidia" not in left_out
     (tmp_path / "sys").mkdir()
     read = read_once(CollectSettings(root=root, timeout_s=30, without=frozenset({"nvidia"})))
     states = {status.name: (status.state, status.message) for status in read.backends}
