@@ -44,6 +44,8 @@ class Node:
     set_by: str = ""
     answering: bool = True
     agent: bool = True
+    given_up: bool = False
+    """Whether the hub says that it is down; only of one whose agent is silent."""
     healthy: bool | None = True
     boot: int = 1
     serial: str = ""
@@ -153,6 +155,11 @@ class Ground:
             time=self.now, monotonic=self.now, late_s=0.0, agents=len(self.nodes), silent=silent
         )
         heard = [node.heard(self.now) for node in self.nodes.values() if node.agent]
+        heard += [
+            given_up(self.state.world.heard[node.name])
+            for node in self.nodes.values()
+            if node.given_up
+        ]
         if self.unavailable:
             survey = Surveyed(action=ACTION, time=self.now, unavailable=self.unavailable)
         else:
@@ -268,6 +275,11 @@ class Ground:
     def kinds(self, name: str) -> list[IntentKind]:
         """What was begun for a node so far."""
         return [intent.kind for intent in self.begun if intent.node == name]
+
+
+def given_up(heard: NodeHeard) -> NodeHeard:
+    """What is told of a node that was heard so, and not since."""
+    return msgspec.structs.replace(heard, healthy=None, down=True)
 
 
 def job_policy(**fields: object) -> Policy:

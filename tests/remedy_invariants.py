@@ -233,7 +233,7 @@ class Watch:
         self._counted_move(intent, now)
         need(intent.node in intent.bad_nodes, "a job may start where it was")
         seen, heard = state.world.seen[remedy.target], state.world.heard.get(remedy.node)
-        heard_now = heard is not None and now - heard.time <= FRESH_S
+        heard_now = heard is not None and not heard.down and now - heard.time <= FRESH_S
         answers = seen.answering is not False or heard_now
         if policy.fence is Fence.REQUIRE and not answers:
             need(remedy.fenced, "a second copy of a job beside one that may still run")

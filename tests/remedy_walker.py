@@ -30,7 +30,7 @@ from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.step import step
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import Fence, JobPolicy, Mode, Trust, When
-from remedy_ground import ACTION, BEGIN, POLICY, Node
+from remedy_ground import ACTION, BEGIN, POLICY, Node, given_up
 from remedy_invariants import CHORES, BrokenError, Watch
 
 KEPT = Path("build/walker-seeds.txt")
@@ -60,6 +60,8 @@ POLICIES = (
     _replace(_AUTO, rule="j", job=JobPolicy.CANCEL, signal="USR1", grace_s=5.0),
 )
 WAITS = (0.0, 1.0, 5.0, 20.0, 20.0, 40.0, 40.0, 130.0, 700.0, 2000.0, 15_000.0)
+DOWN_S = 30.0
+"""After which the hub says that a node is down."""
 CALM_WAITS = (1.0, 5.0, 20.0, 20.0, 20.0, 40.0, 40.0, 40.0, 130.0, 700.0)
 ENDINGS = (
     (Ending.ACHIEVED, None),
@@ -181,6 +183,12 @@ class History:
         )
         some = self.nodes if everybody else self.favourites
         self.heard += [node.heard(self.now) for node in some if node.agent]
+        known = self.state.world.heard
+        self.heard += [
+            given_up(known[node.name])
+            for node in some
+            if not node.agent and node.name in known and self.now - known[node.name].time > DOWN_S
+        ]
         if luck < 0.7:
             self.heard.append(self.survey())
 

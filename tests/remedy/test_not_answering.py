@@ -89,6 +89,34 @@ def test_a_move_that_finds_it_silent_is_not_begun_again_on_what_was_shown_before
     assert ground.kinds("n03") == [QUARANTINE, MOVE, MOVE]
 
 
+def test_it_is_fenced_as_soon_as_the_hub_has_given_it_up_and_ten_seconds_are_over() -> None:
+    ground = quarantined(Fence.REQUIRE, answering=False)
+    node = ground.nodes["n03"]
+    node.agent, node.given_up = False, True
+    ground.wait(9, every=3)
+    assert ground.kinds("n03") == [QUARANTINE]
+    ground.wait(3, every=3)
+    assert ground.kinds("n03") == [QUARANTINE, FENCE]
+
+
+def test_one_that_the_hub_has_given_up_is_not_fenced_while_its_scheduler_hears_it() -> None:
+    ground = quarantined(Fence.REQUIRE, answering=True)
+    found_silent(ground)
+    node = ground.nodes["n03"]
+    node.agent, node.given_up = False, True
+    ground.wait(120, every=3)
+    assert FENCE not in ground.kinds("n03")
+
+
+def test_one_that_only_its_agent_is_not_heard_of_is_fenced_after_a_minute() -> None:
+    ground = quarantined(Fence.REQUIRE, answering=False)
+    ground.nodes["n03"].agent = False
+    ground.wait(55, every=5)
+    assert FENCE not in ground.kinds("n03")
+    ground.wait(15, every=5)
+    assert FENCE in ground.kinds("n03")
+
+
 @pytest.mark.parametrize("fence", [Fence.REQUIRE, Fence.JOB])
 def test_a_job_is_moved_after_the_fence_however_often_its_node_was_found_silent(
     fence: Fence,

@@ -14,7 +14,7 @@ from accelwatch.remedy.ceiling import Bearing, Ceiling, answers
 from accelwatch.remedy.clocks import FRESH_S
 from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remedy.digest import digest_of
-from accelwatch.remedy.jobs import hung, next_job
+from accelwatch.remedy.jobs import hung, next_job, silent
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.ownership import Ownership, ownership, told
 from accelwatch.remedy.resuming import may_resume
@@ -194,7 +194,7 @@ def _reachable(sur: Surroundings, remedy: Remedy) -> Answer:
         return PERMIT
     text = f"{sur.target(remedy)} does not answer the scheduler, and has to be fenced first"
     heard = sur.heard(remedy.node)
-    if heard is None or sur.now - heard.time > FRESH_S:
+    if heard is None or silent(sur, remedy):
         return _denial(DenialKind.DATA, text)
     until = heard.time + FRESH_S
     return Denial(

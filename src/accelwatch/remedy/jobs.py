@@ -3,7 +3,7 @@
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import NodeSeen
 from accelwatch.remedy.cases import counting
-from accelwatch.remedy.clocks import FRESH_S
+from accelwatch.remedy.clocks import FRESH_S, UNREACHABLE_S
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import Fence, JobPolicy, When
@@ -29,7 +29,14 @@ def silent(sur: Surroundings, remedy: Remedy) -> bool:
     heard, seen = sur.heard(remedy.node), sur.seen(remedy)
     if seen is None or seen.answering is not False:
         return False
-    return heard is None or sur.now - heard.time > FRESH_S
+    return heard is None or heard.down or sur.now - heard.time > FRESH_S
+
+
+def _long_silent(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether it has not just fallen silent, whatever a hub's settings take for given up."""
+    heard = sur.heard(remedy.node)
+    long = heard is None or sur.now - heard.time >= UNREACHABLE_S
+    return long and silent(sur, remedy)
 
 
 def jobs_of(sur: Surroundings, remedy: Remedy) -> tuple[JobKey, ...] | None:
@@ -73,7 +80,7 @@ def must_fence(sur: Surroundings, remedy: Remedy) -> bool:
         return False
     if policy.job is not JobPolicy.REQUEUE and not remedy.unswapped:
         return False
-    return silent(sur, remedy) and jobs_waiting(sur, remedy)
+    return _long_silent(sur, remedy) and jobs_waiting(sur, remedy)
 
 
 def needs_fence(remedy: Remedy) -> bool:

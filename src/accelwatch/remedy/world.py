@@ -20,6 +20,8 @@ class NodeHeard(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds of its newest data."""
     healthy: bool | None = None
     """True: data is there and every rule that could act says False on it. None: nobody can tell."""
+    down: bool = False
+    """Whether the hub has given it up: it has been silent for longer than a node that is only late."""
     generation: str = ""
     """Of boot and hardware: another one is another machine to whoever verifies."""
     boot_id: str = ""

@@ -85,3 +85,21 @@ def test_a_node_that_is_gone_is_forgotten_and_news_when_it_comes_back() -> None:
     assert heard.after(0.0) is not None
     heard.hearing.forget_others(["b"])
     assert heard.after(1.0) is not None
+
+
+def test_that_a_node_is_given_up_is_told_at_once_and_that_it_is_back_as_well() -> None:
+    heard = Heard()
+    before = heard.after(0.0)
+    assert before is not None
+    node = heard.site.fleet.nodes["a"]
+    heard.site.clock.advance(heard.site.fleet.thresholds.down_s - 1.0)
+    heard.hearing.news(node, (), "resume")
+    late = heard.hearing.heard(node, (), "resume")
+    assert (late.down, late.healthy, late.time) == (False, None, before.time)
+    heard.site.clock.advance(10 * heard.site.fleet.thresholds.down_s)
+    told = heard.hearing.news(node, (), "resume")
+    assert told is not None
+    assert (told.down, told.healthy, told.time) == (True, None, before.time)
+    back = heard.after(1.0)
+    assert back is not None
+    assert not back.down

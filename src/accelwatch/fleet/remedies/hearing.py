@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from accelwatch.fleet.names import SPEAKING
+from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.machine import machine_of
 from accelwatch.fleet.state.node import Node
@@ -41,6 +41,7 @@ class Hearing:
             node=node.name,
             time=0.0 if best is None else best.arrived_wall,
             healthy=looks_well(self._fleet, node, troubled),
+            down=self._fleet.state_of(node) is NodeState.DOWN,
             generation=known.generation,
             boot_id=machine.boot_id,
             system_uuid=machine.system_uuid,
