@@ -61,6 +61,16 @@ def test_a_job_goes_on_after_a_gpu_is_lost(lab: Lab) -> None:
     assert times == sorted(times)
 
 
+def test_a_job_leaves_a_node_that_hangs_only_after_its_old_copy_is_dead(lab: Lab) -> None:
+    story, words = played(lab, "hung-node")
+    assert story.missing == []
+    order = ["drained", "requeued", "fenced", "running", "mended", "released"]
+    assert [word for word in words if word in order] == order
+    texts = {entry.what: entry.text for entry in story.entries}
+    assert " fenced A node is silent" in texts["fenced"]
+    assert SPARE in texts["running"]
+
+
 def test_a_node_that_an_administrator_takes_over_is_left_alone(lab: Lab) -> None:
     story, words = played(lab, "admin-in-between")
     assert story.missing == []

@@ -26,6 +26,8 @@ class Hands:
         self.sick: list[str] = []
         """Nodes with a fault, the oldest first."""
         self.controller_hangs = False
+        self._hung: list[str] = []
+        """Nodes whose slurmd was stopped."""
 
     def do(self, act: Act, node: str) -> tuple[str, str]:
         """Do it to a node; a word and a sentence about it. Raises AccelwatchError."""
@@ -44,6 +46,13 @@ class Hands:
     def _lose_gpu(self, node: str) -> tuple[str, str]:
         self._befall(node, kind="lost", device=_GPU)
         return "fault", f"GPU {_GPU} of {node} has fallen off the bus"
+
+    def _hang_node(self, node: str) -> tuple[str, str]:
+        self._simulated.hang(node)
+        self._lab.processes.signal(f"slurmd.{node}", signal.SIGSTOP)
+        self.sick.append(node)
+        self._hung.append(node)
+        return "fault", f"{node} hangs: its agent and its slurmd answer nobody, and the job goes on"
 
     def _cut_links(self, _: str) -> tuple[str, str]:
         names = list(self._lab.slurm.names)
@@ -66,6 +75,11 @@ class Hands:
         self._repair(list(self.sick))
 
     def _repair(self, nodes: list[str]) -> None:
+        for node in [one for one in self._hung if one in nodes]:
+            self._hung.remove(node)
+            if not self._lab.processes.signal(f"slurmd.{node}", signal.SIGCONT):
+                # Its power was taken.
+                self._lab.slurm.start_node(node, booted=True)
         self._simulated.mend(nodes)
         self.sick = [one for one in self.sick if one not in nodes]
 
@@ -95,6 +109,7 @@ class Hands:
 
 _ACTS: Mapping[Act, Callable[[Hands, str], tuple[str, str]]] = {
     Act.LOSE_GPU: Hands._lose_gpu,
+    Act.HANG_NODE: Hands._hang_node,
     Act.CUT_LINKS: Hands._cut_links,
     Act.STOP_CONTROLLER: Hands._stop_controller,
     Act.START_CONTROLLER: Hands._start_controller,

@@ -18,7 +18,7 @@ MOST_OUT = 2
 """Of four nodes, by the lab's budget."""
 _JOB_NODES = 2
 _LOOK_EVERY_S = 0.1
-_FAULTS = frozenset({Act.LOSE_GPU, Act.CUT_LINKS})
+_FAULTS = frozenset({Act.LOSE_GPU, Act.HANG_NODE, Act.CUT_LINKS})
 Told = Callable[[Story, Entry], None]
 
 

@@ -8,6 +8,7 @@ class Act(StrEnum):
     """What is done to the lab."""
 
     LOSE_GPU = "lose_gpu"
+    HANG_NODE = "hang_node"
     CUT_LINKS = "cut_links"
     STOP_CONTROLLER = "stop_controller"
     WAIT = "wait"
@@ -25,6 +26,7 @@ class Seen(StrEnum):
     STORM = "storm"
     ALERT = "alert"
     DRAINED = "drained"
+    FENCED = "fenced"
     REQUEUED = "requeued"
     NO_SPARE = "no spare"
     RUNNING = "running"
@@ -61,6 +63,13 @@ SCENARIOS: dict[str, Scenario] = {
     "lost-gpu": Scenario(
         "a GPU falls off the bus under a running job",
         (Phase((Act.LOSE_GPU,), _MOVED), Phase((Act.MEND,), _GIVEN_BACK)),
+    ),
+    "hung-node": Scenario(
+        "a node hangs under a running job, whose old copy goes on there",
+        (
+            Phase((Act.HANG_NODE,), (*_MOVED, Seen.FENCED), 90.0),
+            Phase((Act.MEND,), _GIVEN_BACK),
+        ),
     ),
     "storm": Scenario(
         "the links of all nodes go down within a second: one cause, not four bad nodes",

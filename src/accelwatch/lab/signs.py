@@ -66,6 +66,13 @@ def _drained(look: Look, place: Place) -> Sign | None:
     return Sign(look.at, f"Slurm shows {place.node} {'+'.join(node.states)}: {node.reason}")
 
 
+def _fenced(look: Look, place: Place) -> Sign | None:
+    node = look.nodes.get(place.node)
+    if node is None or not node.ours or "DOWN" not in node.states:
+        return None
+    return Sign(look.at, f"Slurm shows {place.node} {'+'.join(node.states)}: {node.reason}")
+
+
 def _requeued(look: Look, place: Place) -> Sign | None:
     job = look.job
     if job is None or job.restarts <= place.restarts:
@@ -147,6 +154,7 @@ _SIGNS: Mapping[Seen, Recognise] = {
     Seen.STORM: _storm,
     Seen.ALERT: _alert,
     Seen.DRAINED: _drained,
+    Seen.FENCED: _fenced,
     Seen.REQUEUED: _requeued,
     Seen.NO_SPARE: _no_spare,
     Seen.RUNNING: _running,

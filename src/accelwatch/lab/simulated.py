@@ -39,12 +39,19 @@ class Simulated:
 
     def befall(self, *faults: Fault) -> None:
         """Have faults begin now; jobs on their nodes stand still. Raises AccelwatchError."""
-        now = self._now()
-        self._change([*self._faults(), *({**fault, "at": f"{now:.3f}s"} for fault in faults)])
+        self._add(faults)
         for fault in faults:
             sick = sick_file(self._folder, str(fault["nodes"]))
             sick.parent.mkdir(exist_ok=True)
             sick.touch()
+
+    def hang(self, node: str) -> None:
+        """Have an agent answer nobody; what runs on its node goes on. Raises AccelwatchError."""
+        self._add([{"nodes": node, "kind": "node_hung"}])
+
+    def _add(self, faults: Sequence[Fault]) -> None:
+        now = self._now()
+        self._change([*self._faults(), *({**fault, "at": f"{now:.3f}s"} for fault in faults)])
 
     def mend(self, nodes: Sequence[str]) -> None:
         """End every fault of some nodes. Raises AccelwatchError."""

@@ -194,8 +194,8 @@ def test_a_job_that_was_requeued_on_a_hung_node_leaves_it_after_the_fence(
     slurm: WorkingSlurm, hand: Hands, tmp_path: Path
 ) -> None:
     checkpoint = tmp_path / "checkpoint"
-    number = running(slurm, "-x", "n2,n3,n4", script=WRITER.format(file=checkpoint))
-    assert job(slurm, number).nodes == ("n1",)
+    number = running(slurm, "-N2", "-x", "n3,n4", script=WRITER.format(file=checkpoint))
+    assert job(slurm, number).nodes == ("n1", "n2")
     script, power = power_of_n1(slurm, tmp_path, checkpoint)
     one, other = hand(), hand(**power)
     key = one.key(number)
@@ -223,7 +223,7 @@ def test_a_job_that_was_requeued_on_a_hung_node_leaves_it_after_the_fence(
         moved = other.pursue(IntentKind.MOVE_JOB, "n1", job=key)
         slurm.start_node("n1")
     assert isinstance(moved.ending, Achieved)
-    assert moved.ending.moved_to == ("n5",)
+    assert moved.ending.moved_to == ("n2", "n5")
     until(lambda: writers(checkpoint) == {"0", "1"}, "the new copy writes")
     until(lambda: "NOT_RESPONDING" not in slurm.node("n1"), "slurmd is back")
 
