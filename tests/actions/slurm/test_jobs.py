@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -201,7 +202,9 @@ def test_a_job_that_was_requeued_on_a_hung_node_leaves_it_after_the_fence(
     key = one.key(number)
     assert one.pursue(IntentKind.QUARANTINE, "n1").kinds == ["drain"]
     with slurm.stopped("slurmd.n1"):
-        # Slurm takes the node for one that answers, and tells it to end the job.
+        # Slurm takes the node for one that answers, and tells it to end the job. A slurmd that has
+        # answered in the second of that message is given twice the time.
+        time.sleep(1.1)
         refused = one.pursue(IntentKind.MOVE_JOB, "n1", job=key)
         assert refused.kinds == ["requeue", "hold"]
         assert isinstance(refused.ending, Refusal)
