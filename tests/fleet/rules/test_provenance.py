@@ -9,6 +9,7 @@ import machines
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.evidence import Standing
+from accelwatch.fleet.state.tracing import class_of, of_node, of_value
 from accelwatch.fleet.target import STORED, Target
 from accelwatch.incidents.incident import Incident
 from accelwatch.judging.runner import RuleRunner
@@ -197,3 +198,32 @@ def test_the_weakest_of_what_all_must_hold_and_the_strongest_of_what_may() -> No
     assert weakest([]) is SAFE
     assert strongest([STORE, PLAIN]) is PLAIN
     assert tuple(Provenance) == ORDER
+
+
+def test_a_source_that_was_never_heard_is_known_by_how_it_is_asked() -> None:
+    fleet = Sourced("https", "http")
+    classes = [class_of(source) for source in fleet.fleet.nodes["a"].sources.values()]
+    assert classes == [SAFE, PLAIN]
+
+
+def test_of_a_node_without_sources_nobody_knows() -> None:
+    fleet = Sourced("https")
+    node = fleet.fleet.nodes["a"]
+    assert of_node(node) is SAFE
+    node.sources.clear()
+    assert of_node(node) is Provenance.UNKNOWN
+
+
+@pytest.mark.parametrize(("tells", "wanted"), [(0, SAFE), (1, PLAIN), (None, EXPORTER)])
+def test_what_is_not_told_of_a_host_is_of_the_agent_that_tells_of_itself(
+    tells: int | None, wanted: Provenance
+) -> None:
+    fleet = Sourced("https", "http", "http")
+    for at, dialect in enumerate(("accelwatch", "accelwatch", "node_exporter")):
+        source = fleet.fleet.source(fleet.targets[at].key)
+        assert source is not None
+        source.dialect = dialect
+        source.own = {("collector_up",): 1} if at == tells else {}
+    node = fleet.fleet.nodes["a"]
+    assert node.host is None
+    assert of_value(node, None, ("host_blocked_processes",)) is wanted
