@@ -1,18 +1,19 @@
 """What is begun in a folder is ended again, by whoever comes later, and nothing else is."""
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from accelwatch.errors import AccelwatchError
-from accelwatch.lab.processes import MARK, Begun, Processes
+from accelwatch.lab.processes import MARK, Begun, Processes, marked
 from accelwatch.lab.waiting import until
 from accelwatch.proc import start_ticks
 
@@ -87,6 +88,40 @@ def test_what_has_left_its_group_is_ended_by_its_mark(tmp_path: Path) -> None:
     pid = int((tmp_path / "grandchild").read_text())
     processes.end()
     until(lambda: _ended(pid), "the grandchild has ended")
+
+
+def test_what_has_no_environment_for_an_instant_is_swept_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As /proc shows a process in the middle of exec: first without, then with its mark."""
+    processes = Processes(tmp_path)
+    child = processes.begin("ours", SLEEP)
+    monkeypatch.setattr("accelwatch.lab.processes.marked", _first_empty(marked))
+    assert processes.sweep() == 1
+    assert child.wait() == -signal.SIGKILL
+
+
+def _first_empty(look: Callable[..., Iterator[int]]) -> Callable[..., Iterator[int]]:
+    looks = itertools.count()
+    return lambda folder, also: iter(()) if next(looks) == 0 else look(folder, also)
+
+
+def test_what_is_begun_shows_its_mark_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`begin` returns when /proc shows the environment, which is empty until exec is done."""
+    looks = itertools.count()
+    read_bytes = Path.read_bytes
+
+    def empty_at_first(path: Path) -> bytes:
+        in_exec = path.name == "environ" and next(looks) < 3
+        return b"" if in_exec else read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", empty_at_first)
+    processes = Processes(tmp_path)
+    child = processes.begin("ours", SLEEP)
+    assert list(marked(tmp_path, {})) == [child.pid]
+    assert processes.end() == 1
 
 
 def _ended(pid: int) -> bool:

@@ -25,6 +25,8 @@ MARK = "ACCELWATCH_LAB_FOLDER"
 _ROOT = Path("/")
 _SWEEPS = 20
 _SWEEP_PAUSE_S = 0.05
+_EXEC_LIMIT_S = 10.0
+_EXEC_PAUSE_S = 0.001
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +67,7 @@ class Processes:
         except OSError as error:
             raise AccelwatchError(f"{words[0]} cannot be run: {error.strerror}") from error
         self._children.append(child)
+        _wait_for_environ(child)
         ticks = start_ticks(_ROOT, child.pid)
         if ticks is not None:
             begun = Begun(name=name, pid=child.pid, ticks=ticks, boot_id=boot_id(_ROOT))
@@ -122,12 +125,18 @@ class Processes:
         return there
 
     def sweep(self, also: Mapping[str, str] | None = None) -> int:
-        """Kill what has our mark, and `also` these variables; how many processes there were."""
+        """Kill what has our mark, and `also` these variables; how many processes there were.
+
+        Ended by two looks in a row that show nothing: what runs another program at this moment has no
+        environment for an instant.
+        """
         seen: set[int] = set()
+        clean = False
         for _ in range(_SWEEPS):
             left = list(marked(self.folder, also or {}))
-            if not left:
+            if not left and clean:
                 break
+            clean = not left
             seen.update(left)
             for pid in left:
                 _kill_marked(pid, self.folder, also or {})
@@ -171,6 +180,21 @@ def _held(begun: Begun) -> Iterator[int | None]:
     finally:
         if descriptor is not None:
             os.close(descriptor)
+
+
+def _wait_for_environ(child: "subprocess.Popen[bytes]") -> None:
+    """Return when the process shows an environment, or has ended.
+
+    `Popen` returns when exec has closed its pipe; the kernel writes the new environment's place into
+    the process after that (fs/exec.c: begin_new_exec, then fs/binfmt_elf.c: create_elf_tables), and
+    /proc/PID/environ is empty until then.
+    """
+    end = time.monotonic() + _EXEC_LIMIT_S
+    while time.monotonic() < end and child.poll() is None:
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{child.pid}/environ").read_bytes():
+                return
+        time.sleep(_EXEC_PAUSE_S)
 
 
 def _over(descriptor: int) -> bool:
