@@ -6,13 +6,13 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
-from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
-from accelwatch.polled import Answer
+from accelwatch.errors import BackendUnavailable, ReadError
+from accelwatch.listed_process import with_processes
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.vendor_program import find_program, output_of
-from accelwatch.vendor_tool import TIMEOUT_S, Place, VendorTool, accelerators
+from accelwatch.vendor_program import chosen_program, output_of
+from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
 from accelwatch_furiosa import mapping
 from accelwatch_furiosa.document import Card, Document, cards_of, jobs_of
 
@@ -38,7 +38,7 @@ class FuriosaBackend:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._program = Path()
-        self._tool: VendorTool[Document] | None = None
+        self._tool: VendorTool[Document, Card] | None = None
 
     def probe(self) -> Probe:
         """Look for the vendor on the PCI bus and for the driver's nodes."""
@@ -70,8 +70,9 @@ class FuriosaBackend:
         self._tool = VendorTool(
             self._context,
             self._ask,
-            lambda document: [Place(card.pci_bus_id, card.number) for card in document.cards],
+            lambda document: document.cards,
             name=self.name,
+            command=program.name,
             prefix="npu",
             vendor_id=VENDOR_ID,
         )
@@ -84,12 +85,12 @@ class FuriosaBackend:
 
     def identify(self, device: Device) -> Sequence[Device]:
         """The card by its uuid; it has no partitions. Raises ReadError."""
-        _, card = self._card_of(device)
+        _, card = self._opened.entry_for(device)
         return [mapping.identified(device, card)]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What the newest document says. Raises ReadError."""
-        answer, card = self._card_of(device)
+        answer, card = self._opened.entry_for(device)
         numbers = msgspec.structs.replace(
             mapping.read(device.id, card, self._program.name),
             age_s=answer.age_s,
@@ -102,7 +103,8 @@ class FuriosaBackend:
             return [msgspec.structs.replace(numbers, absent=absent)]
         request.numbers([numbers])
         mine = [job for job in jobs if job.number == card.number]
-        return [mapping.with_processes(numbers, mine, self._context.root)]
+        listed = mapping.processes_of(device.id, mine)
+        return [with_processes(self._context.root, numbers, listed)]
 
     def close(self) -> None:
         """Ask no more."""
@@ -110,7 +112,7 @@ class FuriosaBackend:
             self._tool.close()
 
     @property
-    def _opened(self) -> VendorTool[Document]:
+    def _opened(self) -> VendorTool[Document, Card]:
         assert self._tool is not None
         return self._tool
 
@@ -136,16 +138,4 @@ class FuriosaBackend:
 
     def _find(self) -> Path | None:
         named = self._context.options.get("furiosa_smi")
-        if isinstance(named, str):
-            return Path(named) if Path(named).is_file() else None
-        return find_program(self._context.root, (_NEW, _OLD))
-
-    def _card_of(self, device: Device) -> tuple[Answer[Document], Card]:
-        """The newest answer and the card at the device's place. Raises DeviceLost when it has none."""
-        answer, bus = self._opened.answer_for(device), device.pci_bus_id
-        for card in answer.document.cards:
-            if card.pci_bus_id == bus if bus else card.number == device.index:
-                return answer, card
-        raise DeviceLost(
-            f"{device.name}: {self._program.name} does not list the NPU at {bus}", code="not_listed"
-        )
+        return chosen_program(self._context.root, named, (_NEW, _OLD))

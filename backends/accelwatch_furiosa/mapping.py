@@ -1,18 +1,17 @@
 """From a card of furiosa-smi's document to a device and its reading, as tables. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.listed_process import with_facts
 from accelwatch.quantity_text import CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.reading import Collected, Process, Reading, cut_note, largest
+from accelwatch.schema.reading import Collected, Process, Reading
 from accelwatch_furiosa.document import Card, Job
 
 VENDOR = "furiosa"
@@ -64,18 +63,12 @@ def read(device_id: str, card: Card, source: str) -> Reading:
     """Everything but processes."""
     out = Collected(device_id)
     for key, series, units in ROWS:
-        _put(out, series, quantity(card.info.get(key), units))
+        name, *labels = series
+        out.put_or_miss(name, quantity(card.info.get(key), units), *labels)
     _put_memory(out, card.status.get("memory"))
     _put_cores(out, card.status.get("pe_utilizations"))
     _put_liveness(out, card.status.get("liveness"))
     return out.reading(sources={"*": source})
-
-
-def _put(out: Collected, series: Series, value: float | Absence) -> None:
-    if isinstance(value, Absence):
-        out.miss(series[0], value, *series[1:])
-    else:
-        out.put(series[0], value, *series[1:])
 
 
 def _put_memory(out: Collected, told: object) -> None:
@@ -84,7 +77,7 @@ def _put_memory(out: Collected, told: object) -> None:
     fields = dram if isinstance(dram, Mapping) else {}
     for key, field in (("memory_size_bytes", "total_size"), ("memory_used_bytes", "used_size")):
         value = quantity(fields.get(field), _BYTES)
-        _put(out, (key,), value if isinstance(value, Absence) else round(value))
+        out.put_or_miss(key, value if isinstance(value, Absence) else round(value))
 
 
 def _put_cores(out: Collected, told: object) -> None:
@@ -99,7 +92,7 @@ def _put_cores(out: Collected, told: object) -> None:
         if isinstance(core, bool) or not isinstance(core, int) or not 0 <= core < 1024:
             continue
         share = quantity(one.get("pe_utilization"), _BUSY)
-        _put(out, ("core_utilization_ratio", str(core)), share)
+        out.put_or_miss("core_utilization_ratio", share, str(core))
         if not isinstance(share, Absence):
             shares.append(share)
     if len(shares) == len(told):
@@ -119,14 +112,10 @@ def _put_liveness(out: Collected, told: object) -> None:
         out.put("reported_health_info", 1, health)
 
 
-def with_processes(reading: Reading, jobs: Sequence[Job], root: Path) -> Reading:
-    """The reading with the processes on the card; how much memory each has nobody says."""
-    device_id = reading.device_id
+def processes_of(device_id: str, jobs: Iterable[Job]) -> list[Process]:
+    """The processes on the card, by pid; how much memory each has nobody says."""
     by_pid = {job.pid: _process(device_id, job) for job in jobs}
-    listed = largest(by_pid.values())
-    notes = (cut_note(len(listed), len(by_pid)),) if len(listed) < len(by_pid) else ()
-    processes = tuple(with_facts(root, process) for process in listed)
-    return msgspec.structs.replace(reading, processes=processes, notes=(*reading.notes, *notes))
+    return [by_pid[pid] for pid in sorted(by_pid)]
 
 
 def _process(device_id: str, job: Job) -> Process:

@@ -102,9 +102,9 @@ def put_paging(root: Path, out: Collected) -> None:
         out.miss("host_out_of_memory_kills_total", text)
         return
     paging = procfs.paging(text)
-    put_or_miss(out, "host_paging_bytes_total", paging.read, "read")
-    put_or_miss(out, "host_paging_bytes_total", paging.written, "write")
-    put_or_miss(out, "host_out_of_memory_kills_total", paging.out_of_memory_kills)
+    out.put_or_miss("host_paging_bytes_total", paging.read, "read")
+    out.put_or_miss("host_paging_bytes_total", paging.written, "write")
+    out.put_or_miss("host_out_of_memory_kills_total", paging.out_of_memory_kills)
 
 
 def put_pressure(root: Path, out: Collected) -> None:
@@ -168,23 +168,15 @@ def put_network(root: Path, out: Collected) -> None:
     interfaces = network.interfaces(root, LIMIT)
     traffic = system.networks(root)
     for interface in interfaces:
-        put_or_miss(out, "host_network_up", interface.up, interface.name)
-        put_or_miss(
-            out, "host_network_carrier_changes_total", interface.carrier_changes, interface.name
+        out.put_or_miss("host_network_up", interface.up, interface.name)
+        out.put_or_miss(
+            "host_network_carrier_changes_total", interface.carrier_changes, interface.name
         )
         if not isinstance(traffic, Absence) and interface.name in traffic:
             _traffic(out, interface.name, traffic[interface.name])
     if isinstance(traffic, Absence):
         out.miss("host_network_bytes_total", traffic)
         out.miss("host_network_errors_total", traffic)
-
-
-def put_or_miss(out: Collected, key: str, value: float | Absence, *labels: str) -> None:
-    """A value, or the reason why there is none."""
-    if isinstance(value, Absence):
-        out.miss(key, value, *labels)
-    else:
-        out.put(key, int(value) if isinstance(value, bool) else value, *labels)
 
 
 def _traffic(out: Collected, name: str, traffic: system.NetworkTraffic) -> None:
@@ -201,10 +193,10 @@ def put_rdma(root: Path, out: Collected) -> None:
     """RDMA ports: InfiniBand, RoCE, EFA."""
     for port in network.rdma_ports(root, LIMIT):
         where = (port.device, port.port)
-        put_or_miss(out, "host_rdma_port_up", port.up, *where)
-        put_or_miss(out, "host_rdma_port_rate_bytes_per_second", port.rate, *where)
-        put_or_miss(out, "host_rdma_bytes_total", port.received, *where, "receive")
-        put_or_miss(out, "host_rdma_bytes_total", port.transmitted, *where, "transmit")
+        out.put_or_miss("host_rdma_port_up", port.up, *where)
+        out.put_or_miss("host_rdma_port_rate_bytes_per_second", port.rate, *where)
+        out.put_or_miss("host_rdma_bytes_total", port.received, *where, "receive")
+        out.put_or_miss("host_rdma_bytes_total", port.transmitted, *where, "transmit")
         for name, count in port.errors.items():
             out.put("host_rdma_errors_total", count, *where, name)
 

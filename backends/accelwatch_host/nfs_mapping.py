@@ -6,7 +6,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch.sysfs import read_int
 from accelwatch_host import nfs
-from accelwatch_host.mapping import LIMIT, put_or_miss
+from accelwatch_host.mapping import LIMIT
 from accelwatch_host.procfs import read_process_table
 
 _NFS_KEYS = {
@@ -49,12 +49,12 @@ def put_nfs(root: Path, out: Collected) -> None:
 def _nfs_operations(out: Collected, mount: nfs.NfsMount) -> None:
     where = mount.mountpoint
     for key, field in _NFS_KEYS.items():
-        put_or_miss(out, key, getattr(mount.operations, field, Absence.ERROR), where)
+        out.put_or_miss(key, getattr(mount.operations, field, Absence.ERROR), where)
     lacking = Absence.ERROR if mount.operations is None else Absence.UNSUPPORTED
     for name in nfs.OPERATIONS:
         operation = mount.by_operation.get(name)
         for key, field in _NFS_OPERATION_KEYS.items():
-            put_or_miss(out, key, getattr(operation, field, lacking), where, name)
+            out.put_or_miss(key, getattr(operation, field, lacking), where, name)
 
 
 def _nfs_transport(
@@ -72,6 +72,6 @@ def _nfs_transport(
     lacking = Absence.ERROR if transport.backlog is None else Absence.UNSUPPORTED
     for key, field in _NFS_TRANSPORT_KEYS.items():
         count = getattr(transport, field)
-        put_or_miss(out, key, lacking if count is None else count, where)
+        out.put_or_miss(key, lacking if count is None else count, where)
     limit = transport.limit(limit_of)
-    put_or_miss(out, _NFS_LIMIT, lacking if limit is None else limit, where)
+    out.put_or_miss(_NFS_LIMIT, lacking if limit is None else limit, where)

@@ -19,17 +19,14 @@ from accelwatch.errors import (
     DeviceTimeout,
     ReadError,
 )
-from accelwatch.listed_process import with_facts
+from accelwatch.listed_process import with_processes
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import (
-    MAX_PROCESSES,
     Collected,
     Link,
     Reading,
-    cut_note,
-    largest,
     wholly_absent,
 )
 from accelwatch_nvidia import (
@@ -240,12 +237,7 @@ class SmiSource:
         if not request.processes:
             absent = {**reading.absent, ("processes",): Absence.NOT_COLLECTED}
             return msgspec.structs.replace(reading, processes=None, absent=absent)
-        listed, notes = reading.processes or (), reading.notes
-        if len(listed) > MAX_PROCESSES:
-            notes = (*notes, cut_note(MAX_PROCESSES, len(listed)))
-            listed = tuple(largest(listed))
-        processes = tuple(with_facts(self._context.root, process) for process in listed)
-        return msgspec.structs.replace(reading, processes=processes, notes=notes)
+        return with_processes(self._context.root, reading, reading.processes or ())
 
     def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
         """None: nvidia-smi reports no events."""

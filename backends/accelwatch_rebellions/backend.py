@@ -6,13 +6,13 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
-from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceTimeout, ReadError
-from accelwatch.polled import Answer
+from accelwatch.errors import BackendUnavailable, DeviceTimeout, ReadError
+from accelwatch.listed_process import with_processes
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.vendor_program import find_program, output_of
-from accelwatch.vendor_tool import TIMEOUT_S, Place, VendorTool, accelerators
+from accelwatch.vendor_program import chosen_program, output_of
+from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
 from accelwatch_rebellions import mapping
 from accelwatch_rebellions.document import Document, Npu, parse
 from accelwatch_rebellions.table import parse_table
@@ -42,7 +42,7 @@ class RebellionsBackend:
         self._program = Path()
         self._only_table = False
         """Whether the command has no JSON."""
-        self._tool: VendorTool[Document] | None = None
+        self._tool: VendorTool[Document, Npu] | None = None
 
     def probe(self) -> Probe:
         """Look for the vendor on the PCI bus and for its class."""
@@ -68,8 +68,9 @@ class RebellionsBackend:
         self._tool = VendorTool(
             self._context,
             self._ask,
-            lambda document: [Place(npu.pci_bus_id, npu.number) for npu in document.npus],
+            lambda document: document.npus,
             name=self.name,
+            command="rbln-smi",
             prefix="rbln",
             vendor_id=VENDOR_ID,
         )
@@ -83,12 +84,12 @@ class RebellionsBackend:
 
     def identify(self, device: Device) -> Sequence[Device]:
         """The NPU by its uuid; it has no partitions. Raises ReadError."""
-        answer, npu = self._npu_of(device)
+        answer, npu = self._opened.entry_for(device)
         return [mapping.identified(device, npu, answer.document.driver_version)]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What the newest document says. Raises ReadError."""
-        answer, npu = self._npu_of(device)
+        answer, npu = self._opened.entry_for(device)
         numbers = msgspec.structs.replace(
             mapping.read(device.id, npu), age_s=answer.age_s, pace_s=answer.pace_s
         )
@@ -97,7 +98,8 @@ class RebellionsBackend:
             return [msgspec.structs.replace(numbers, absent=absent)]
         request.numbers([numbers])
         entries = [entry for entry in answer.document.contexts if entry.number == npu.number]
-        return [mapping.with_processes(numbers, entries, self._context.root)]
+        listed = mapping.processes_of(device.id, entries)
+        return [with_processes(self._context.root, numbers, listed)]
 
     def close(self) -> None:
         """Ask no more."""
@@ -105,7 +107,7 @@ class RebellionsBackend:
             self._tool.close()
 
     @property
-    def _opened(self) -> VendorTool[Document]:
+    def _opened(self) -> VendorTool[Document, Npu]:
         assert self._tool is not None
         return self._tool
 
@@ -131,16 +133,4 @@ class RebellionsBackend:
 
     def _find(self) -> Path | None:
         named = self._context.options.get("rbln_smi")
-        if isinstance(named, str):
-            return Path(named) if Path(named).is_file() else None
-        return find_program(self._context.root, _PROGRAMS, ("opt/rebellions/bin",))
-
-    def _npu_of(self, device: Device) -> tuple[Answer[Document], Npu]:
-        """The newest answer and the NPU at the device's place. Raises DeviceLost when it has none."""
-        answer, bus = self._opened.answer_for(device), device.pci_bus_id
-        for npu in answer.document.npus:
-            if npu.pci_bus_id == bus if bus else npu.number == device.index:
-                return answer, npu
-        raise DeviceLost(
-            f"{device.name}: rbln-smi does not list the NPU at {bus}", code="not_listed"
-        )
+        return chosen_program(self._context.root, named, _PROGRAMS, ("opt/rebellions/bin",))

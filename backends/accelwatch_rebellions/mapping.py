@@ -1,19 +1,17 @@
 """From an NPU of rbln-smi's document to a device and its reading, as tables. Pure."""
 
 import re
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.listed_process import with_facts
 from accelwatch.quantity_text import BYTES, CELSIUS, PERCENT, WATTS, Units, quantity
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.reading import Collected, Process, Reading, cut_note, largest
+from accelwatch.schema.reading import Collected, Process, Reading
 from accelwatch_rebellions.document import Entry, Fields, Npu, number_of, text_of
 
 SOURCE = "rbln-smi"
@@ -92,7 +90,8 @@ def read(device_id: str, npu: Npu) -> Reading:
     """Everything but processes."""
     out = Collected(device_id)
     for row in ROWS:
-        _put(out, row.series, quantity(_at(npu.fields, row.path), row.units))
+        key, *labels = row.series
+        out.put_or_miss(key, quantity(_at(npu.fields, row.path), row.units), *labels)
     _scale_memory(out)
     _put_performance(out, npu)
     _put_status(out, npu)
@@ -105,13 +104,6 @@ def _at(fields: Fields, path: Sequence[str]) -> object:
     for key in path:
         told = told.get(key) if isinstance(told, dict) else None
     return told
-
-
-def _put(out: Collected, series: Series, value: float | Absence) -> None:
-    if isinstance(value, Absence):
-        out.miss(series[0], value, *series[1:])
-    else:
-        out.put(series[0], value, *series[1:])
 
 
 def _scale_memory(out: Collected) -> None:
@@ -166,17 +158,14 @@ def _put_link(out: Collected, pci: Fields) -> None:
             out.miss(key, Absence.ERROR if told else Absence.UNSUPPORTED, "current")
 
 
-def with_processes(reading: Reading, entries: Sequence[Entry], root: Path) -> Reading:
-    """The reading with the processes that hold contexts, their contexts taken together."""
+def processes_of(device_id: str, entries: Iterable[Entry]) -> list[Process]:
+    """The processes that hold contexts, by pid, their contexts taken together."""
     by_pid: dict[int, Process] = {}
     for entry in entries:
-        process = _process(reading.device_id, entry)
+        process = _process(device_id, entry)
         before = by_pid.get(entry.pid)
         by_pid[entry.pid] = process if before is None else _together(before, process)
-    listed = largest(by_pid.values())
-    notes = (cut_note(len(listed), len(by_pid)),) if len(listed) < len(by_pid) else ()
-    processes = tuple(with_facts(root, process) for process in listed)
-    return msgspec.structs.replace(reading, processes=processes, notes=(*reading.notes, *notes))
+    return [by_pid[pid] for pid in sorted(by_pid)]
 
 
 def _process(device_id: str, entry: Entry) -> Process:

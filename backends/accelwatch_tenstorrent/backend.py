@@ -16,7 +16,7 @@ from accelwatch.polled import Answer
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch.vendor_program import find_program, output_of
+from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import Place, VendorTool, accelerators
 from accelwatch_tenstorrent import driver, mapping
 from accelwatch_tenstorrent.heartbeat import Heartbeats
@@ -50,7 +50,7 @@ class TenstorrentBackend:
         self._program: Path | None = None
         self._driver_version: str | None = None
         self._heartbeats = Heartbeats()
-        self._tool: VendorTool[Snapshot] | None = None
+        self._tool: VendorTool[Snapshot, Place] | None = None
 
     def probe(self) -> Probe:
         """Look for the vendor on the PCI bus and for the driver's class and nodes."""
@@ -98,6 +98,7 @@ class TenstorrentBackend:
             self._ask,
             self._places,
             name=self.name,
+            command=_PROGRAM,
             prefix="tt",
             vendor_id=VENDOR_ID,
         )
@@ -142,15 +143,13 @@ class TenstorrentBackend:
             self._tool.close()
 
     @property
-    def _opened(self) -> VendorTool[Snapshot]:
+    def _opened(self) -> VendorTool[Snapshot, Place]:
         assert self._tool is not None
         return self._tool
 
     def _find(self) -> Path | None:
         named = self._context.options.get("tt_smi")
-        if isinstance(named, str):
-            return Path(named) if Path(named).is_file() else None
-        return find_program(self._context.root, (_PROGRAM,))
+        return chosen_program(self._context.root, named, (_PROGRAM,))
 
     def _by_driver(self, node: driver.Node) -> bool:
         """Whether a chip is read from the driver, be it all of its telemetry or all there is to have."""

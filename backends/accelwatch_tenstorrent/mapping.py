@@ -188,7 +188,6 @@ def put_health(out: Collected, signs: Signs, unknown: Absence) -> None:
 
 def _put(out: Collected, series: Series, value: float | Absence) -> None:
     key, *labels = series
-    if isinstance(value, Absence):
-        out.miss(key, value, *labels)
-    else:
-        out.put(key, round(value) if key in _WHOLE else value, *labels)
+    if key in _WHOLE and not isinstance(value, Absence):
+        value = round(value)
+    out.put_or_miss(key, value, *labels)

@@ -1,14 +1,25 @@
-"""A process that a vendor's tool lists, with what /proc knows of it."""
+"""Processes that a vendor's tool lists, with what /proc knows of them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from accelwatch import proc
-from accelwatch.schema.reading import Process
+from accelwatch.schema.reading import MAX_PROCESSES, Process, Reading, cut_note, largest
 
 _COMM = 15
 """Bytes of a name that the kernel keeps: TASK_COMM_LEN without its end."""
+
+
+def with_processes(root: Path, reading: Reading, listed: Sequence[Process]) -> Reading:
+    """The reading with its device's processes; of a crowd those with the most memory, and a note."""
+    notes = reading.notes
+    if len(listed) > MAX_PROCESSES:
+        notes = (*notes, cut_note(MAX_PROCESSES, len(listed)))
+        listed = largest(listed)
+    processes = tuple(with_facts(root, process) for process in listed)
+    return msgspec.structs.replace(reading, processes=processes, notes=notes)
 
 
 def with_facts(root: Path, process: Process) -> Process:

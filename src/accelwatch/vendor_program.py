@@ -22,6 +22,15 @@ def find_program(root: Path, names: Sequence[str], folders: Sequence[str] = ()) 
     return None
 
 
+def chosen_program(
+    root: Path, named: object, names: Sequence[str], folders: Sequence[str] = ()
+) -> Path | None:
+    """The file that an option of the configuration names, found or not; without one, `find_program`."""
+    if isinstance(named, str):
+        return Path(named) if Path(named).is_file() else None
+    return find_program(root, names, folders)
+
+
 def output_of(program: Path, *arguments: str, timeout_s: float) -> bytes:
     """What the command prints.
 

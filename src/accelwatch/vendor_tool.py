@@ -5,15 +5,37 @@ command lists, as in a container that hides the bus, is one too.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from accelwatch import sysfs
 from accelwatch.backend import Context
-from accelwatch.errors import AccelwatchError, BackendUnavailable, DeviceSuspended, ReadError
+from accelwatch.errors import (
+    AccelwatchError,
+    BackendUnavailable,
+    DeviceLost,
+    DeviceSuspended,
+    ReadError,
+)
 from accelwatch.polled import PACE_S, Answer, Polled
 from accelwatch.schema.device import Device, DeviceKind
 
+
+class Listed(Protocol):
+    """One device in what the command lists."""
+
+    @property
+    def pci_bus_id(self) -> str | None:
+        """Where it is; None where the command does not say, or it is not on the bus."""
+        ...
+
+    @property
+    def number(self) -> int:
+        """The vendor's index."""
+        ...
+
+
 T = TypeVar("T")
+E = TypeVar("E", bound=Listed)
 
 TIMEOUT_S = 5.0
 """For one run of a command."""
@@ -24,7 +46,7 @@ _ACCELERATOR = 0x12
 
 
 class Place(NamedTuple):
-    """Where the command says that a device is."""
+    """Where a device is, and nothing more."""
 
     pci_bus_id: str | None
     number: int
@@ -49,23 +71,25 @@ def pace_of(options: Mapping[str, object], backend: str) -> float:
     return float(told)
 
 
-class VendorTool(Generic[T]):
+class VendorTool(Generic[T, E]):
     """Asks the command through `ask` and knows which devices there are. `name` is backend and vendor."""
 
     def __init__(
         self,
         context: Context,
         ask: Callable[[], T],
-        places: Callable[[T], Iterable[Place]],
+        listed: Callable[[T], Iterable[E]],
         *,
         name: str,
+        command: str,
         prefix: str,
         vendor_id: int,
     ) -> None:
-        """`places` of an answer; `prefix` of the names of devices. Raises BackendUnavailable."""
+        """`listed` in an answer; `prefix` of the names of devices. Raises BackendUnavailable."""
         self._context = context
-        self._places = places
-        self._name, self._prefix, self._vendor_id = name, prefix, vendor_id
+        self._listed = listed
+        self._name, self._command = name, command
+        self._prefix, self._vendor_id = prefix, vendor_id
         self._polled = Polled(ask, context.clock, pace_s=pace_of(context.options, name))
 
     def first(self) -> T | None:
@@ -79,15 +103,18 @@ class VendorTool(Generic[T]):
         """What is on the bus, then what only the command lists. Raises BackendUnavailable."""
         on_bus = accelerators(self._context, self._vendor_id)
         try:
-            listed = list(self._places(self._polled.answer(_FIRST_WAIT_S).document))
+            listed = list(self._listed(self._polled.answer(_FIRST_WAIT_S).document))
         except AccelwatchError as error:
             if not on_bus:
                 raise BackendUnavailable(str(error), reason="command_failed") from error
             listed = []
-        indices = {place.pci_bus_id: place.number for place in listed}
-        hidden = [place for place in listed if place.pci_bus_id not in on_bus]
-        seen = [Place(bus, indices.get(bus, at)) for at, bus in enumerate(on_bus)]
-        return [self._provisional(place) for place in (*seen, *hidden)]
+        numbers = {entry.pci_bus_id: entry.number for entry in listed}
+        hidden = [entry for entry in listed if entry.pci_bus_id not in on_bus]
+        seen = [Place(bus, numbers.get(bus, at)) for at, bus in enumerate(on_bus)]
+        return [
+            *(self._provisional(place) for place in seen),
+            *(self._provisional(entry) for entry in hidden),
+        ]
 
     def answer_for(self, device: Device) -> Answer[T]:
         """The newest answer, for a device that is awake. Raises ReadError."""
@@ -100,11 +127,24 @@ class VendorTool(Generic[T]):
         except AccelwatchError as error:
             raise ReadError(str(error), code="command_failed") from error
 
+    def entry_for(self, device: Device) -> tuple[Answer[T], E]:
+        """The newest answer, and what it lists at the device's place. Raises ReadError.
+
+        DeviceLost when that is nothing.
+        """
+        answer, bus = self.answer_for(device), device.pci_bus_id
+        for entry in self._listed(answer.document):
+            if entry.pci_bus_id == bus if bus else entry.number == device.index:
+                return answer, entry
+        raise DeviceLost(
+            f"{device.name}: {self._command} does not list the NPU at {bus}", code="not_listed"
+        )
+
     def close(self) -> None:
         """Ask no more."""
         self._polled.close()
 
-    def _provisional(self, place: Place) -> Device:
+    def _provisional(self, place: Listed) -> Device:
         """What is known without an answer: the place on the bus."""
         bus = place.pci_bus_id
         numa = None if bus is None else sysfs.numa_node(self._context.root, bus)

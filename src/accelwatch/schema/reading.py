@@ -98,6 +98,13 @@ class Collected:
         if series not in self.values:
             self.absent[series] = reason
 
+    def put_or_miss(self, key: str, value: Number | Absence, *labels: str) -> None:
+        """Record a value, a truth as 0 or 1, or the reason why there is none."""
+        if isinstance(value, Absence):
+            self.miss(key, value, *labels)
+        else:
+            self.put(key, int(value) if isinstance(value, bool) else value, *labels)
+
     def reading(
         self,
         *,
