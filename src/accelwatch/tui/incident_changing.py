@@ -1,15 +1,14 @@
 """What keys change about an incident: have nobody told of it, end that, close it; each asks first."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
 from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.picture.changing import IncidentChanges
 from accelwatch.incidents.silence import Matcher, Operator
 from accelwatch.judging.documents import IncidentDocument
-from accelwatch.judging.silencing import reason_of
+from accelwatch.tui.asking_why import ask_why
 from accelwatch.tui.screens.choice import ChoiceScreen
-from accelwatch.tui.screens.prompt import PromptScreen
 from accelwatch.untrusted_text import printable
 
 if TYPE_CHECKING:
@@ -52,9 +51,10 @@ class IncidentChanging:
             elif choice:
                 name, _, span = choice.partition(" ")
                 words, matcher = matchers[name]
-                self._ask_why(
+                ask_why(
+                    self._app,
                     f"Silence {words}, for {_SPANS[span]}: why?",
-                    lambda reason: changes.silence((str(matcher),), span, reason),
+                    lambda reason: self._do(changes.silence((str(matcher),), span, reason)),
                 )
 
         dialog = ChoiceScreen(self._app.board, f"Silence {incident.id}", text, choices)
@@ -65,7 +65,7 @@ class IncidentChanging:
         changes = self._allowed("closed", incident)
         if changes is not None:
             title = f"Close {incident.id} ({printable(incident.title)}): why?"
-            self._ask_why(title, lambda reason: changes.close(incident.id, reason))
+            ask_why(self._app, title, lambda reason: self._do(changes.close(incident.id, reason)))
 
     def _allowed(self, done: str, incident: IncidentDocument) -> IncidentChanges | None:
         """By whom it is changed; where it may not be, that is said."""
@@ -79,21 +79,6 @@ class IncidentChanging:
         else:
             return changes
         return None
-
-    def _ask_why(self, title: str, act: Callable[[str], Coroutine[None, None, str]]) -> None:
-        def wrong(text: str) -> str:
-            try:
-                reason_of(text)
-            except AccelwatchError as error:
-                return str(error)
-            return ""
-
-        def taken(reason: str | None) -> None:
-            if reason is not None:
-                self._do(act(reason_of(reason)))
-
-        hint = "for whoever looks at it later; Enter does it, Esc leaves"
-        self._app.push_screen(PromptScreen(self._app.board, title, "", hint, wrong), taken)
 
     def _do(self, change: Coroutine[None, None, str]) -> None:
         async def do() -> None:

@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.errors import AccelwatchError, UncertainError
 from accelwatch.fleet.picture.remedies import Came, RemedySource, Word, came_of, next_step
-from accelwatch.judging.silencing import reason_of
+from accelwatch.tui.asking_why import ask_why
 from accelwatch.tui.drawing.lines import wrapped
 from accelwatch.tui.screens.choice import ChoiceScreen
 from accelwatch.tui.screens.prompt import PromptScreen
@@ -62,20 +62,12 @@ class RemedySaying:
     def ask_why(self, label: str, word: Word) -> None:
         """Ask why, and say it."""
 
-        def wrong(text: str) -> str:
-            try:
-                reason_of(text)
-            except AccelwatchError as error:
-                return str(error)
-            return ""
-
-        def taken(reason: str | None) -> None:
-            if reason is not None:
-                self._say(msgspec.structs.replace(word, reason=reason_of(reason)))
-
-        hint = "for whoever looks at it later; Enter does it, Esc leaves"
         title = f"{label[:1].upper()}{label[1:]}: why?"
-        self._app.push_screen(PromptScreen(self._app.board, title, "", hint, wrong), taken)
+        ask_why(
+            self._app,
+            title,
+            lambda reason: self._say(msgspec.structs.replace(word, reason=reason)),
+        )
 
     def ask_typed(self, expected: str, meaning: str, word: Word) -> None:
         """Have a word typed out, then ask why."""
