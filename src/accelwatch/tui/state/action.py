@@ -40,37 +40,3 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     """Gives the terminal back, which a browser has not."""
     acts: bool = False
     """Says a person's word to a hub that acts."""
-
-
-def action(
-    group: str,
-    id: str,
-    keys: str,
-    label: str,
-    help: str,
-    *,
-    screens: frozenset[str] = frozenset(),
-    footer: bool = False,
-    priority: bool = False,
-    replay_only: bool = False,
-    archive_only: bool = False,
-    sends: bool = False,
-    leaves: bool = False,
-    acts: bool = False,
-) -> Action:
-    """A row of a table; keys with blanks between."""
-    return Action(
-        id=id,
-        keys=tuple(keys.split()),
-        label=label,
-        help=help,
-        group=group,
-        screens=screens,
-        footer=footer,
-        priority=priority,
-        replay_only=replay_only,
-        archive_only=archive_only,
-        sends=sends,
-        leaves=leaves,
-        acts=acts,
-    )
