@@ -6,7 +6,7 @@ Figures are those of the vendor's data sheet, rounded; nothing here was read fro
 from functools import cache
 
 from accelwatch.schema.device import DeviceKind
-from accelwatch_simulator.models.parts import GIB, Model, fixed, heat, live
+from accelwatch_simulator.models.parts import GIB, Model, fixed, heat, terse
 
 
 @cache
@@ -14,19 +14,10 @@ def rngd() -> Model:
     """A card of which the vendor's tool says little: no ECC, no throttling, no energy."""
     memory, watts = 48 * GIB, 180.0
     rows = (
-        live("busy", 0.0, 1.0, "utilization_ratio"),
-        live("busy_s", 0.0, 1.0, "busy_seconds_total"),
-        live("busy_peak", 0.0, 1.0, "window_utilization_max_ratio"),
-        live("power", 0.0, watts, "power_watts"),
-        live("full_power_s", 0.0, watts, "energy_joules_total", "integrated"),
-        live("power_peak", 0.0, watts, "window_power_max_watts"),
-        live("memory", 0, memory, "memory_used_bytes"),
-        live("memory_peak", 0, memory, "window_memory_used_max_bytes"),
-        fixed(memory, "memory_size_bytes"),
+        *terse(watts, memory),
         fixed(watts, "power_limit_watts", "enforced"),
         fixed(1_000_000_000, "clock_hertz", "npu"),
         *heat("gpu", 30, 45),
-        fixed(1, "reported_health_info", "ok"),
         fixed(1, "reported_status_info", "alive"),
     )
     return Model(

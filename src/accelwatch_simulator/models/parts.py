@@ -110,6 +110,22 @@ def usual(watts: float, memory: int) -> tuple[Row, ...]:
     )
 
 
+def terse(watts: float, memory: int) -> tuple[Row, ...]:
+    """What an inference card has of which the vendor's tool says little: no ECC, no energy."""
+    return (
+        live("busy", 0.0, 1.0, "utilization_ratio"),
+        live("busy_s", 0.0, 1.0, "busy_seconds_total"),
+        live("busy_peak", 0.0, 1.0, "window_utilization_max_ratio"),
+        live("power", 0.0, watts, "power_watts"),
+        live("full_power_s", 0.0, watts, "energy_joules_total", "integrated"),
+        live("power_peak", 0.0, watts, "window_power_max_watts"),
+        live("memory", 0, memory, "memory_used_bytes"),
+        live("memory_peak", 0, memory, "window_memory_used_max_bytes"),
+        fixed(memory, "memory_size_bytes"),
+        fixed(1, "reported_health_info", "ok"),
+    )
+
+
 def links(fabric: str, count: int, bytes_per_s: int) -> tuple[Row, ...]:
     """Links to other devices: traffic, how many are up, errors."""
     return (

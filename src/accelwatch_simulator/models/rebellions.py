@@ -6,7 +6,7 @@ Figures are those of the vendor's data sheet, rounded; nothing here was read fro
 from functools import cache
 
 from accelwatch.schema.device import DeviceKind
-from accelwatch_simulator.models.parts import GIB, Model, fixed, heat, live
+from accelwatch_simulator.models.parts import GIB, Model, fixed, heat, terse
 
 
 @cache
@@ -14,22 +14,13 @@ def atom_max() -> Model:
     """A card of which the vendor's tool says little: no clocks, no ECC, no energy."""
     memory, watts = 64 * GIB, 350.0
     rows = (
-        live("busy", 0.0, 1.0, "utilization_ratio"),
-        live("busy_s", 0.0, 1.0, "busy_seconds_total"),
-        live("busy_peak", 0.0, 1.0, "window_utilization_max_ratio"),
-        live("power", 0.0, watts, "power_watts"),
-        live("full_power_s", 0.0, watts, "energy_joules_total", "integrated"),
-        live("power_peak", 0.0, watts, "window_power_max_watts"),
-        live("memory", 0, memory, "memory_used_bytes"),
-        live("memory_peak", 0, memory, "window_memory_used_max_bytes"),
-        fixed(memory, "memory_size_bytes"),
+        *terse(watts, memory),
         *heat("gpu", 28, 48),
         fixed(2, "performance_state"),
         fixed(0, "throttle_active", "thermal_hardware"),
         fixed(0.0, "throttle_seconds_total", "thermal_hardware"),
         fixed(5, "pcie_link_generation", "current"),
         fixed(16, "pcie_link_width_lanes", "current"),
-        fixed(1, "reported_health_info", "ok"),
         fixed(1, "reported_status_info", "normal"),
     )
     return Model(
