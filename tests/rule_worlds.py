@@ -102,7 +102,7 @@ WINDOWS = (
     'last("boot")',
     'count("xid", code < 60, within="24h")',
 )
-BY = ("node", "job", "rack", "model", "stage")
+BY = ("node", "job", "rack", "model", "stage", "job_model", "stage_model")
 
 
 def _short(strategy: st.SearchStrategy[str]) -> st.SearchStrategy[str]:

@@ -161,14 +161,16 @@ def _incomplete(node: Window, environment: Environment) -> str:
 def _of_group(node: Peers | Affected | Fold, by: str, environment: Environment) -> str:
     group = environment.group(by)
     if group is None:
-        return f"it belongs to no {by}" if by != "model" else "its model is not known"
+        within = by.removesuffix("_model")
+        return f"it belongs to no {within}" if by != "model" else "its model is not known"
     if isinstance(node, Affected):
         return f"there is no rule {node.rule}"
     if node.operand is None:
         return ""
     run = generate_rule(node.operand)
     known = sum(run(one) is not None for one in group.members)
-    told = f"{known} of the {len(group.members)} devices of its {by}"
+    called = by.replace("_model", " and model")
+    told = f"{known} of the {len(group.members)} devices of its {called}"
     if isinstance(node, Fold):
         return f"only {told} are known" if known else f"none of the {len(group.members)} is known"
     if run(environment) is None and node.kind == "z":

@@ -14,9 +14,11 @@ GROUPS: Mapping[str, str] = MappingProxyType(
         "rack": "devices of the nodes with the same label `rack`",
         "model": "devices of the same vendor and model",
         "stage": "devices of the same stage of the same job",
+        "job_model": "those of the same job that are of the same model",
+        "stage_model": "those of the same stage that are of the same model",
     }
 )
-"""By what devices are grouped."""
+"""By what devices are grouped. Within a job, devices of a vendor that tell no model are alike."""
 
 LEAST_PEERS = 3
 """With fewer others that have a value nothing can be said."""

@@ -26,7 +26,11 @@ _GROUPED_BY = {
     "rack": (f"{LABEL_PREFIX}rack",),
     "model": ("vendor", "model"),
     "stage": ("job", f"{LABEL_PREFIX}stage"),
+    "job_model": ("job", "vendor", "model"),
+    "stage_model": ("job", f"{LABEL_PREFIX}stage", "vendor", "model"),
 }
+_TOLD_OR_NOT = frozenset({("job_model", "model"), ("stage_model", "model")})
+"""What a member of a group need not tell: those that do not are alike."""
 
 
 class Member(msgspec.Struct, kw_only=True):
@@ -164,11 +168,14 @@ class View:
 
     def grouped(self, by: str) -> tuple[str, ...] | None:
         """What the member has in common with its group; None where it belongs to none."""
-        values = [self.own(name) for name in _GROUPED_BY[by]]
+        values = [
+            "" if told is MISSING and (by, name) in _TOLD_OR_NOT else told
+            for name, told in ((name, self.own(name)) for name in _GROUPED_BY[by])
+        ]
         return None if MISSING in values else tuple(str(value) for value in values)
 
     def group(self, by: str) -> Group | None:
-        """The devices of the same node, job, rack, model or stage."""
+        """The devices of the same group (`expr/peers.py`)."""
         value = self.grouped(by)
         members = () if value is None else self._world.devices_of(by, value)
         if not members:

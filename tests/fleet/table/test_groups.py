@@ -79,6 +79,29 @@ def test_devices_are_grouped_by_what_they_their_owners_and_their_targets_say() -
     made.fleet.close()
 
 
+def test_within_a_job_devices_are_parted_by_their_model() -> None:
+    made = bench()
+    other = machines.device(2, model="NVIDIA L40S")
+    untold = machines.device(3, model=None)
+    made.tell("b", view(0, "8"), view(2, "8", device=other), view(3, "8", device=untold))
+    index = bring(made)
+    h100 = "nvidia NVIDIA H100 80GB HBM3"
+    assert members(made, index.by("job_model")) == {
+        f"7/{h100}": ["a0", "a1", "a5"],
+        f"8/{h100}": ["a1", "a5", "b0"],
+        "8/nvidia NVIDIA L40S": ["b2"],
+        "8/nvidia": ["b3"],
+    }
+    assert members(made, index.by("stage_model")) == {
+        f"7/0/{h100}": ["a0", "a1", "a5"],
+        f"8/0/{h100}": ["a1", "a5"],
+        f"8/1/{h100}": ["b0"],
+        "8/1/nvidia NVIDIA L40S": ["b2"],
+        "8/1/nvidia": ["b3"],
+    }
+    made.fleet.close()
+
+
 def test_groups_are_the_same_arrays_until_something_changes() -> None:
     made = bench()
     before = bring(made).by("job")

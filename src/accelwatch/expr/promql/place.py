@@ -14,6 +14,7 @@ from accelwatch.schema.metrics import by_key
 
 DEVICE, NODE, JOB, RACK = "device", "node", "job", "rack"
 DEVICE_LABELS = ("vendor", "device", "uuid")
+_OF_JOB = frozenset({"job", "stage", "job_model", "stage_model"})
 _OF_DEVICE = ", ".join(DEVICE_LABELS)
 _ALLOCATION = "job_allocation_info"
 _ALLOCATION_LABELS = tuple(one for one in by_key()[_ALLOCATION].labels if one != "partition")
@@ -23,9 +24,15 @@ _KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         RACK: ("rack",),
         "model": ("vendor", "model"),
         "stage": ("scheduler", "job_id", "stage"),
+        "job_model": ("scheduler", "job_id", "vendor", "model"),
+        "stage_model": ("scheduler", "job_id", "stage", "vendor", "model"),
     }
 )
 """The labels that devices of a group have in common; a node is known by those of its target."""
+_KNOWN: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"rack": ('rack!=""',), "stage": ('stage!=""',), "stage_model": ('stage!=""',)}
+)
+"""What selects the members of a group among all devices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +122,7 @@ class Group:
     @property
     def members(self) -> Place:
         """Where the parts that every member is asked for are said."""
-        known = {"rack": ('rack!=""',), "stage": ('stage!=""',)}.get(self.by, ())
+        known = _KNOWN.get(self.by, ())
         place = self.place
         return Place(DEVICE, place.assumed, known, place.remarks)
 
@@ -144,11 +151,17 @@ class Group:
 
     def _membership(self, place: Place) -> tuple[tuple[str, ...], Query | None]:
         """Labels beyond those of a device, and the series that have them; None where all do."""
-        if self.by in (JOB, "stage"):
-            place.note("a device has the job that its agent tells (accel_job_allocation_info)")
-            return _ALLOCATION_LABELS, Query(place.select(_ALLOCATION, 'partition=""'))
+        described = by_key()["device_info"].labels
         if self.by == "model":
-            return by_key()["device_info"].labels, Query(place.select("device_info", 'model!=""'))
+            return described, Query(place.select("device_info", 'model!=""'))
+        if self.by in _OF_JOB:
+            place.note("a device has the job that its agent tells (accel_job_allocation_info)")
+            allocated = Query(place.select(_ALLOCATION, 'partition=""'))
+            if "model" not in _KEYS[self.by]:
+                return _ALLOCATION_LABELS, allocated
+            apart = f"ignoring ({', '.join((*_ALLOCATION_LABELS, *described))}) group_left (model)"
+            models = Query(place.select("device_info"))
+            return (*_ALLOCATION_LABELS, "model"), joined(allocated, "*", models, apart)
         return (), None
 
     def number(self, query: Query) -> Query:

@@ -16,6 +16,10 @@ def _vendor(device: Entity, _owner: Occupant | None) -> str | None:
     return device.device.partition(":")[0] or None
 
 
+def _of_model(group: str | None, device: Entity) -> str | None:
+    return None if group is None else f"{group}/{_vendor(device, None)} {device.model}"
+
+
 _FIELDS: dict[str, _Says] = {
     "id": lambda device, _: device.device,
     "uuid": lambda device, _: device.device.partition(":")[2] or None,
@@ -38,7 +42,11 @@ _GROUPS: dict[str, _Says] = {
     "user": _OWNED["user"],
     "stage": lambda _, owner: f"{owner.job}/{owner.stage}" if owner and owner.stage else None,
 }
-_OF_OWNER = frozenset({"job", "user", "stage"})
+_GROUPS |= {
+    "job_model": lambda device, owner: _of_model(_GROUPS["job"](device, owner), device),
+    "stage_model": lambda device, owner: _of_model(_GROUPS["stage"](device, owner), device),
+}
+_OF_OWNER = frozenset({"job", "user", "stage", "job_model", "stage_model"})
 
 
 class Places:

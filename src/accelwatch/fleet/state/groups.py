@@ -1,6 +1,7 @@
 """Which devices belong together: by node, rack, model, job, user or stage, as numbers by row.
 
-A model is one of a vendor, a stage one of a job; all else is a field, an owner's name or a label.
+A model is one of a vendor, a stage one of a job; `job_model` and `stage_model` are the devices of one
+model within them. All else is a field, an owner's name or a label.
 
 Worked out anew only for nodes whose devices, labels or owners have changed; who asks again without a
 change gets the same arrays, so that what is made of them can be kept as well.
@@ -21,6 +22,8 @@ from accelwatch.schema.snapshot import OWNER_NAMES
 STAGE = "stage"
 """The part of a job in a pipeline, by a label of the node's targets: no scheduler tells it."""
 NO_GROUP = -1
+_OF_JOB = frozenset({STAGE, "job_model", "stage_model"})
+"""What a device belongs to by its job, beside its owner's names."""
 
 Names = tuple[str, ...]
 Numbers = npt.NDArray[np.int32]
@@ -116,7 +119,7 @@ def _names(key: str, table: Table, seats: Seats) -> dict[int, Names]:
         else calls(device, table.occupancy[row], seats)
         for row, device in zip(seats.rows, seats.devices, strict=True)
     ]
-    if key in OWNER_NAMES or key == STAGE:
+    if key in OWNER_NAMES or key in _OF_JOB:
         by_id = {device.id: some for device, some in zip(seats.devices, names, strict=True)}
         parents = [device.parent_id or "" for device in seats.devices]
         names = [some or by_id.get(parent, ()) for some, parent in zip(names, parents, strict=True)]
@@ -136,10 +139,25 @@ def _by_stage(_device: Device, occupancy: Occupancy, seats: Seats) -> Names:
     return () if not stage else tuple(f"{job}/{stage}" for job in occupancy.names.get("job", ()))
 
 
+def _by_job_model(device: Device, occupancy: Occupancy, _seats: Seats) -> Names:
+    return _of_model(occupancy.names.get("job", ()), device)
+
+
+def _by_stage_model(device: Device, occupancy: Occupancy, seats: Seats) -> Names:
+    return _of_model(_by_stage(device, occupancy, seats), device)
+
+
+def _of_model(names: Names, device: Device) -> Names:
+    """Groups parted by model; that a device tells none is a model as well."""
+    return tuple(f"{name}/{device.vendor} {device.model or ''}".rstrip() for name in names)
+
+
 _CALLS: dict[str, Callable[[Device, Occupancy, Seats], Names]] = {
     "node": _by_node,
     "model": _by_model,
     STAGE: _by_stage,
+    "job_model": _by_job_model,
+    "stage_model": _by_stage_model,
 }
 """How devices are called by what is no single field of theirs."""
 
