@@ -1,7 +1,8 @@
 import asyncio
 import contextlib
 import gc
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -16,13 +17,18 @@ def _as_before() -> Iterator[None]:
     gc.set_threshold(*before)
 
 
-async def _tended(monkeypatch: pytest.MonkeyPatch, turns: int) -> list[str]:
+async def _tended(
+    monkeypatch: pytest.MonkeyPatch, turns: int, set_aside: Iterable[int] = ()
+) -> list[str]:
+    """What was done in so many turns; `set_aside` are the objects, look by look, then 100."""
     done: list[str] = []
+    counts = iter(set_aside)
     monkeypatch.setattr(collecting, "_EVERY_S", 0.0)
-    monkeypatch.setattr(collecting, "_THAW_EVERY", 3)
+    monkeypatch.setattr(collecting, "_LOOK_EVERY", 3)
     monkeypatch.setattr(gc, "collect", lambda generation: done.append(f"collect {generation}"))
     monkeypatch.setattr(gc, "freeze", lambda: done.append("freeze"))
     monkeypatch.setattr(gc, "unfreeze", lambda: done.append("unfreeze"))
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: next(counts, 100))
     task = asyncio.create_task(collecting.tend())
     while done.count("freeze") < turns:
         await asyncio.sleep(0)
@@ -32,16 +38,56 @@ async def _tended(monkeypatch: pytest.MonkeyPatch, turns: int) -> list[str]:
     return done
 
 
-def test_the_start_is_set_aside_unseen_and_later_only_what_is_new(
+YOUNG_TURN = ["collect 1", "freeze"]
+WHOLE_TURN = ["unfreeze", "collect 2", "freeze"]
+
+
+def test_only_what_is_young_is_looked_through_while_the_fleet_stays_as_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    done = asyncio.run(_tended(monkeypatch, 2))
-    assert done == ["collect 1", "freeze", "collect 2", "freeze", "unfreeze"]
+    done = asyncio.run(_tended(monkeypatch, 8, [100, 125, 125]))
+    assert done == [*YOUNG_TURN * 8, "unfreeze"]
 
 
-def test_now_and_then_everything_is_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    done = asyncio.run(_tended(monkeypatch, 4))
-    assert done[-4:] == ["unfreeze", "collect 2", "freeze", "unfreeze"]
+def test_everything_is_looked_through_when_there_is_a_quarter_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done = asyncio.run(_tended(monkeypatch, 5, [100, 126]))
+    assert done == [*YOUNG_TURN * 3, *WHOLE_TURN, *YOUNG_TURN, "unfreeze"]
+
+
+def test_a_quarter_more_is_of_what_there_was_after_the_last_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done = asyncio.run(_tended(monkeypatch, 10, [100, 200, 200, 250, 251]))
+    assert done == [*YOUNG_TURN * 3, *WHOLE_TURN, *YOUNG_TURN * 5, *WHOLE_TURN, "unfreeze"]
+
+
+def test_a_cycle_that_a_gone_target_left_is_found_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Left:
+        def __init__(self) -> None:
+            self.own = self
+
+    async def hour() -> weakref.ref[Left]:
+        monkeypatch.setattr(collecting, "_EVERY_S", 0.0)
+        monkeypatch.setattr(collecting, "_LOOK_EVERY", 3)
+        monkeypatch.setattr(collecting, "_GROWN", 0.5)
+        left = Left()
+        gc.collect(1)
+        gc.freeze()
+        left_behind = weakref.ref(left)
+        del left
+        task = asyncio.create_task(collecting.tend())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        return left_behind
+
+    assert asyncio.run(hour())() is None
 
 
 def test_old_objects_are_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
