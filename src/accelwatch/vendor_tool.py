@@ -1,10 +1,11 @@
-"""A vendor's command as the source of all its NPUs: found on the PCI bus, read by one answer for all.
+"""A vendor's command as the source of all its devices: found on the PCI bus, read by one answer for all.
 
 What is on the bus is a device even when the command does not answer or does not list it; what only the
 command lists, as in a container that hides the bus, is one too.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import count
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from accelwatch import sysfs
@@ -41,8 +42,8 @@ TIMEOUT_S = 5.0
 """For one run of a command."""
 _FIRST_WAIT_S = 3.0
 """Less than a backend is given to open (5 s)."""
-_ACCELERATOR = 0x12
-"""PCI base class of processing accelerators."""
+ACCELERATOR, DISPLAY = 0x12, 0x03
+"""PCI base classes: of processing accelerators, and of GPUs with and without outputs."""
 
 
 class Place(NamedTuple):
@@ -53,10 +54,12 @@ class Place(NamedTuple):
     """The vendor's index."""
 
 
-def accelerators(context: Context, vendor_id: int) -> list[str]:
-    """PCI ids of the processing accelerators of a vendor, in the order of the bus."""
+def accelerators(
+    context: Context, vendor_id: int, classes: Collection[int] = (ACCELERATOR,)
+) -> list[str]:
+    """PCI ids of a vendor's functions of these base classes, in the order of the bus."""
     functions = sysfs.pci_functions(context.root, vendor_id)
-    return [bus for bus, _, code in functions if code >> 16 == _ACCELERATOR]
+    return [bus for bus, _, code in functions if code >> 16 in classes]
 
 
 def pace_of(options: Mapping[str, object], backend: str) -> float:
@@ -84,12 +87,18 @@ class VendorTool(Generic[T, E]):
         command: str,
         prefix: str,
         vendor_id: int,
+        classes: Collection[int] = (ACCELERATOR,),
+        kind: DeviceKind = DeviceKind.NPU,
     ) -> None:
-        """`listed` in an answer; `prefix` of the names of devices. Raises BackendUnavailable."""
+        """`listed` in an answer; `prefix` of the names of devices, `classes` of PCI that they have.
+
+        Raises BackendUnavailable.
+        """
         self._context = context
         self._listed = listed
         self._name, self._command = name, command
         self._prefix, self._vendor_id = prefix, vendor_id
+        self._classes, self._kind = classes, kind
         self._polled = Polled(ask, context.clock, pace_s=pace_of(context.options, name))
 
     def first(self) -> T | None:
@@ -101,7 +110,7 @@ class VendorTool(Generic[T, E]):
 
     def discover(self) -> list[Device]:
         """What is on the bus, then what only the command lists. Raises BackendUnavailable."""
-        on_bus = accelerators(self._context, self._vendor_id)
+        on_bus = accelerators(self._context, self._vendor_id, self._classes)
         try:
             listed = list(self._listed(self._polled.answer(_FIRST_WAIT_S).document))
         except AccelwatchError as error:
@@ -109,8 +118,9 @@ class VendorTool(Generic[T, E]):
                 raise BackendUnavailable(str(error), reason="command_failed") from error
             listed = []
         numbers = {entry.pci_bus_id: entry.number for entry in listed}
+        free = (number for number in count() if number not in numbers.values())
         hidden = [entry for entry in listed if entry.pci_bus_id not in on_bus]
-        seen = [Place(bus, numbers.get(bus, at)) for at, bus in enumerate(on_bus)]
+        seen = [Place(bus, numbers[bus] if bus in numbers else next(free)) for bus in on_bus]
         return [
             *(self._provisional(place) for place in seen),
             *(self._provisional(entry) for entry in hidden),
@@ -137,7 +147,8 @@ class VendorTool(Generic[T, E]):
             if entry.pci_bus_id == bus if bus else entry.number == device.index:
                 return answer, entry
         raise DeviceLost(
-            f"{device.name}: {self._command} does not list the NPU at {bus}", code="not_listed"
+            f"{device.name}: {self._command} does not list the {self._kind.upper()} at {bus}",
+            code="not_listed",
         )
 
     def close(self) -> None:
@@ -154,7 +165,7 @@ class VendorTool(Generic[T, E]):
             backend=self._name,
             index=place.number,
             name=f"{self._prefix}{place.number}",
-            kind=DeviceKind.NPU,
+            kind=self._kind,
             pci_bus_id=bus,
             numa_node=numa,
         )
