@@ -120,4 +120,5 @@ def pci_functions(root: Path, vendor_id: int) -> list[tuple[str, int, int]]:
         device, code = read_int(entry / "device"), read_int(entry / "class")
         if isinstance(device, int) and isinstance(code, int):
             functions.append((entry.name, device, code))
-    return functions
+    # Addresses are hexadecimal: in their natural order 3a would come before 18.
+    return sorted(functions)
