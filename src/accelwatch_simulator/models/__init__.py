@@ -4,6 +4,7 @@ from accelwatch_simulator.models.amd import mi300x
 from accelwatch_simulator.models.furiosa import rngd
 from accelwatch_simulator.models.host import host
 from accelwatch_simulator.models.intel import max1550
+from accelwatch_simulator.models.mthreads import s5000
 from accelwatch_simulator.models.nvidia import h100
 from accelwatch_simulator.models.parts import Model, Plan, plan
 from accelwatch_simulator.models.rebellions import atom_max
@@ -18,4 +19,5 @@ MODELS = {
     "rebellions": atom_max,
     "furiosa": rngd,
     "tenstorrent": p150a,
+    "mthreads": s5000,
 }

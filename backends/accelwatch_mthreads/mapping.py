@@ -1,0 +1,221 @@
+"""From a GPU of mthreads-gmi's document to a device and its reading, as tables. Pure."""
+
+import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.quantity_text import BYTES, CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected, Process, Reading
+from accelwatch_mthreads.document import Gpu, Job, Path
+
+VENDOR = "mthreads"
+_COUNT: Units = MappingProxyType({"": 1.0})
+
+
+class Row(NamedTuple):
+    """A field by the end of its path, and the series that it is."""
+
+    end: Path
+    series: Series
+    units: Units
+
+
+ROWS = (
+    Row(("utilization", "gpu"), ("utilization_ratio",), PERCENT),
+    Row(("utilization", "encoder"), ("engine_utilization_ratio", "encoder"), PERCENT),
+    Row(("utilization", "decoder"), ("engine_utilization_ratio", "decoder"), PERCENT),
+    Row(("temperature", "gpu current temp"), ("temperature_celsius", "gpu"), CELSIUS),
+    Row(("temperature", "memory current temp"), ("temperature_celsius", "memory"), CELSIUS),
+    Row(
+        ("temperature", "gpu shutdown temp"),
+        ("temperature_limit_celsius", "gpu", "shutdown"),
+        CELSIUS,
+    ),
+    Row(
+        ("temperature", "gpu slowdown temp"),
+        ("temperature_limit_celsius", "gpu", "slowdown"),
+        CELSIUS,
+    ),
+    Row(("power readings", "power draw"), ("power_watts",), WATTS),
+    *(
+        Row((block, word), (key, domain, *kind), HERTZ)
+        for block, key, kind in (
+            ("clocks", "clock_hertz", ()),
+            ("max clocks", "clock_limit_hertz", ("max",)),
+        )
+        for word, domain in (("graphics", "graphics"), ("memory", "memory"), ("video", "video"))
+    ),
+)
+_WHOLE = (
+    Row(("fb memory usage", "total"), ("memory_size_bytes",), BYTES),
+    Row(("fb memory usage", "used"), ("memory_used_bytes",), BYTES),
+    Row(("pcie generation", "current"), ("pcie_link_generation", "current"), _COUNT),
+    Row(("pcie generation", "max"), ("pcie_link_generation", "max"), _COUNT),
+    Row(("retired pages", "single bit ecc"), ("memory_retired_pages", "single_bit"), _COUNT),
+    Row(("retired pages", "double bit ecc"), ("memory_retired_pages", "double_bit"), _COUNT),
+)
+"""Whole numbers."""
+_LIMITS = (
+    ("enforced", ("current power limit",), ("power limit",)),
+    ("default", ("default power limit",)),
+    ("min", ("min power limit",)),
+    ("max", ("max power limit",)),
+)
+"""Kind of power limit to the keys that releases have for it."""
+_WIDTH = re.compile(r"x?(\d{1,2})x?", re.IGNORECASE)
+_PSTATE = re.compile(r"[Pp](\d{1,2})")
+_FAN = re.compile(r"fan ?(\d{1,2})")
+_FLAGS = MappingProxyType(
+    {
+        **dict.fromkeys(("enabled", "enable", "on", "yes", "true", "active"), True),
+        **dict.fromkeys(("disabled", "disable", "off", "no", "false", "not active"), False),
+    }
+)
+_PROTECTIONS = frozenset({"on-die", "edc", "inline", "sideband"})
+"""What `Ecc Mode` says in place of Enabled where memory protects itself: `On-die, EDC` of the S5000."""
+_ARCHITECTURES = (
+    (re.compile(r"MTT S(?:70|80|3000)\b"), "mp_21"),
+    (re.compile(r"MTT S(?:90|4000)\b"), "mp_22"),
+    (re.compile(r"MTT S5000\b"), "mp_31"),
+)
+"""Products to the architecture that the vendor's compiler knows them by."""
+
+
+def identified(device: Device, gpu: Gpu, driver_version: str | None, node: str | None) -> Device:
+    """The device with what the document says of who it is."""
+    uuid, serial, model = gpu.text("gpu uuid"), gpu.text("serial number"), gpu.text("product name")
+    place = uuid or gpu.pci_bus_id or device.pci_bus_id or f"{serial or 'unknown'}-{gpu.number}"
+    return msgspec.structs.replace(
+        device,
+        id=f"{VENDOR}:{place}",
+        index=gpu.number,
+        name=f"mtgpu{gpu.number}",
+        kind=DeviceKind.GPU,
+        model=model,
+        architecture=_architecture(model or ""),
+        uuid=uuid,
+        serial=serial,
+        vbios_version=gpu.text("mtbios version"),
+        driver_version=driver_version or device.driver_version,
+        pci_bus_id=gpu.pci_bus_id or device.pci_bus_id,
+        device_nodes=() if node is None else (node,),
+    )
+
+
+def _architecture(model: str) -> str | None:
+    return next((name for pattern, name in _ARCHITECTURES if pattern.match(model)), None)
+
+
+def read(device_id: str, gpu: Gpu) -> Reading:
+    """Everything but processes."""
+    out = Collected(device_id)
+    for row in ROWS:
+        _put(out, row.series, quantity(gpu.told(*row.end), row.units))
+    for row in _WHOLE:
+        value = quantity(gpu.told(*row.end), row.units)
+        _put(out, row.series, value if isinstance(value, Absence) else round(value))
+    for kind, *ends in _LIMITS:
+        _put(out, ("power_limit_watts", kind), _limit(gpu, ends))
+    for end in ("current", "max"):
+        _put(out, ("pcie_link_width_lanes", end), _matched(gpu.text("link width", end), _WIDTH))
+    _put(out, ("performance_state",), _matched(gpu.text("performance state"), _PSTATE))
+    _put(out, ("ecc_enabled",), _ecc(gpu.text("ecc mode", "current")))
+    _put(out, ("ecc_enabled_pending",), _ecc(gpu.text("ecc mode", "pending")))
+    pending = gpu.text("retired pages", "pending page blacklist")
+    _put(out, ("memory_repair_pending",), _flag(pending))
+    _put_fans(out, gpu)
+    return out.reading(sources={"*": "mthreads-gmi"}, notes=_refuse_overfull(out))
+
+
+def _refuse_overfull(out: Collected) -> tuple[str, ...]:
+    """More memory in use than there is cannot be true; the driver tells so with the IOMMU off."""
+    used = out.values.get(("memory_used_bytes",), 0)
+    if used <= out.values.get(("memory_size_bytes",), used):
+        return ()
+    del out.values["memory_used_bytes",]
+    out.miss("memory_used_bytes", Absence.ERROR)
+    return ("mthreads-gmi tells more memory in use than there is: see that the IOMMU is on",)
+
+
+def _put(out: Collected, series: Series, value: float | bool | Absence) -> None:
+    key, *labels = series
+    out.put_or_miss(key, value, *labels)
+
+
+def _limit(gpu: Gpu, ends: Iterable[Path]) -> float | Absence:
+    """A power limit. Drivers before 3.3.8 say 0 W where they do not know it."""
+    told = (gpu.told("power readings", *end) for end in ends)
+    value = quantity(next((one for one in told if one is not None), None), WATTS)
+    return Absence.UNSUPPORTED if value == 0.0 else value
+
+
+def _matched(text: str | None, pattern: re.Pattern[str]) -> int | Absence:
+    """The number in `16x` or `P0`."""
+    if text is None:
+        return Absence.UNSUPPORTED
+    match = pattern.fullmatch(text)
+    return Absence.ERROR if match is None else int(match[1])
+
+
+def _flag(text: str | None) -> bool | Absence:
+    if text is None:
+        return Absence.UNSUPPORTED
+    return _FLAGS.get(text.lower(), Absence.ERROR)
+
+
+def _ecc(text: str | None) -> bool | Absence:
+    """Whether memory is protected: a switch, or the names of what protects it."""
+    words = {word.strip() for word in (text or "").lower().split(",")}
+    return True if words <= _PROTECTIONS else _flag(text)
+
+
+def _put_fans(out: Collected, gpu: Gpu) -> None:
+    """Fans stand below `Fan`, `Speed`: `Fan0`, `Fan1`."""
+    fans = [
+        (match[1], quantity(told, PERCENT))
+        for path, told in gpu.fields.items()
+        if path[-2:-1] in (("speed",), ("fan",)) and (match := _FAN.fullmatch(path[-1]))
+    ]
+    for fan, speed in fans:
+        _put(out, ("fan_speed_ratio", fan), speed)
+    if not fans:
+        out.miss("fan_speed_ratio", Absence.UNSUPPORTED)
+
+
+def processes_of(device_id: str, jobs: Iterable[Job]) -> list[Process]:
+    """The processes on the GPU, by pid, the rows of one taken together."""
+    by_pid: dict[int, Process] = {}
+    for job in jobs:
+        process = _process(device_id, job)
+        before = by_pid.get(job.pid)
+        by_pid[job.pid] = process if before is None else _together(before, process)
+    return [by_pid[pid] for pid in sorted(by_pid)]
+
+
+def _process(device_id: str, job: Job) -> Process:
+    memory = quantity(job.memory, BYTES)
+    absent = {"utilization_ratio": Absence.UNSUPPORTED}
+    if isinstance(memory, Absence):
+        absent["gpu_memory_bytes"] = memory
+    return Process(
+        device_id=device_id,
+        pid=job.pid,
+        command=PurePosixPath(job.command.split(" ", 1)[0]).name or None,
+        gpu_memory_bytes=None if isinstance(memory, Absence) else round(memory),
+        absent=absent,
+    )
+
+
+def _together(before: Process, more: Process) -> Process:
+    """One process in several rows: its memory is their sum; unknown when one of them is."""
+    if before.gpu_memory_bytes is None or more.gpu_memory_bytes is None:
+        return before if before.gpu_memory_bytes is None else more
+    total = before.gpu_memory_bytes + more.gpu_memory_bytes
+    return msgspec.structs.replace(before, gpu_memory_bytes=total)
