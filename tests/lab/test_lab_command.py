@@ -8,19 +8,51 @@ import pytest
 from accelwatch.cli.app import invoke
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.lab import lab as lab_module
-from accelwatch.lab import playing
+from accelwatch.lab import playing, slurm_scheduler
 from accelwatch.lab.lab import Lab, Record
+from accelwatch.lab.processes import Processes
 from accelwatch.lab.scenarios import SCENARIOS
+from accelwatch.lab.scheduler import SchedulerKind
 from accelwatch.lab.story import Story
 
 
-def test_where_slurm_is_missing_it_is_said_what_to_install(
+def test_where_a_slurm_that_was_asked_for_is_missing_it_is_said_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lab_module, "missing", lambda: ["slurmctld", "slurmd"])
+    monkeypatch.setattr(slurm_scheduler, "missing", lambda: ["slurmctld", "slurmd"])
+    words = ["lab", "up", "--scheduler", "slurm", "--folder", str(tmp_path / "lab")]
     with pytest.raises(UnmetError, match=r"slurmctld, slurmd cannot be found.*apt-get install"):
-        invoke(["lab", "up", "--folder", str(tmp_path / "lab")])
-    assert not (tmp_path / "lab").exists()
+        invoke(words)
+
+
+def test_the_scheduler_is_the_one_asked_for_then_the_folder_s_then_what_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lab_module, "missing", list)
+    assert Lab(tmp_path).kind is SchedulerKind.SLURM
+    assert Lab(tmp_path, SchedulerKind.STAND_IN).kind is SchedulerKind.STAND_IN
+    monkeypatch.setattr(lab_module, "missing", lambda: ["slurmctld"])
+    assert Lab(tmp_path).kind is SchedulerKind.STAND_IN
+    (tmp_path / "lab.json").write_text('{"hub": "h", "simulator": "s", "alerts": "a"}')
+    assert Lab(tmp_path).kind is SchedulerKind.SLURM
+
+
+def test_a_lab_that_runs_with_another_scheduler_is_not_taken_for_the_one_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = '{"hub": "h", "simulator": "s", "alerts": "a", "scheduler": "stand-in"}'
+    (tmp_path / "lab.json").write_text(text)
+    monkeypatch.setattr(Processes, "runs", lambda *_: True)
+    record = Lab(tmp_path).record()
+    assert record is not None
+    assert record.scheduler is SchedulerKind.STAND_IN
+    with pytest.raises(UsageError, match=r"with the scheduler stand-in runs .*lab down"):
+        Lab(tmp_path, SchedulerKind.SLURM).record()
+
+
+def test_a_scheduler_that_does_not_exist_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no scheduler 'pbs'; there are slurm, stand-in"):
+        invoke(["lab", "up", "--scheduler", "pbs", "--folder", str(tmp_path)])
 
 
 @pytest.mark.parametrize("word", ["up", "down"])

@@ -1,7 +1,6 @@
 """Scenarios that are really played: a Slurm, a hub and simulated agents, once for all of them."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -90,7 +89,6 @@ def test_down_ends_everything_after_a_run_was_killed(lab: Lab) -> None:
     words = (sys.executable, "-m", "accelwatch", "lab")
     where = ("--folder", str(lab.folder))
     jobs = len(list((lab.folder / "jobs").iterdir()))
-    slurm = lab.slurm
     with subprocess.Popen(
         [sys.executable, "-c", _SUBMIT, str(lab.folder)], start_new_session=True
     ) as run:
@@ -99,7 +97,7 @@ def test_down_ends_everything_after_a_run_was_killed(lab: Lab) -> None:
     job = max((lab.folder / "jobs").iterdir(), key=lambda one: int(one.name)).name
     until(lambda: bool(lines_of(lab.folder, job)), "its job runs on")
     # Worst case: the controller hangs as well, and a file of a pid is gone.
-    os.kill(slurm.pid("slurmctld"), signal.SIGSTOP)
+    assert lab.processes.signal("slurmctld", signal.SIGSTOP)
     (lab.folder / "pids/alerts.json").unlink()
     done = subprocess.run([*words, "down", *where], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -117,8 +115,7 @@ _SUBMIT = """\
 import sys, time
 from pathlib import Path
 from accelwatch.lab.lab import Lab
-from accelwatch.lab.step_counter import script_of
 lab = Lab(Path(sys.argv[1]))
-lab.slurm.submit("-N2", script=script_of(lab.folder))
+lab.scheduler.submit(2)
 time.sleep(600)
 """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 lab = typer.Typer(
     name="lab",
-    help="Try on this machine what a hub does about faults: a real Slurm on loopback, simulated GPUs.",
+    help="Try on this machine what a hub does about faults: a scheduler, simulated GPUs, a job.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -26,14 +26,22 @@ _Folder = Annotated[
     Path | None,
     typer.Option("--folder", metavar="DIR", help="Where all of it is. Default: the user's state."),
 ]
+_Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="NAME",
+        help="slurm, or stand-in. Default: Slurm where it is installed.",
+    ),
+]
 _AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 @lab.command("up")
 @command
-def _up(folder: _Folder = None, as_json: _AsJson = False) -> None:
+def _up(folder: _Folder = None, scheduler: _Scheduler = None, as_json: _AsJson = False) -> None:
     """Begin a lab and leave it running; say where it is and what to try."""
-    one = _lab(folder)
+    one = _lab(folder, scheduler)
     record = one.up()
     if as_json:
         write_stdout(msgspec.json.encode({"folder": str(one.folder), **_addresses(record)}) + b"\n")
@@ -49,6 +57,7 @@ def _run(
         str | None, typer.Argument(metavar="[SCENARIO]", help="Without one they are listed.")
     ] = None,
     folder: _Folder = None,
+    scheduler: _Scheduler = None,
     as_json: _AsJson = False,
 ) -> None:
     """Play a scenario, from a fault to a job that goes on, and say how long it took.
@@ -63,7 +72,7 @@ def _run(
         raise typer.Exit(OK)
     if scenario not in SCENARIOS:
         raise UsageError(f"no scenario {scenario!r}; there are {', '.join(SCENARIOS)}")
-    raise typer.Exit(_played(_lab(folder), scenario, as_json))
+    raise typer.Exit(_played(_lab(folder, scheduler), scenario, as_json))
 
 
 @lab.command("down")
@@ -81,7 +90,7 @@ def _played(one: "Lab", scenario: str, as_json: bool) -> int:
 
     begun = one.record()
     if begun is None:
-        complain("beginning a lab ...")
+        complain(f"beginning a lab with {one.scheduler.title} ...")
     record = begun or one.up()
     story = None
     try:
@@ -125,10 +134,15 @@ def _tell_end(story: "Story", as_json: bool) -> None:
         write_stdout(text.encode())
 
 
-def _lab(folder: Path | None) -> "Lab":
+def _lab(folder: Path | None, scheduler: str | None = None) -> "Lab":
     from accelwatch.lab.lab import Lab, usual_folder
+    from accelwatch.lab.scheduler import SchedulerKind
 
-    return Lab(usual_folder() if folder is None else folder.absolute())
+    kinds = {kind.value: kind for kind in SchedulerKind}
+    if scheduler is not None and scheduler not in kinds:
+        raise UsageError(f"no scheduler {scheduler!r}; there are {', '.join(kinds)}")
+    where = usual_folder() if folder is None else folder.absolute()
+    return Lab(where, None if scheduler is None else kinds[scheduler])
 
 
 def _addresses(record: "Record") -> dict[str, str]:
@@ -153,14 +167,14 @@ def _to_try(one: "Lab", record: "Record") -> str:
         ("what would be done", f"accelwatch plan {hub} n001"),
         ("take a node out", f"accelwatch quarantine {hub} n002 --reason 'a try'"),
         ("give it back", f"accelwatch release {hub} n002 --reason 'a try'"),
-        ("Slurm itself", f"SLURM_CONF={one.slurm.conf} sinfo -R"),
+        ("the scheduler", one.scheduler.shown_by),
         ("alerts", f"tail -f {one.folder}/alerts.out"),
         ("end it all", f"accelwatch lab down{where}"),
     )
     lines = [
         f"a hub that acts:   http://{record.hub}",
         f"simulated agents:  http://{record.simulator}",
-        f"Slurm:             four nodes; {SPARE} is the spare",
+        f"{one.kind + ':':<19}four nodes; {SPARE} is the spare",
         f"everything is in   {one.folder}",
         "",
         *(f"{what + ':':<20}{words}" for what, words in rows),

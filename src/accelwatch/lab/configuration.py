@@ -1,12 +1,9 @@
 """What is written into a lab's folder for its hub: `hub.yaml`, and the rules that it judges by."""
 
-import sys
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-SPARES = "spares"
-"""Name of the standing reservation over the spare nodes."""
 _HUB = """\
 # Made by `accelwatch lab`; it goes with the lab.
 targets: {{files: [{folder}/targets.json]}}
@@ -30,15 +27,7 @@ remedy:
   data_guard: {{startup_grace: 1s, calm: 0s, late: 5s}}
   resume: {{most: 20, delays: [0s]}}
   actions:
-  - name: slurm
-    type: slurm
-    options:
-      slurm_conf: {folder}/slurm.conf
-      commands: {commands}
-      spares: {reservation}
-      power_off: [{power}, "off", "{{node}}"]
-      power_state: [{power}, "is_off", "{{node}}"]
-"""
+{actions}"""
 
 
 def write_configuration(
@@ -48,20 +37,17 @@ def write_configuration(
     alerts: str,
     nodes: Sequence[str],
     spares: Sequence[str],
-    commands: Path,
+    actions: str,
 ) -> None:
-    """`hub.yaml` and `rules.yaml`; `hub`, `alerts` as `host:port`, `commands` the folder of Slurm's."""
+    """`hub.yaml` and `rules.yaml`; `hub`, `alerts` as `host:port`, `actions` as a list in YAML."""
     rules = files("accelwatch.lab").joinpath("rules.yaml").read_text("utf-8")
     (folder / "rules.yaml").write_text(rules, "utf-8")
-    power = f"{sys.executable}, -m, accelwatch.lab.power, {folder}"
     text = _HUB.format(
         folder=folder,
         hub=hub,
         alerts=alerts,
         pairs=", ".join(f"{name}: {name}" for name in nodes),
         spares=", ".join(spares),
-        commands=commands,
-        reservation=SPARES,
-        power=power,
+        actions=actions,
     )
     (folder / "hub.yaml").write_text(text, "utf-8")

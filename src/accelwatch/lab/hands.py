@@ -11,8 +11,8 @@ from accelwatch.lab.simulated import Simulated
 
 PAUSE_S = 4.0
 """Twice as long as a node has to look well before it is given back."""
-HANG_S = 12.0
-"""Longer than Slurm's commands wait for a controller."""
+HANG_MORE_S = 2.0
+"""How much longer a controller hangs than what asks it waits."""
 _ADMIN = "swapping the power supply, back at nine"
 _GPU = 3
 
@@ -22,12 +22,13 @@ class Hands:
 
     def __init__(self, lab: Lab, record: Record) -> None:
         self._lab = lab
+        self._scheduler = lab.scheduler
         self._simulated: Simulated = lab.simulated(record)
         self.sick: list[str] = []
         """Nodes with a fault, the oldest first."""
         self.controller_hangs = False
         self._hung: list[str] = []
-        """Nodes whose slurmd was stopped."""
+        """Nodes whose daemon was stopped."""
 
     def do(self, act: Act, node: str) -> tuple[str, str]:
         """Do it to a node; a word and a sentence about it. Raises AccelwatchError."""
@@ -49,13 +50,13 @@ class Hands:
 
     def _hang_node(self, node: str) -> tuple[str, str]:
         self._simulated.hang(node)
-        self._lab.processes.signal(f"slurmd.{node}", signal.SIGSTOP)
+        self._lab.processes.signal(self._scheduler.daemon(node), signal.SIGSTOP)
         self.sick.append(node)
         self._hung.append(node)
-        return "fault", f"{node} hangs: its agent and its slurmd answer nobody, and the job goes on"
+        return "fault", f"{node} hangs: its agent and its daemon answer nobody, and the job goes on"
 
     def _cut_links(self, _: str) -> tuple[str, str]:
-        names = list(self._lab.slurm.names)
+        names = list(self._scheduler.names)
         faults = [{"nodes": name, "kind": "link_down", "device": "*", "count": 4} for name in names]
         self._simulated.befall(*faults)
         self.sick += names
@@ -77,32 +78,34 @@ class Hands:
     def _repair(self, nodes: list[str]) -> None:
         for node in [one for one in self._hung if one in nodes]:
             self._hung.remove(node)
-            if not self._lab.processes.signal(f"slurmd.{node}", signal.SIGCONT):
+            if not self._lab.processes.signal(self._scheduler.daemon(node), signal.SIGCONT):
                 # Its power was taken.
-                self._lab.slurm.start_node(node, booted=True)
+                self._scheduler.start_node(node)
         self._simulated.mend(nodes)
         self.sick = [one for one in self.sick if one not in nodes]
 
     def _stop_controller(self, _: str) -> tuple[str, str]:
-        self._lab.processes.signal("slurmctld", signal.SIGSTOP)
+        self._lab.processes.signal(self._scheduler.controller, signal.SIGSTOP)
         self.controller_hangs = True
-        return "hangs", "slurmctld hangs: it takes connections and answers nobody"
+        name = self._scheduler.controller
+        return "hangs", f"the {name} hangs: it takes connections and answers nobody"
 
     def _start_controller(self, _: str) -> tuple[str, str]:
-        self._lab.processes.signal("slurmctld", signal.SIGCONT)
+        self._lab.processes.signal(self._scheduler.controller, signal.SIGCONT)
         self.controller_hangs = False
-        return "back", "slurmctld answers again"
+        return "back", f"the {self._scheduler.controller} answers again"
 
     def _take_over(self, node: str) -> tuple[str, str]:
-        self._lab.slurm.scontrol("update", f"node={node}", "state=drain", f"reason={_ADMIN}")
+        self._scheduler.drain(node, _ADMIN)
         return "admin", f'drains {node} himself: "{_ADMIN}"'
 
     def _give_back(self, node: str) -> tuple[str, str]:
-        self._lab.slurm.scontrol("update", f"node={node}", "state=resume")
+        self._scheduler.resume(node)
         return "admin", f"resumes {node}"
 
     def _wait(self, _: str) -> tuple[str, str]:
-        pause = HANG_S if self.controller_hangs else PAUSE_S
+        hangs = self._scheduler.commands_wait_s + HANG_MORE_S
+        pause = hangs if self.controller_hangs else PAUSE_S
         time.sleep(pause)
         return "wait", f"{pause:g} s later"
 

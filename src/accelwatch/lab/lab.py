@@ -1,29 +1,33 @@
-"""A lab: Slurm, simulated agents, a hub that acts, a receiver of alerts, all in one folder."""
+"""A lab: a scheduler, simulated agents, a hub that acts, a receiver of alerts, all in one folder."""
 
-import getpass
 import os
 import shutil
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError, UnmetError, UsageError
+from accelwatch.errors import AccelwatchError, UsageError
 from accelwatch.lab.asking import NoAnswerError, page
-from accelwatch.lab.configuration import SPARES, write_configuration
-from accelwatch.lab.installed import MEND, missing, program
+from accelwatch.lab.configuration import write_configuration
+from accelwatch.lab.installed import missing
 from accelwatch.lab.ports import free_ports
+from accelwatch.lab.scheduler import LabScheduler, SchedulerKind
 from accelwatch.lab.simulated import Simulated
-from accelwatch.lab.slurm import Slurm
+from accelwatch.lab.slurm_scheduler import SlurmScheduler
+from accelwatch.lab.stand_in.scheduler import StandIn
 from accelwatch.lab.step_keepers import kill_keepers
 from accelwatch.lab.waiting import NotSeenError, until
 
 NODES = ("n001", "n002", "n003", "n004")
 SPARE = NODES[-1]
+_SCHEDULERS: dict[SchedulerKind, Callable[[Path, Sequence[str]], LabScheduler]] = {
+    SchedulerKind.SLURM: SlurmScheduler,
+    SchedulerKind.STAND_IN: StandIn,
+}
 _RECORD = "lab.json"
 _READY_S = 60.0
-_SLURMD_TIMEOUT_S = 120
-"""After which it sets a node down by itself; it looks for silent ones three times as often."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,16 +36,20 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     hub: str
     simulator: str
     alerts: str
+    scheduler: SchedulerKind = SchedulerKind.SLURM
 
 
 class Lab:
     """One that may run in a folder."""
 
-    def __init__(self, folder: Path) -> None:
-        """An absolute path."""
+    def __init__(self, folder: Path, wanted: SchedulerKind | None = None) -> None:
+        """`folder` is absolute. Nothing `wanted`: the folder's scheduler, else Slurm where it is."""
         self.folder = folder
-        self.slurm = Slurm(folder, NODES)
-        self.processes = self.slurm.processes
+        written = self._written()
+        usual = SchedulerKind.STAND_IN if missing() else SchedulerKind.SLURM
+        self.kind = wanted or (usual if written is None else written.scheduler)
+        self.scheduler: LabScheduler = _SCHEDULERS[self.kind](folder, NODES)
+        self.processes = self.scheduler.processes
 
     @property
     def alerts_file(self) -> Path:
@@ -49,12 +57,25 @@ class Lab:
         return self.folder / "alerts.jsonl"
 
     def record(self) -> Record | None:
-        """Where everything is; None when no whole lab runs here."""
+        """Where everything is; None when no whole lab runs here.
+
+        Raises UsageError for one that runs with another scheduler.
+        """
+        record = self._written()
+        if record is None or not record.hub or not self.processes.runs("hub"):
+            return None
+        if record.scheduler is not self.kind:
+            raise UsageError(
+                f"a lab with the scheduler {record.scheduler} runs in {self.folder};"
+                " end it with `accelwatch lab down`, or take another --folder"
+            )
+        return record
+
+    def _written(self) -> Record | None:
         try:
-            record = msgspec.json.decode((self.folder / _RECORD).read_bytes(), type=Record)
+            return msgspec.json.decode((self.folder / _RECORD).read_bytes(), type=Record)
         except (OSError, msgspec.DecodeError):
             return None
-        return record if record.hub and self.processes.runs("hub") else None
 
     def simulated(self, record: Record) -> Simulated:
         """Its agents."""
@@ -62,10 +83,6 @@ class Lab:
 
     def up(self) -> Record:
         """Begin it and wait until the hub acts. Raises AccelwatchError; nothing runs on then."""
-        if absent := missing():
-            raise UnmetError(
-                f"a lab needs Slurm, and {', '.join(absent)} cannot be found here ({MEND})"
-            )
         if self.record() is not None:
             raise UsageError(f"a lab runs in {self.folder} already; `accelwatch lab down` ends it")
         self._make_folder()
@@ -85,7 +102,7 @@ class Lab:
 
     def end(self) -> int:
         """End every process; the folder stays, with what was printed."""
-        self.slurm.kill_jobs_if_it_answers()
+        self.scheduler.end_jobs()
         ended = self.processes.end()
         kill_keepers(self.folder)
         return ended + self.processes.sweep()
@@ -98,7 +115,7 @@ class Lab:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.folder / _RECORD).write_bytes(
-                msgspec.json.encode(Record(hub="", simulator="", alerts=""))
+                msgspec.json.encode(Record(hub="", simulator="", alerts="", scheduler=self.kind))
             )
         except OSError as error:
             raise AccelwatchError(
@@ -111,11 +128,8 @@ class Lab:
     def _begun(self) -> Record:
         ports = free_ports(3)
         hub, simulator, alerts = (f"127.0.0.1:{port}" for port in ports)
-        record = Record(hub=hub, simulator=simulator, alerts=alerts)
-        self.slurm.begin(slurmd_timeout_s=_SLURMD_TIMEOUT_S)
-        made = ("create", "reservation", f"users={getpass.getuser()}", "flags=ignore_jobs")
-        when = ("starttime=now", "duration=infinite")
-        self.slurm.scontrol(*made, *when, f"ReservationName={SPARES}", f"nodes={SPARE}")
+        record = Record(hub=hub, simulator=simulator, alerts=alerts, scheduler=self.kind)
+        self.scheduler.begin([SPARE])
         self._begin_module("alerts", "accelwatch.lab.alert_receiver", alerts, self.alerts_file)
         self.simulated(record).begin(len(NODES))
         write_configuration(
@@ -124,14 +138,14 @@ class Lab:
             alerts=alerts,
             nodes=NODES,
             spares=[SPARE],
-            commands=Path(program("scontrol")).parent,
+            actions=self.scheduler.actions(),
         )
         words = [sys.executable, "-m", "accelwatch", "hub", "-c", str(self.folder / "hub.yaml")]
         self.processes.begin("hub", words)
         try:
             until(lambda: self._acts(record), "the hub acts", _READY_S)
         except NotSeenError as error:
-            raise NotSeenError(f"{error}; it says: {self.slurm.said('hub')}") from error
+            raise NotSeenError(f"{error}; it says: {self.scheduler.said('hub')}") from error
         (self.folder / _RECORD).write_bytes(msgspec.json.encode(record))
         return record
 

@@ -7,10 +7,10 @@ from accelwatch.errors import AccelwatchError
 from accelwatch.lab.asking import page, say
 from accelwatch.lab.hands import Hands
 from accelwatch.lab.lab import Lab, Record, spare_is_ready
-from accelwatch.lab.look import Look, job_now, look, nodes_now
+from accelwatch.lab.look import Look, look
 from accelwatch.lab.scenarios import SCENARIOS, Act, Phase, Scenario
 from accelwatch.lab.signs import Place, recognised
-from accelwatch.lab.step_counter import CHECKPOINT_EVERY, lines_of, script_of
+from accelwatch.lab.step_counter import CHECKPOINT_EVERY, lines_of
 from accelwatch.lab.story import Entry, Story, copies, went_on
 from accelwatch.lab.waiting import NotSeenError, until
 
@@ -48,7 +48,7 @@ class Play:
             self._look_over()
         finally:
             self._hands.undo()
-            self._lab.slurm.run("scancel", self._job, check=False)
+            self._lab.scheduler.cancel(self._job)
         return self.story
 
     def _calm(self) -> None:
@@ -65,14 +65,13 @@ class Play:
         busy = page_["remedies"] or page_["held"] or page_["frozen"] or page_["stopped_by"]
         if busy or page_["breaker"] != "closed":
             return False
-        out = any(node.out for node in nodes_now(self._lab).values())
+        out = any(node.out for node in self._lab.scheduler.nodes_now().values())
         return spare_is_ready(self._record) and not out
 
     def _begin_job(self) -> None:
-        script = script_of(self._lab.folder)
-        self._job = self._lab.slurm.submit(f"-N{_JOB_NODES}", script=script)
+        self._job = self._lab.scheduler.submit(_JOB_NODES)
         until(self._has_checkpoint, "the job runs and has written a checkpoint", 30.0)
-        now = job_now(self._lab, self._job)
+        now = self._lab.scheduler.job_now(self._job)
         nodes = "" if now is None else ", ".join(now.nodes)
         self._tell("job", f"job {self._job} runs on {nodes}, ten steps a second")
 
@@ -103,12 +102,12 @@ class Play:
         """The node that a phase is about: the job's first for a new fault, else one that is sick."""
         if not _FAULTS.isdisjoint(phase.acts):
             nodes = () if now.job is None else now.job.nodes
-            return nodes[0] if nodes else self._lab.slurm.names[0]
+            return nodes[0] if nodes else self._lab.scheduler.names[0]
         if Act.MEND_FIRST in phase.acts:
             return self._hands.sick[0]
         if self._hands.sick:
             return self._hands.sick[-1]
-        return self._theirs or self._lab.slurm.names[0]
+        return self._theirs or self._lab.scheduler.names[0]
 
     def _await(self, phase: Phase, place: Place) -> bool:
         waiting = list(phase.seen)
@@ -130,7 +129,7 @@ class Play:
             time.sleep(_LOOK_EVERY_S)
 
     def _now(self) -> Look:
-        return look(self._lab, self._record, self._job, slurm=not self._hands.controller_hangs)
+        return look(self._lab, self._record, self._job, scheduler=not self._hands.controller_hangs)
 
     def _never(self, now: Look) -> None:
         """What may not be at any moment."""

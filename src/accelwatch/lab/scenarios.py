@@ -99,7 +99,7 @@ SCENARIOS: dict[str, Scenario] = {
         ),
     ),
     "controller-away": Scenario(
-        "slurmctld hangs for 12 s while a GPU is lost",
+        "the scheduler hangs while a GPU is lost",
         (
             Phase((Act.STOP_CONTROLLER, Act.LOSE_GPU), (Seen.INCIDENT, Seen.ALERT)),
             Phase((Act.WAIT,), (Seen.AWAY,)),

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from accelwatch.lab.look import Look
 from accelwatch.lab.scenarios import Seen
+from accelwatch.lab.scheduler import NodeNow
 
 
 class Place(NamedTuple):
@@ -63,21 +64,26 @@ def _drained(look: Look, place: Place) -> Sign | None:
     node = look.nodes.get(place.node)
     if node is None or not node.ours:
         return None
-    return Sign(look.at, f"Slurm shows {place.node} {'+'.join(node.states)}: {node.reason}")
+    return _shown(look, place.node, node)
+
+
+def _shown(look: Look, name: str, node: NodeNow) -> Sign:
+    text = f"{look.scheduler} shows {name} {'+'.join(node.states)}: {node.reason}"
+    return Sign(look.at, text)
 
 
 def _fenced(look: Look, place: Place) -> Sign | None:
     node = look.nodes.get(place.node)
     if node is None or not node.ours or "DOWN" not in node.states:
         return None
-    return Sign(look.at, f"Slurm shows {place.node} {'+'.join(node.states)}: {node.reason}")
+    return _shown(look, place.node, node)
 
 
 def _requeued(look: Look, place: Place) -> Sign | None:
     job = look.job
     if job is None or job.restarts <= place.restarts:
         return None
-    return Sign(look.at, f"the job is begun again by Slurm, for time {job.restarts}")
+    return Sign(look.at, f"the job is begun again, for time {job.restarts}")
 
 
 def _no_spare(look: Look, place: Place) -> Sign | None:

@@ -30,7 +30,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """`begun`, `step` or `checkpoint`."""
     step: int
     restart: int
-    """How often Slurm has begun it again."""
+    """How often it has been begun again."""
     pid: int
     nodes: tuple[str, ...]
 
@@ -111,14 +111,17 @@ def script_of(folder: Path) -> str:
 
 
 def main() -> None:
-    """Run under Slurm."""
+    """Run; what is not given is as Slurm says it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--job", default=os.environ.get("SLURM_JOB_ID", ""))
+    parser.add_argument("--restart", type=int, default=os.environ.get("SLURM_RESTART_COUNT", "0"))
+    parser.add_argument("--nodes", default=os.environ.get("SLURM_JOB_NODELIST", ""))
     given = parser.parse_args()
-    names = os.environ.get("SLURM_JOB_NODELIST", "")
-    nodes = [name for part in listed(names) for name in expand(part)]
-    restart = int(os.environ.get("SLURM_RESTART_COUNT", "0"))
-    StepCounter(given.folder, os.environ["SLURM_JOB_ID"], nodes, restart).run()
+    if not given.job:
+        parser.error("no job: give --job, or run it under Slurm")
+    nodes = [name for part in listed(given.nodes) for name in expand(part)]
+    StepCounter(given.folder, given.job, nodes, given.restart).run()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,69 @@
+"""What the stand-in's scheduler and the daemons of its nodes leave for each other, as files.
+
+Orders are what should run on a node, a report what does. Both are replaced whole. A report has the
+kernel's monotonic clock, which is the same for every process of a machine.
+"""
+
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+ORDERS = "orders"
+REPORTS = "reports"
+_Shape = TypeVar("_Shape", bound=msgspec.Struct)
+
+
+class Copy(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a job, on the first of its nodes."""
+
+    job: str
+    restart: int
+    nodes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Tells it from all others."""
+        return f"{self.job}.{self.restart}"
+
+
+class Orders(msgspec.Struct, frozen=True, kw_only=True):
+    """What should run on a node."""
+
+    number: int = 0
+    """Grows with each change."""
+    copies: tuple[Copy, ...] = ()
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What does."""
+
+    time: float
+    """Monotonic seconds."""
+    number: int = 0
+    """Of the orders that were carried out before this was written."""
+    running: tuple[str, ...] = ()
+    """Names of copies."""
+    ended: tuple[str, ...] = ()
+    """Those that are still ordered and have ended by themselves."""
+
+
+def put(folder: Path, kind: str, node: str, what: msgspec.Struct) -> None:
+    """Leave it; whoever reads has the old or the new one whole. Raises OSError."""
+    file = _file(folder, kind, node)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_suffix(".new")
+    new.write_bytes(msgspec.json.encode(what))
+    new.replace(file)
+
+
+def got(folder: Path, kind: str, node: str, shape: type[_Shape]) -> _Shape | None:
+    """What was left; None when there is nothing that can be read."""
+    try:
+        return msgspec.json.decode(_file(folder, kind, node).read_bytes(), type=shape)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _file(folder: Path, kind: str, node: str) -> Path:
+    return folder / "stand-in" / kind / f"{node}.json"

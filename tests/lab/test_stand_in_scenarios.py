@@ -1,0 +1,54 @@
+"""Scenarios played without Slurm: the stand-in, a hub that calls its hooks, and simulated agents."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accelwatch.lab.lab import SPARE, Lab
+from accelwatch.lab.playing import play
+from accelwatch.lab.processes import marked
+from accelwatch.lab.scheduler import SchedulerKind
+from accelwatch.lab.story import Entry, Story
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with tempfile.TemporaryDirectory(prefix="lab") as name:
+        one = Lab(Path(name) / "lab", SchedulerKind.STAND_IN)
+        one.up()
+        try:
+            yield one
+        finally:
+            one.down()
+        assert list(marked(one.folder, {})) == []
+
+
+def played(lab: Lab, name: str) -> tuple[Story, list[str]]:
+    """A scenario, and the words of its timeline in the order in which they were told."""
+    words: list[str] = []
+
+    def told(_: Story, entry: Entry) -> None:
+        words.append(entry.what)
+
+    record = lab.record()
+    assert record is not None
+    return play(lab, record, name, told), words
+
+
+def test_a_job_goes_on_while_the_scheduler_hangs_in_between(lab: Lab) -> None:
+    story, words = played(lab, "controller-away")
+    assert story.missing == []
+    order = ["hangs", "fault", "away", "back", "drained", "requeued", "running", "released"]
+    assert [word for word in words if word in order] == order
+    assert story.recovered_s is not None
+    (runs,) = (entry.text for entry in story.entries if entry.what == "running")
+    assert SPARE in runs
+
+
+def test_a_job_leaves_a_node_that_hangs_only_after_its_old_copy_is_dead(lab: Lab) -> None:
+    story, words = played(lab, "hung-node")
+    assert story.missing == []
+    order = ["drained", "fenced", "running", "mended", "released"]
+    assert [word for word in words if word in order] == order
