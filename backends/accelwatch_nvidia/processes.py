@@ -17,9 +17,6 @@ from accelwatch.schema.reading import MAX_PROCESSES, Process, cut_note
 from accelwatch_nvidia import lists, returns
 from accelwatch_nvidia.nvml import DeviceCalls
 
-HOST_PID_NAMESPACE = "pid:[4026531836]"
-"""/proc/self/ns/pid in the initial namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h)."""
-
 _LISTS = (
     (
         "compute",
@@ -128,8 +125,7 @@ class HostProcesses:
 
     def _look(self, pid: int, ticks: tuple[int, int] | None) -> _Known:
         if self._host_namespace is None:
-            link = sysfs.link_name(self._root / "proc/self/ns/pid")
-            self._host_namespace = link in (None, HOST_PID_NAMESPACE)
+            self._host_namespace = proc.shows_host_pids(self._root)
         ours = ticks is not None and (self._host_namespace or holds_gpu(self._root, pid))
         facts = proc.facts(self._root, pid) if ours else None
         if facts is None:

@@ -17,10 +17,6 @@ from accelwatch.schema.reading import Collected, Process
 
 SOURCE = "sysfs"
 _NODE = re.compile(r"tenstorrent!\d{1,6}")
-_SPEED = re.compile(r"(\d{1,2}(?:\.\d)?) GT/s.*")
-_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
-"""GT/s per lane to generation, PCI Express Base Specification."""
-_MOST_LANES = 32
 
 
 class _Row(NamedTuple):
@@ -122,27 +118,6 @@ def _put(out: Collected, row: _Row, folder: Path) -> None:
         out.put(key, value * row.factor, *labels)
     elif value is not Absence.UNSUPPORTED:
         out.miss(key, value, *labels)
-
-
-def put_link(out: Collected, root: Path, pci_bus_id: str) -> None:
-    """The PCIe link, now and at most."""
-    folder = sysfs.pci_device_dir(root, pci_bus_id)
-    for state in ("current", "max"):
-        speed = sysfs.read_text(folder / f"{state}_link_speed")
-        generation = speed if isinstance(speed, Absence) else _generation(speed)
-        width = sysfs.read_int(folder / f"{state}_link_width")
-        if isinstance(width, int) and not 0 < width <= _MOST_LANES:
-            width = Absence.ERROR
-        for key, value in (("pcie_link_generation", generation), ("pcie_link_width_lanes", width)):
-            if isinstance(value, Absence):
-                out.miss(key, value, state)
-            else:
-                out.put(key, value, state)
-
-
-def _generation(speed: str) -> int | Absence:
-    match = _SPEED.fullmatch(speed)
-    return Absence.ERROR if match is None else _GENERATIONS.get(float(match[1]), Absence.ERROR)
 
 
 def heartbeat(node: Node) -> int | Absence:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.pcie_link import put_link
 from accelwatch.quantity_text import AMPERES, CELSIUS, VOLTS, WATTS, Units, quantity
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
@@ -155,7 +156,7 @@ def of_driver(device_id: str, node: driver.Node, root: Path) -> Collected:
     """What the driver shows, but health."""
     out = Collected(device_id)
     driver.put_telemetry(out, node)
-    driver.put_link(out, root, node.pci_bus_id)
+    put_link(out, root, node.pci_bus_id)
     return out
 
 

@@ -10,6 +10,8 @@ import msgspec
 _CONTAINER = re.compile(r"([0-9a-f]{64})(?:\.scope)?$")
 _POD = re.compile(r"pod([0-9a-f]{8}[-_](?:[0-9a-f]{4}[-_]){3}[0-9a-f]{12}|[0-9a-f]{32})")
 _JOB = re.compile(r"slurm[^/]*(?:/[^/]+)*?/job_(\d+)")
+HOST_PID_NAMESPACE = "pid:[4026531836]"
+"""/proc/self/ns/pid in the initial namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h)."""
 
 
 class ProcessFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,6 +147,14 @@ def user_name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
+
+
+def shows_host_pids(root: Path) -> bool:
+    """Whether pids here are those of the host, which drivers tell."""
+    try:
+        return (root / "proc/self/ns/pid").readlink().name == HOST_PID_NAMESPACE
+    except OSError:
+        return True
 
 
 def pids(root: Path) -> list[int]:

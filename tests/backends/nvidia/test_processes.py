@@ -9,9 +9,10 @@ import pytest
 
 from accelwatch.backend import Request
 from accelwatch.clock import ManualClock
+from accelwatch.proc import HOST_PID_NAMESPACE
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import MAX_PROCESSES, Process, Reading
-from accelwatch_nvidia.processes import HOST_PID_NAMESPACE, holds_gpu, stat_ticks
+from accelwatch_nvidia.processes import holds_gpu, stat_ticks
 
 from .conftest import Machine, Rig
 
