@@ -1,11 +1,15 @@
-"""Messages of amdgpu, and of hygpu, which is a fork of it. Wordings: drivers/gpu/drm/amd/amdgpu."""
+"""Messages of amdgpu, and of Hygon's fork of it: hygpu, hydcu or hycu by release, told as hygpu.
+
+Wordings: drivers/gpu/drm/amd/amdgpu.
+"""
 
 from accelwatch.amdgpu_ras import believable, event_code
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import BDF, Pattern, Verdict, row
 
 _DRM = r"(?:\[drm(?::[\w.]+(?: \[\w+\])?)?\] )?(?:\*ERROR\* )?"
-_DEVICE = rf"(?P<driver>amdgpu|hygpu) {BDF}: (?:(?:amdgpu|hygpu): )?{_DRM}"
+_NAMES = "amdgpu|hygpu|hydcu|hycu"
+_DEVICE = rf"(?P<driver>{_NAMES}) {BDF}: (?:(?:{_NAMES}): )?{_DRM}"
 _FUNCTION = r"\[drm:(?:amdgpu_\w+(?: \[amdgpu\])?|[\w.]+ \[amdgpu\])\] \*ERROR\* "
 _DRIVER = rf"(?:{_DEVICE}|{_FUNCTION})(?:\{{\d+\}} ?)?"
 """Kernels before 6.10 print the function and no device in some errors; RAS lines may begin with an
@@ -23,7 +27,8 @@ def _ras(groups: dict[str, str]) -> Verdict | None:
 
 def _named(code: str, category: Category, regex: str) -> Pattern:
     def decide(groups: dict[str, str]) -> Verdict:
-        return f"{groups.get('driver', 'amdgpu')}_{code}", category
+        driver = groups.get("driver", "amdgpu")
+        return f"{'amdgpu' if driver == 'amdgpu' else 'hygpu'}_{code}", category
 
     return row(code, category, regex, decide=decide)
 

@@ -110,6 +110,13 @@ def test_long_messages_are_survived(head: str, filler: str) -> None:
     find(head + filler * (8192 // len(filler)), PATTERNS)
 
 
+@pytest.mark.parametrize("driver", ["hygpu", "hydcu", "hycu"])
+def test_hygons_driver_has_one_name_whatever_its_release_calls_it(driver: str) -> None:
+    match = find(f"{driver} 0000:09:00.0: {driver}: ring sdma0 timeout, signaled seq=1", PATTERNS)
+    assert match is not None
+    assert match.code == "hygpu_ring_timeout"
+
+
 PAGE = Path(__file__).resolve().parents[3] / "docs/backends/kernel-log.md"
 
 
