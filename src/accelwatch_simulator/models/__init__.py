@@ -3,6 +3,7 @@
 from accelwatch_simulator.models.amd import mi300x
 from accelwatch_simulator.models.furiosa import rngd
 from accelwatch_simulator.models.host import host
+from accelwatch_simulator.models.hygon import k100_ai
 from accelwatch_simulator.models.intel import max1550
 from accelwatch_simulator.models.mthreads import s5000
 from accelwatch_simulator.models.nvidia import h100
@@ -20,4 +21,5 @@ MODELS = {
     "furiosa": rngd,
     "tenstorrent": p150a,
     "mthreads": s5000,
+    "hygon": k100_ai,
 }

@@ -1,0 +1,109 @@
+"""All that hy-smi said in one round, as cards. Pure."""
+
+import re
+
+import msgspec
+
+from accelwatch.errors import ReadError
+from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch_hygon.report import SYSTEM, Fields, Report
+
+_BUS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.IGNORECASE)
+_NOTHING = frozenset({"", "n/a", "na", "none", "null", "unknown", "-", "?", "not supported"})
+_HEALTH = re.compile(
+    r"[HD]CU\[(\d{1,4})\]\s*:\s*Bus Id\s*:\s*([0-9a-f:.]+)\s*:\s*(\S[^\n]{0,63}?)\s*",
+    re.IGNORECASE,
+)
+_PID = re.compile(r"PID: *(\d{1,9})\s*")
+_INDEX = re.compile(r"\s+[HD]CU Index: *(.*)", re.IGNORECASE)
+_USED = re.compile(r"\s+VRAM USED\((MiB|KiB|GiB|B)\): *(\d{1,15})\s*", re.IGNORECASE)
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A process on some of the cards."""
+
+    pid: int
+    numbers: tuple[int, ...]
+    """Of its cards."""
+    memory: str | None = None
+    """With its unit, on all its cards together."""
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """One DCU."""
+
+    number: int
+    """The vendor's index."""
+    pci_bus_id: str | None
+    fields: Fields
+    row: Fields = {}
+    """Of the table."""
+    health: str | None = None
+    """The word of the health check."""
+    placed_by_order: bool = False
+    """Whether its place is that of the bus at its number, because nothing tells it."""
+
+    def text(self, *keys: str) -> str | None:
+        """The first of these that says something."""
+        told = (self.fields.get(key, "").strip() for key in keys)
+        return next((word for word in told if word.lower() not in _NOTHING), None)
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was told."""
+
+    cards: tuple[Card, ...]
+    driver_version: str | None = None
+    jobs: tuple[Job, ...] | None = None
+    """None where processes were not to be had."""
+
+
+def cards_of(fields: Report, rows: Report, health: dict[int, str]) -> tuple[Card, ...]:
+    """Cards by index, from what there is of them. Raises ReadError when that is nothing."""
+    numbers = sorted((fields.keys() | rows.keys()) - {SYSTEM})
+    if not numbers:
+        raise ReadError("hy-smi printed neither fields of a card nor its table", code="garbage")
+    return tuple(
+        Card(
+            number=number,
+            pci_bus_id=bus_of(fields.get(number, {}).get("pci bus", "")),
+            fields=fields.get(number, {}),
+            row=rows.get(number, {}),
+            health=health.get(number),
+        )
+        for number in numbers
+    )
+
+
+def bus_of(text: str) -> str | None:
+    """The PCI id that a text begins with; on boards with OAM modules the slot's names follow it."""
+    match = _BUS.match(text.strip())
+    return normal_pci_bus_id(match[0]) if match else None
+
+
+def driver_version_of(fields: Report) -> str | None:
+    """As the fields of the whole machine have it."""
+    told = fields.get(SYSTEM, {}).get("driver version", "")
+    return None if told.lower() in _NOTHING else told
+
+
+def health_of(output: bytes) -> dict[int, str]:
+    """Words of the health check by card: `HCU[0] : Bus Id : 0000:01:00.0 : Healthy`."""
+    matches = map(_HEALTH.fullmatch, output.decode("utf-8", "replace").splitlines())
+    return {int(match[1]): match[3] for match in matches if match is not None}
+
+
+def jobs_of(output: bytes) -> tuple[Job, ...]:
+    """Processes of `--showpids`; `VRAM USED(%)` is not read, it may be infinite."""
+    jobs: list[Job] = []
+    for line in output.decode("utf-8", "replace").splitlines():
+        if (match := _PID.fullmatch(line)) is not None:
+            jobs.append(Job(pid=int(match[1]), numbers=()))
+        elif not jobs:
+            continue
+        elif (match := _INDEX.fullmatch(line)) is not None:
+            numbers = tuple(int(number) for number in re.findall(r"'(\d{1,4})'", match[1]))
+            jobs[-1] = msgspec.structs.replace(jobs[-1], numbers=numbers)
+        elif (match := _USED.fullmatch(line)) is not None:
+            jobs[-1] = msgspec.structs.replace(jobs[-1], memory=f"{match[2]} {match[1]}")
+    return tuple(job for job in jobs if job.pid)

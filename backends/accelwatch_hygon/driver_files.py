@@ -1,0 +1,57 @@
+"""What the driver (hydcu, hycu, hygpu; a fork of amdgpu) keeps in files, read without a command."""
+
+import re
+from pathlib import Path
+
+from accelwatch import sysfs
+from accelwatch.schema.reading import Collected
+
+SOURCE = "sysfs"
+DRIVERS = ("hydcu", "hycu", "hygpu")
+"""Names of the kernel's module, by release."""
+_MEMORY = (
+    ("memory_size_bytes", "mem_info_vram_total"),
+    ("memory_used_bytes", "mem_info_vram_used"),
+)
+_NODE = re.compile(r"(?:card|renderD)\d{1,6}")
+
+
+def is_loaded(root: Path) -> bool:
+    """Whether a module of the driver is loaded."""
+    return any((root / "sys/module" / name).is_dir() for name in DRIVERS)
+
+
+def driver_version(root: Path) -> str | None:
+    """Of the module that is loaded, where it says one."""
+    told = (sysfs.read_text(root / "sys/module" / name / "version") for name in DRIVERS)
+    return next((version for version in told if isinstance(version, str) and version), None)
+
+
+def is_of_another_vendor(root: Path, pci_bus_id: str, vendor_id: int) -> bool:
+    """Whether the bus has a function of somebody else at this place."""
+    vendor = sysfs.read_int(sysfs.pci_device_dir(root, pci_bus_id) / "vendor")
+    return isinstance(vendor, int) and vendor != vendor_id
+
+
+def device_nodes(root: Path, pci_bus_id: str) -> tuple[str, ...]:
+    """`/dev/dri/card1`, `/dev/dri/renderD128`."""
+    entries = sysfs.list_dir(sysfs.pci_device_dir(root, pci_bus_id) / "drm")
+    return tuple(f"/dev/dri/{entry.name}" for entry in entries if _NODE.fullmatch(entry.name))
+
+
+def unique_id(root: Path, pci_bus_id: str) -> str | None:
+    """As the driver writes it: hexadecimal digits."""
+    told = sysfs.read_text(sysfs.pci_device_dir(root, pci_bus_id) / "unique_id")
+    return told if isinstance(told, str) and told else None
+
+
+def put_memory(out: Collected, root: Path, pci_bus_id: str) -> list[str]:
+    """Memory where nothing else told it; the keys that are from here."""
+    folder = sysfs.pci_device_dir(root, pci_bus_id)
+    put: list[str] = []
+    for key, file in _MEMORY:
+        size = None if (key,) in out.values else sysfs.read_int(folder / file)
+        if isinstance(size, int) and size >= 0:
+            out.put(key, size)
+            put.append(key)
+    return put

@@ -1,0 +1,213 @@
+"""From a card of hy-smi's document to a device and its reading, as tables. Pure."""
+
+import re
+from collections.abc import Callable, Iterable
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.quantity_text import (
+    BYTES,
+    CELSIUS,
+    HERTZ,
+    PERCENT,
+    VOLTS,
+    WATTS,
+    Units,
+    quantity,
+)
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected, Process
+from accelwatch_hygon.document import Card, Job
+from accelwatch_hygon.report import Fields
+
+SOURCE = "hy-smi"
+VENDOR = "hygon"
+
+
+class Row(NamedTuple):
+    """A quantity: its keys among the fields, its heading in the table, and the series that it is."""
+
+    keys: tuple[str, ...]
+    heading: str
+    series: Series
+    units: Units
+
+
+_COUNT: Units = MappingProxyType({"": 1.0})
+_MILLIVOLTS: Units = MappingProxyType({**VOLTS, "": 1e-3})
+_CELSIUS: Units = MappingProxyType({**CELSIUS, "\ufffdc": 1.0})
+"""A terminal that is not UTF-8 spoils the sign of degrees."""
+
+ROWS = (
+    Row(("hcu use (%)", "gpu use (%)"), "hcu%", ("utilization_ratio",), PERCENT),
+    Row(
+        ("temperature (sensor edge) (c)", "temperature (sensor core) (c)"),
+        "temp",
+        ("temperature_celsius", "gpu"),
+        _CELSIUS,
+    ),
+    Row(
+        ("average graphics package power (w)", "current socket graphics package power (w)"),
+        "avgpwr",
+        ("power_watts",),
+        WATTS,
+    ),
+    Row(("max graphics package power (w)",), "pwrcap", ("power_limit_watts", "enforced"), WATTS),
+)
+"""Absent with a reason where nothing tells them."""
+MORE_ROWS = (
+    Row(("temperature (sensor junction) (c)",), "", ("temperature_celsius", "junction"), _CELSIUS),
+    Row(
+        ("temperature (sensor mem) (c)", "temperature (sensor memory) (c)"),
+        "",
+        ("temperature_celsius", "memory"),
+        _CELSIUS,
+    ),
+    Row(("fan speed (%)",), "fan", ("fan_speed_ratio", "0"), PERCENT),
+    Row(("voltage (mv)",), "", ("voltage_volts", "graphics"), _MILLIVOLTS),
+    Row(("pcie replay count",), "", ("pcie_errors_total", "replay"), _COUNT),
+    Row((), "dec%", ("engine_utilization_ratio", "decoder"), PERCENT),
+    Row((), "enc%", ("engine_utilization_ratio", "encoder"), PERCENT),
+)
+"""Of some releases and cards only: what is not named there is not missed."""
+_CLOCKS = (("sclk", "graphics"), ("mclk", "memory"), ("socclk", "soc"), ("fclk", "fabric"))
+_MEGAHERTZ = re.compile(r"(\d{1,6}(?:\.\d{1,3})?\s*[MG]hz)", re.IGNORECASE)
+_MEMORY = (
+    ("memory_size_bytes", re.compile(r"vram total memory \((\w{1,3})\)")),
+    ("memory_used_bytes", re.compile(r"vram total used memory \((\w{1,3})\)")),
+)
+_HEALTH = MappingProxyType(
+    {
+        "healthy": "ok",
+        **dict.fromkeys(("warning", "degraded"), "degraded"),
+        **dict.fromkeys(("critical", "unhealthy", "error", "failed"), "failed"),
+    }
+)
+"""What a word of the health check means; another word is shown and means nothing."""
+_ARCHITECTURES = MappingProxyType({"K100_AI": "gfx928", "K100_LC": "gfx926", "BW": "gfx936"})
+"""As the runtime names them, by the series of the card."""
+_UNIQUE_ID = re.compile(r"(?:0x)?([0-9a-f]{16})", re.IGNORECASE)
+_ORDER_NOTE = "this hy-smi tells no PCI ids: its cards are taken in the order of the bus"
+
+
+def identified(device: Device, card: Card, driver_version: str | None) -> Device:
+    """The device with what the document says of who it is."""
+    uuid = uuid_of(card.text("unique id")) or device.uuid
+    model = card.text("card series", "card model")
+    node = card.text("(topology) numa node", "numa node")
+    mode = card.row.get("mode", "").upper()
+    return msgspec.structs.replace(
+        device,
+        id=f"{VENDOR}:{uuid or device.pci_bus_id or card.number}",
+        index=card.number,
+        name=f"dcu{card.number}",
+        kind=DeviceKind.GPU,
+        model=model,
+        architecture=_ARCHITECTURES.get(model or ""),
+        uuid=uuid,
+        serial=card.text("serial number"),
+        vbios_version=card.text("vbios version"),
+        driver_version=driver_version or device.driver_version,
+        numa_node=int(node) if node and re.fullmatch(r"\d{1,4}", node) else device.numa_node,
+        partition_mode="enabled" if mode == "MIG" else None,
+    )
+
+
+def uuid_of(unique_id: str | None) -> str | None:
+    """`GPU-` and the number, as the runtime has it; boards that have words in its place keep them."""
+    match = _UNIQUE_ID.fullmatch(unique_id or "")
+    if match is None:
+        return unique_id
+    return f"GPU-{match[1].lower()}" if match[1].strip("0") else None
+
+
+def collect(device_id: str, card: Card) -> Collected:
+    """What the card's fields and its row of the table say."""
+    out = Collected(device_id)
+    for row in ROWS:
+        key, *labels = row.series
+        out.put_or_miss(key, _told(card, row), *labels)
+    for row in MORE_ROWS:
+        if _names(card, row):
+            key, *labels = row.series
+            out.put_or_miss(key, _told(card, row), *labels)
+    _put_memory(out, card.fields)
+    _put_clocks(out, card)
+    _put_health(out, card.health)
+    return out
+
+
+def notes_of(card: Card) -> tuple[str, ...]:
+    """What people should know of the reading."""
+    return (_ORDER_NOTE,) if card.placed_by_order else ()
+
+
+def _names(card: Card, row: Row) -> bool:
+    return row.heading in card.row or any(key in card.fields for key in row.keys)
+
+
+def _told(card: Card, row: Row) -> float | Absence:
+    """The first that is a number; else why the first that is there is none."""
+    texts = [card.fields.get(key) for key in row.keys] + [card.row.get(row.heading)]
+    answers = [quantity(text, row.units) for text in texts if text is not None]
+    numbers = (answer for answer in answers if not isinstance(answer, Absence))
+    return next(numbers, answers[0] if answers else Absence.UNSUPPORTED)
+
+
+def _put_memory(out: Collected, fields: Fields) -> None:
+    """The unit stands in the key; older releases tell bytes, newer ones MiB."""
+    for key, pattern in _MEMORY:
+        matches = ((pattern.fullmatch(name), told) for name, told in fields.items())
+        texts = (f"{told} {match[1]}" for match, told in matches if match is not None)
+        size = quantity(next(texts, None), BYTES)
+        out.put_or_miss(key, size if isinstance(size, Absence) else round(size))
+
+
+def _put_clocks(out: Collected, card: Card) -> None:
+    """`sclk clock level` is `3 (1600Mhz)`, `sclk clock speed` is `(1600Mhz)`; old tables have SCLK."""
+    for name, domain in _CLOCKS:
+        keys = (f"{name} clock speed", f"{name} clock level")
+        told = next((card.fields[key] for key in keys if key in card.fields), card.row.get(name))
+        if told is None:
+            continue
+        match = _MEGAHERTZ.search(told)
+        out.put_or_miss("clock_hertz", quantity(match[1] if match else told, HERTZ), domain)
+
+
+def _put_health(out: Collected, word: str | None) -> None:
+    if word is None:
+        out.miss("reported_status_info", Absence.UNSUPPORTED)
+        return
+    status = word.lower()
+    out.put("reported_status_info", 1, status)
+    if status in _HEALTH:
+        out.put("reported_health_info", 1, _HEALTH[status])
+
+
+def processes_of(
+    device_id: str, number: int, jobs: Iterable[Job], names: Callable[[int], str | None]
+) -> list[Process]:
+    """The processes on the card, by pid. Of one on several cards only the sum of memory is told.
+
+    `names` says what a pid is called, where it is known to be the same process here.
+    """
+    mine = {job.pid: job for job in jobs if number in job.numbers}
+    return [_process(device_id, mine[pid], names(pid)) for pid in sorted(mine)]
+
+
+def _process(device_id: str, job: Job, command: str | None) -> Process:
+    size = quantity(job.memory, BYTES) if len(job.numbers) == 1 else Absence.UNSUPPORTED
+    absent = {"utilization_ratio": Absence.UNSUPPORTED}
+    if isinstance(size, Absence):
+        absent["gpu_memory_bytes"] = size
+    return Process(
+        device_id=device_id,
+        pid=job.pid,
+        command=command,
+        gpu_memory_bytes=None if isinstance(size, Absence) else round(size),
+        absent=absent,
+    )

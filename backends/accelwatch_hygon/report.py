@@ -1,0 +1,103 @@
+"""What hy-smi prints of its cards, by card and key: JSON, `HCU[0] : key: value`, and its table. Pure.
+
+Keys are in lower case, with `hcu` for `dcu`: the vendor renamed its devices between releases.
+"""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+Fields = Mapping[str, str]
+"""Text by key, of one card."""
+Report = dict[int, dict[str, str]]
+"""Fields by the vendor's index."""
+
+MAX_CARDS = 1024
+_CARD = re.compile(r"card(\d{1,4})")
+_LINE = re.compile(r"(?:HCU|DCU|GPU)\[(\d{1,4})\]\s*: ?\s*(.+?)\s*:\s+(\S.*?)\s*", re.IGNORECASE)
+_UNSEPARATED = re.compile(r'""(?=[A-Za-z(])')
+"""Some releases leave out the comma between the powers: `"80.0""Average GFX Core Power (W)"`."""
+_NUMBER_HEADINGS = frozenset({"hcu", "dcu", "gpu", "device"})
+SYSTEM = -1
+"""The index under which the fields of the whole machine stand."""
+
+
+def key_of(text: str) -> str:
+    """A key as it is known here: of `DCU use (%)` it is `hcu use (%)`."""
+    return re.sub(r"\b[dg]cu\b", "hcu", " ".join(text.lower().split())).rstrip(" :")
+
+
+def fields_of(output: bytes) -> Report:
+    """Fields from JSON, with whatever words around it; from lines where there is none."""
+    text = output.decode("utf-8", "replace")
+    return _from_json(text) or _from_lines(text)
+
+
+def _from_json(text: str) -> Report:
+    begin, end = text.find("{"), text.rfind("}")
+    if begin < 0 or end < begin:
+        return {}
+    told = _decoded(text[begin : end + 1])
+    report: Report = {}
+    for name, fields in told.items() if isinstance(told, dict) else ():
+        number = _index(name)
+        if number is None or not isinstance(fields, dict) or len(report) >= MAX_CARDS:
+            continue
+        report[number] = {key_of(key): _word(value) for key, value in fields.items()}
+    return report
+
+
+def _decoded(text: str) -> object:
+    for attempt in (text, _UNSEPARATED.sub('","', text)):
+        try:
+            return msgspec.json.decode(attempt)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            continue
+    return None
+
+
+def _index(name: str) -> int | None:
+    if name == "system":
+        return SYSTEM
+    match = _CARD.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def _word(value: object) -> str:
+    """A number as text; what is neither text nor a number is as if it were not understood."""
+    if isinstance(value, str):
+        return value.strip()
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else "?"
+
+
+def _from_lines(text: str) -> Report:
+    report: Report = {}
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line.strip())
+        if match is not None and (int(match[1]) in report or len(report) < MAX_CARDS):
+            report.setdefault(int(match[1]), {})[key_of(match[2])] = match[3]
+    return report
+
+
+def rows_of(output: bytes) -> Report:
+    """Rows of the table by heading: the first line whose first word names the devices is the heading."""
+    headings: list[tuple[int, str]] = []
+    report: Report = {}
+    for line in output.decode("utf-8", "replace").splitlines():
+        words = [(match.start(), match[0]) for match in re.finditer(r"\S+", line)]
+        if words and words[0][1].lower() in _NUMBER_HEADINGS:
+            headings = [(at, key_of(word)) for at, word in words]
+        elif headings and words and words[0][1].isascii() and words[0][1].isdecimal():
+            number = int(words[0][1]) if len(words[0][1]) < 5 else None
+            if number is not None and len(report) < MAX_CARDS:
+                report.setdefault(number, _row(headings, words))
+    return report
+
+
+def _row(headings: list[tuple[int, str]], words: list[tuple[int, str]]) -> dict[str, str]:
+    """Words by heading, in order; where one is missing, only those that begin below their heading."""
+    if len(words) == len(headings):
+        return {key: word for (_, key), (_, word) in zip(headings, words, strict=True)}
+    places = dict(headings)
+    return {places[at]: word for at, word in words if at in places}

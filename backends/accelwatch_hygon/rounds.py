@@ -1,0 +1,126 @@
+"""One round of runs of hy-smi: fields as JSON, the table, processes, the health check."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.errors import DeviceTimeout, ReadError
+from accelwatch.vendor_program import output_of
+from accelwatch.vendor_tool import TIMEOUT_S
+from accelwatch_hygon.document import (
+    Card,
+    Document,
+    Job,
+    cards_of,
+    driver_version_of,
+    health_of,
+    jobs_of,
+)
+from accelwatch_hygon.driver_files import is_of_another_vendor
+from accelwatch_hygon.report import Report, fields_of, rows_of
+
+_IDENTITY = ("--showbus", "--showproductname", "--showuniqueid", "--showmeminfo", "vram")
+_LEAST = (*_IDENTITY, "--showuse", "--showtemp", "--json")
+_USUAL = ("--showpower", "--showserial", *_LEAST)
+_MOST = (
+    *("--showvbios", "--showclocks", "--showmaxpower", "--showtoponuma", "--showdriverversion"),
+    *_USUAL,
+)
+_QUERIES: tuple[tuple[str, ...], ...] = (_MOST, _USUAL, _LEAST)
+"""A release refuses the whole command for one option that it does not know."""
+
+
+class Rounds:
+    """Asks a command, and remembers which options it knows. One thread at a time."""
+
+    def __init__(
+        self, root: Path, program: Path, on_bus: Callable[[], list[str]], vendor_id: int
+    ) -> None:
+        """`on_bus` are the PCI ids of the vendor's cards, in the order of the bus."""
+        self._root = root
+        self._program = program
+        self._on_bus = on_bus
+        self._vendor_id = vendor_id
+        self._queries = _QUERIES
+
+    def ask(self) -> Document:
+        """What all runs say. Raises ReadError when there are neither fields nor a table.
+
+        After a run that hangs no further one is begun: what was told by then is the answer.
+        """
+        error: ReadError | None = None
+        fields: Report = {}
+        try:
+            fields = self._fields()
+        except DeviceTimeout:
+            raise
+        except ReadError as failure:
+            error = failure
+        rows: Report = {}
+        health: dict[int, str] = {}
+        jobs: tuple[Job, ...] | None = None
+        try:
+            rows = rows_of(self._optional())
+            health = health_of(self._optional("--healthcheck"))
+            jobs = self._jobs()
+        except DeviceTimeout as failure:
+            error = error or failure
+        if not fields and not rows and error is not None:
+            raise error
+        cards = self._placed(cards_of(fields, rows, health))
+        return Document(cards=cards, driver_version=driver_version_of(fields), jobs=jobs)
+
+    def _fields(self) -> Report:
+        """From the first query that the command knows, which is asked from then on."""
+        error: ReadError | None = None
+        for at, query in enumerate(self._queries):
+            try:
+                report = fields_of(self._run(*query))
+            except DeviceTimeout:
+                raise
+            except ReadError as failure:
+                error = error or failure
+                continue
+            if report:
+                self._queries = self._queries[at:]
+                return report
+        if error is not None:
+            raise error
+        return {}
+
+    def _optional(self, *arguments: str) -> bytes:
+        """Empty where the run fails. Raises DeviceTimeout."""
+        try:
+            return self._run(*arguments)
+        except DeviceTimeout:
+            raise
+        except ReadError:
+            return b""
+
+    def _jobs(self) -> tuple[Job, ...] | None:
+        try:
+            return jobs_of(self._run("--showpids"))
+        except DeviceTimeout:
+            raise
+        except ReadError:
+            return None
+
+    def _run(self, *arguments: str) -> bytes:
+        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S)
+
+    def _placed(self, cards: tuple[Card, ...]) -> tuple[Card, ...]:
+        """Without those of another vendor; where no place is told, in the order of the bus."""
+        mine = tuple(card for card in cards if not self._is_foreign(card))
+        on_bus = self._on_bus()
+        untold = all(card.pci_bus_id is None for card in mine)
+        if not untold or [card.number for card in mine] != list(range(len(on_bus))):
+            return mine
+        return tuple(
+            msgspec.structs.replace(card, pci_bus_id=bus, placed_by_order=len(on_bus) > 1)
+            for card, bus in zip(mine, on_bus, strict=True)
+        )
+
+    def _is_foreign(self, card: Card) -> bool:
+        bus = card.pci_bus_id
+        return bus is not None and is_of_another_vendor(self._root, bus, self._vendor_id)
