@@ -28,8 +28,8 @@ _CALLED: Codes = np.array(
 """What devices are called by the state of their node."""
 _UP = [STATE[word] for word in UP]
 _UNKNOWN = HEALTH[Health.UNKNOWN]
-AT_ONCE = 48
-"""Nodes that are brought up to date without a rest."""
+AT_ONCE = 96
+"""Nodes that are brought up to date without a rest: a millisecond or two, and passes over arrays pay."""
 
 
 class Moment(NamedTuple):

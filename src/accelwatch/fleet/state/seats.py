@@ -1,5 +1,6 @@
 """Where the devices of one node stand in the table."""
 
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -14,7 +15,8 @@ class Alike(NamedTuple):
     """Devices of a stream that have the same layout; each has ticked."""
 
     columns: Columns
-    rows: list[int]
+    rows: "array[int]"
+    """Many nodes' are put together at every tick: as bytes, not number by number."""
     devices: list[StreamDevice]
 
 
@@ -109,7 +111,7 @@ def _parted(
         if isinstance(device, StreamDevice) and device.tick is not None:
             into = alike.get(id(device.columns))
             if into is None:
-                into = alike[id(device.columns)] = Alike(device.columns, [], [])
+                into = alike[id(device.columns)] = Alike(device.columns, array("q"), [])
             into.rows.append(row)
             into.devices.append(device)
         else:

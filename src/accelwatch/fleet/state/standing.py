@@ -1,6 +1,7 @@
 """What devices say beside their numbers, gathered over some nodes for one pass over arrays."""
 
 import math
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
@@ -36,7 +37,7 @@ Heard = tuple[float, float, float]
 class Statements(NamedTuple):
     """Of some devices, a row each; arrays are alike long."""
 
-    rows: npt.NDArray[np.intp]
+    rows: npt.NDArray[np.int64]
     states: npt.NDArray[np.uint8]
     healths: npt.NDArray[np.uint8]
     arrived: Floats
@@ -50,12 +51,13 @@ class _Times:
     """When the sources of devices were heard; those of one source are counted, not repeated."""
 
     def __init__(self) -> None:
-        self.heard: list[Heard] = []
+        self.heard = array("d")
+        """Of each in turn what `Heard` has."""
         self.counts: list[int] = []
 
     def ages(self, sampled: Sequence[float | None]) -> tuple[Floats, Floats, Floats]:
         """When each one's source was last heard, how much older its newest numbers are, how often."""
-        heard = np.array(self.heard, dtype=np.float64).reshape(-1, 3).T
+        heard = np.frombuffer(self.heard, dtype=np.float64).reshape(-1, 3).T
         arrived, times, intervals = np.repeat(heard, self.counts, axis=1)
         read = np.array(sampled, dtype=np.float64)  # None becomes NaN
         read[~((read >= 0.0) & (read <= LATEST_S))] = math.nan
@@ -67,7 +69,7 @@ class Streamed:
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
-        self.rows: list[int] = []
+        self.rows = array("q")
         self.devices: list[StreamDevice] = []
         self.times = _Times()
 
@@ -97,11 +99,11 @@ class Standing:
             into = self._streamed.get(id(columns)) or self._begun(columns)
             into.rows += rows
             into.devices += devices
-            into.times.heard.append(heard)
+            into.times.heard.extend(heard)
             into.times.counts.append(len(rows))
         if seats.others:
             self.others += seats.others
-            self._times.heard.append(heard)
+            self._times.heard.extend(heard)
             self._times.counts.append(len(seats.others))
 
     def _add_several(self, node: Node, seats: Seats) -> None:
@@ -110,10 +112,12 @@ class Standing:
             into = self._streamed.get(id(columns)) or self._begun(columns)
             into.rows += rows
             into.devices += devices
-            into.times.heard += [_heard(node.origin(device)) for device in devices]
+            for device in devices:
+                into.times.heard.extend(_heard(node.origin(device)))
             into.times.counts += [1] * len(rows)
         self.others += seats.others
-        self._times.heard += [_heard(node.origin(device)) for _, device in seats.others]
+        for _, other in seats.others:
+            self._times.heard.extend(_heard(node.origin(other)))
         self._times.counts += [1] * len(seats.others)
 
     def _begun(self, columns: Columns) -> Streamed:
@@ -129,15 +133,15 @@ class Standing:
         for streamed in self._streamed.values():
             yield _statements(streamed.rows, streamed.ticks, streamed.times)
         if self.others:
-            rows = [row for row, _ in self.others]
+            rows = array("q", [row for row, _ in self.others])
             yield _statements(rows, [device for _, device in self.others], self._times)
 
 
 def _statements(
-    rows: list[int], devices: Sequence[RawDevice | FleetDevice], times: _Times
+    rows: "array[int]", devices: Sequence[RawDevice | FleetDevice], times: _Times
 ) -> Statements:
     return Statements(
-        np.array(rows, dtype=np.intp),
+        np.frombuffer(rows, dtype=np.int64),
         _codes(_STATE, _state, devices, _DEGRADED),
         _codes(HEALTH, _health, devices, _UNKNOWN),
         *times.ages(list(map(_sample_time, devices))),

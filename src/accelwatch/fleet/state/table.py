@@ -207,7 +207,9 @@ class Table:
         stale: list[tuple[Node, Seats]] = []
         epoch = self.planes.epoch
         for node in nodes:
-            seats = self.arrange(node)
+            seats = self._seats.get(node.name)
+            if seats is None or seats.shape != node.shape:
+                seats = self.arrange(node)
             if seats.version != node.version or seats.epoch != epoch:
                 seats.version, seats.epoch = node.version, epoch
                 stale.append((node, seats))

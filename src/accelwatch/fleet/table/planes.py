@@ -4,7 +4,7 @@ A series that nobody has asked for in a minute goes, so that memory follows the 
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -72,13 +72,14 @@ class Planes:
         self._values = grown(self._values, size, math.nan)
         self._marks = grown(self._marks, size, NOT_TOLD)
 
-    def put(self, rows: list[int], block: Block) -> None:
+    def put(self, rows: Sequence[int], block: Block) -> None:
         """What devices tell of the wanted series, a device a column of the block."""
-        if rows[-1] - rows[0] == len(rows) - 1 and rows == list(range(rows[0], rows[-1] + 1)):
-            self._values[:, rows[0] : rows[-1] + 1] = block.values
-            self._marks[:, rows[0] : rows[-1] + 1] = block.marks
+        at = np.asarray(rows, dtype=np.int64)
+        first, last = rows[0], rows[-1]
+        if last - first == len(rows) - 1 and (np.diff(at) == 1).all():
+            self._values[:, first : last + 1] = block.values
+            self._marks[:, first : last + 1] = block.marks
             return
-        at = np.array(rows, dtype=np.intp)
         for place in range(len(self.wanted)):  # a plane at a time is twice as fast as all at once
             self._values[place][at] = block.values[place]
             self._marks[place][at] = block.marks[place]
