@@ -3,6 +3,9 @@
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import BDF, Pattern, Verdict, row
 
+_CARD = rf"habanalabs (?:{BDF}|(?P<subject>(?:hl|accel)\d+)): "
+"""The PCI function, or the driver's own name: `hl0`, `accel0` since it is of the class accel."""
+
 _NEURON = {
     "SRAM_UNCORRECTABLE_ERROR": Category.MEMORY_FATAL,
     "NC_UNCORRECTABLE_ERROR": Category.MEMORY_FATAL,
@@ -33,17 +36,17 @@ NPU: tuple[Pattern, ...] = (
     row(
         "habanalabs_init_failed",
         Category.FIRMWARE,
-        rf"habanalabs {BDF}: Failed to initialize (?P<name>hl\d+)\. Device is NOT usable",
+        rf"habanalabs {BDF}: Failed to initialize (?P<name>(?:hl|accel)\d+)\. Device is NOT usable",
     ),
     row(
         "habanalabs_cpucp_timeout",
         Category.FIRMWARE,
-        rf"habanalabs (?:{BDF}|(?P<subject>hl\d+)): Failed to communicate with Device CPU",
+        rf"{_CARD}Failed to communicate with Device CPU",
     ),
     row(
         "habanalabs_heartbeat",
         Category.HANG,
-        rf"habanalabs (?:{BDF}|(?P<subject>hl\d+)): [Dd]evice heartbeat failed",
+        rf"{_CARD}[Dd]evice heartbeat failed",
     ),
     row(
         "neuron_hw_error",

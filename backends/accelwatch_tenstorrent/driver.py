@@ -1,4 +1,4 @@
-"""What tt-kmd shows of a chip: its class folder, hwmon, the PCIe link and who has it open.
+"""What tt-kmd shows of a chip: its class folder, hwmon and who has it open.
 
 Units there: MHz, millidegrees, millivolts, milliamperes, microwatts, rpm. A file whose tag the
 firmware lacks is not there; one that is there and says ENODATA waits for the chip's initialisation.

@@ -1,7 +1,7 @@
 """A vendor's command: where it is looked for, and its output or why there is none."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from accelwatch import command
@@ -31,12 +31,17 @@ def chosen_program(
     return find_program(root, names, folders)
 
 
-def output_of(program: Path, *arguments: str, timeout_s: float) -> bytes:
-    """What the command prints.
+def output_of(
+    program: Path,
+    *arguments: str,
+    timeout_s: float,
+    environ: Mapping[str, str] | None = None,
+) -> bytes:
+    """What the command prints; `environ` is added to the environment that it gets.
 
     Raises DeviceTimeout, DevicePermission, or ReadError with its first line of complaint.
     """
-    result = command.run([str(program), *arguments], timeout_s=timeout_s)
+    result = command.run([str(program), *arguments], timeout_s=timeout_s, environ=environ)
     said = " ".join((program.name, *arguments))
     if result.ok:
         return result.output

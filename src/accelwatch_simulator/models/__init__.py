@@ -2,6 +2,7 @@
 
 from accelwatch_simulator.models.amd import mi300x
 from accelwatch_simulator.models.furiosa import rngd
+from accelwatch_simulator.models.gaudi import gaudi2
 from accelwatch_simulator.models.host import host
 from accelwatch_simulator.models.hygon import k100_ai
 from accelwatch_simulator.models.intel import max1550
@@ -22,4 +23,5 @@ MODELS = {
     "tenstorrent": p150a,
     "mthreads": s5000,
     "hygon": k100_ai,
+    "habana": gaudi2,
 }

@@ -255,6 +255,24 @@ INTEL: list[Composed] = [
 
 HABANALABS: list[Composed] = [
     ("habanalabs hl3: device heartbeat failed!", "habanalabs_heartbeat", Category.HANG, "hl3"),
+    (
+        "habanalabs accel3: Device heartbeat failed! PCI link is broken",
+        "habanalabs_heartbeat",
+        Category.HANG,
+        "accel3",
+    ),
+    (
+        "habanalabs accel2: Failed to communicate with Device CPU (CPU-CP timeout)",
+        "habanalabs_cpucp_timeout",
+        Category.FIRMWARE,
+        "accel2",
+    ),
+    (
+        "habanalabs 0000:1a:00.0: Failed to initialize accel2. Device is NOT usable !",
+        "habanalabs_init_failed",
+        Category.FIRMWARE,
+        "0000:1a:00.0",
+    ),
 ]
 
 NEURON: list[Composed] = [

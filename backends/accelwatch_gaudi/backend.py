@@ -1,0 +1,192 @@
+"""Intel Gaudi: found on the PCI bus, read through hl-smi and from the driver's sysfs.
+
+The driver tells status and resets at once; what hl-smi knows is as old as its last run, and its loss
+hides nothing of what the driver tells.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
+from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
+from accelwatch.listed_process import with_processes
+from accelwatch.pcie_link import put_link
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Collected, Reading
+from accelwatch.sysfs import pci_device_dir
+from accelwatch.vendor_program import chosen_program
+from accelwatch.vendor_tool import VendorTool, accelerators
+from accelwatch_gaudi import driver, mapping
+from accelwatch_gaudi.document import Card, Document, card_of
+from accelwatch_gaudi.tool import HlSmi
+
+_PROGRAM = "hl-smi"
+_GET_DRIVER = "load the driver: habanalabs"
+_GET_TOOL = "install habanalabs-firmware-tools, which brings hl-smi"
+
+
+class GaudiBackend:
+    """Options: `hl_smi` (path of the command), `pace_s` (seconds between two runs)."""
+
+    name = "gaudi"
+    vendor = mapping.VENDOR
+    serial = False
+    visibility = Visibility(variable="HABANA_VISIBLE_DEVICES")
+    support = Support(
+        vendor="Intel Gaudi",
+        source="`hl-smi` query and table; status, resets, clock and power limit of habanalabs' sysfs",
+        tested_with="recorded tables of Gaudi and Gaudi 2 from 1.4 to 1.18 and a query of eight cards; "
+        "composed machines of Gaudi 2 and 3, healthy and faulty",
+    )
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._program: Path | None = None
+        self._hl_smi: HlSmi | None = None
+        self._tool: VendorTool[Document, Card] | None = None
+
+    def probe(self) -> Probe:
+        """Look for the vendor on the PCI bus and for the driver."""
+        there = bool(accelerators(self._context, driver.VENDOR_ID))
+        module = self._context.root / "sys/module/habanalabs"
+        checks = (
+            Check(subject="PCI 1da3, class 12", ok=there),
+            Check(subject=str(module), ok=module.is_dir(), remedy=_GET_DRIVER),
+            Check(subject=_PROGRAM, ok=self._find() is not None, remedy=_GET_TOOL),
+        )
+        return Probe(present=there or module.is_dir(), checks=checks)
+
+    def open(self) -> Opened:
+        """Find the command and begin to ask it. Raises BackendUnavailable."""
+        root = self._context.root
+        self._program = self._find()
+        if self._program is None and not driver.nodes(root):
+            raise BackendUnavailable(
+                "hl-smi was not found in the folders of commands, and the driver shows no accelerator",
+                reason="command_not_found",
+                remedy=f"{_GET_DRIVER}; {_GET_TOOL}",
+            )
+        if self._program is not None:
+            self._hl_smi = HlSmi(self._program, root)
+        self._tool = VendorTool(
+            self._context,
+            self._ask,
+            lambda document: document.cards,
+            name=self.name,
+            command=_PROGRAM,
+            prefix=mapping.PREFIX,
+            vendor_id=driver.VENDOR_ID,
+        )
+        first = self._tool.first()
+        version = self._driver_version(first)
+        return Opened(
+            source=driver.SOURCE if self._program is None else mapping.SOURCE,
+            versions={"driver": version} if version else {},
+        )
+
+    def discover(self) -> Sequence[Device]:
+        """What is on the PCI bus, then what only the command lists. Raises BackendUnavailable."""
+        return [
+            msgspec.structs.replace(
+                device,
+                id=f"{self.vendor}:{device.pci_bus_id or device.index}",
+                vendor=self.vendor,
+            )
+            for device in self._opened.discover()
+        ]
+
+    def identify(self, device: Device) -> Sequence[Device]:
+        """The accelerator by its uuid; it has no partitions. Raises ReadError."""
+        answer, card = self._opened.entry_for(device)
+        self._must_be_there(device)
+        version = self._driver_version(answer.document)
+        return [mapping.identified(device, card, self._node_of(device), version)]
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        """What the newest answer of hl-smi says, and the driver now. Raises ReadError."""
+        reading, document, number = self._numbers(device)
+        if not request.processes or document is None or document.entries is None:
+            why = Absence.UNSUPPORTED if request.processes else Absence.NOT_COLLECTED
+            absent = {**reading.absent, ("processes",): why}
+            return [msgspec.structs.replace(reading, absent=absent)]
+        request.numbers([reading])
+        entries = [entry for entry in document.entries if entry.number == number]
+        listed = mapping.processes_of(device.id, entries)
+        return [with_processes(self._context.root, reading, listed)]
+
+    def close(self) -> None:
+        """Ask no more."""
+        if self._tool is not None:
+            self._tool.close()
+        if self._hl_smi is not None:
+            self._hl_smi.close()
+
+    @property
+    def _opened(self) -> VendorTool[Document, Card]:
+        assert self._tool is not None
+        return self._tool
+
+    def _find(self) -> Path | None:
+        named = self._context.options.get("hl_smi")
+        return chosen_program(self._context.root, named, (_PROGRAM,), ("opt/habanalabs/bin",))
+
+    def _ask(self) -> Document:
+        if self._hl_smi is not None:
+            return self._hl_smi.ask()
+        nodes = sorted(driver.nodes(self._context.root).values())
+        listed = [{"index": str(node.number), "bus_id": node.pci_bus_id} for node in nodes]
+        return Document(cards=tuple(card_of(fields, at) for at, fields in enumerate(listed)))
+
+    def _driver_version(self, document: Document | None) -> str | None:
+        told = None if document is None else document.driver_version
+        return told or driver.driver_version(self._context.root)
+
+    def _node_of(self, device: Device) -> driver.Node | None:
+        return driver.nodes(self._context.root).get(device.pci_bus_id or "")
+
+    def _must_be_there(self, device: Device) -> None:
+        """Raises DeviceLost for what has left the bus while hl-smi's answer is older than that."""
+        bus, root = device.pci_bus_id, self._context.root
+        if bus is None or not (root / "sys/bus/pci/devices").is_dir():
+            return
+        if accelerators(self._context, driver.VENDOR_ID) and not pci_device_dir(root, bus).is_dir():
+            raise DeviceLost(f"{device.name}: nothing is at {bus} any more", code="off_the_bus")
+
+    def _numbers(self, device: Device) -> tuple[Reading, Document | None, int]:
+        """All but processes, with the document and the number of the card in it."""
+        node = self._node_of(device)
+        try:
+            answer, card = self._opened.entry_for(device)
+        except DeviceSuspended:
+            raise
+        except ReadError as error:
+            if node is None or node.text("status") is None:
+                raise
+            return self._of_driver(device, node, error), None, device.index
+        self._must_be_there(device)
+        out = Collected(device.id)
+        self._put_link(out, device)
+        mapping.put_card(out, card)
+        own = {} if node is None else driver.put_all(out, node)
+        if self._program is None:
+            return out.reading(sources={"*": driver.SOURCE}), None, card.number
+        reading = out.reading(sources={"*": mapping.SOURCE, **own})
+        aged = msgspec.structs.replace(reading, age_s=answer.age_s, pace_s=answer.pace_s)
+        return aged, answer.document, card.number
+
+    def _of_driver(self, device: Device, node: driver.Node, error: ReadError) -> Reading:
+        """What the driver tells while hl-smi does not answer for a device, and why that is all."""
+        out = Collected(device.id)
+        self._put_link(out, device)
+        sources = {"*": mapping.SOURCE, **driver.put_all(out, node)}
+        for row in mapping.ROWS:
+            key, *labels = row.series
+            out.miss(key, error.absence, *labels)
+        return out.reading(sources=sources, notes=(f"from the driver only: {error}",))
+
+    def _put_link(self, out: Collected, device: Device) -> None:
+        if device.pci_bus_id is not None:
+            put_link(out, self._context.root, device.pci_bus_id)

@@ -1,0 +1,81 @@
+"""What hl-smi prints, as one document: cards by the names of its queries, and processes."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from accelwatch.schema.device import normal_pci_bus_id
+
+_NOT_GIVEN = frozenset({"", "n/a", "[n/a]", "none", "unknown", "not supported"})
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """One accelerator as listed."""
+
+    number: int
+    """The vendor's index (AIP); the place in the list where the output has no index."""
+    pci_bus_id: str | None = None
+    fields: Mapping[str, str] = {}
+    """Text by name of hl-smi's query, with its unit where one was told."""
+
+    def text(self, name: str) -> str | None:
+        """A text of it; None where it is not given or says that there is none."""
+        told = self.fields.get(name, "").strip()
+        return None if told.lower() in _NOT_GIVEN else told
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One process on a card."""
+
+    number: int
+    """Of the card."""
+    pid: int
+    command: str | None
+    memory: str
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was listed."""
+
+    driver_version: str | None = None
+    cards: tuple[Card, ...] = ()
+    entries: tuple[Entry, ...] | None = None
+    """None: the output has no list of processes."""
+
+
+def card_of(fields: Mapping[str, str], at: int) -> Card:
+    """A card from its fields; `at` is its place in the list."""
+    index = fields.get("index", "")
+    number = int(index) if index.isascii() and index.isdecimal() and len(index) < 6 else at
+    card = Card(number=number, fields=fields)
+    bus = card.text("bus_id")
+    return card if bus is None else msgspec.structs.replace(card, pci_bus_id=normal_pci_bus_id(bus))
+
+
+def unique(cards: Iterable[Card]) -> tuple[Card, ...]:
+    """Of cards with one number the first."""
+    kept: dict[int, Card] = {}
+    for card in cards:
+        kept.setdefault(card.number, card)
+    return tuple(kept.values())
+
+
+def together(query: Document, table: Document) -> Document:
+    """The answer to a query, with what only the table has: fields, cards and processes."""
+    by_place = {(card.pci_bus_id or card.number): card for card in table.cards}
+    cards = []
+    for card in query.cards:
+        other = by_place.get(card.pci_bus_id or card.number)
+        fields = {} if other is None else other.fields
+        told = {name: text for name, text in card.fields.items() if card.text(name)}
+        place = card.pci_bus_id or (None if other is None else other.pci_bus_id)
+        cards.append(
+            msgspec.structs.replace(
+                card, pci_bus_id=place, fields={**card.fields, **fields, **told}
+            )
+        )
+    return Document(
+        driver_version=query.driver_version or table.driver_version,
+        cards=tuple(cards),
+        entries=table.entries,
+    )

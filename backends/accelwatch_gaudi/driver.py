@@ -1,0 +1,161 @@
+"""What the habanalabs driver shows of an accelerator: its status, resets, clock, limit and versions.
+
+Attributes are with the PCI function below the class `accel`; older drivers have a class `habanalabs`,
+with the attributes in its own folders.
+"""
+
+import re
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from accelwatch import sysfs
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected
+
+SOURCE = "sysfs"
+VENDOR_ID = 0x1DA3
+_CLASSES = (
+    ("accel", re.compile(r"accel(\d{1,5})"), "/dev/accel/accel"),
+    ("habanalabs", re.compile(r"hl(\d{1,5})"), "/dev/hl"),
+)
+
+_NEEDS_RESET = "needs reset"
+_HEALTH = MappingProxyType(
+    {
+        "operational": "ok",
+        "in device creation": "degraded",
+        "in reset": "degraded",
+        "in reset after device release": "degraded",
+        _NEEDS_RESET: "failed",
+        "disabled": "failed",
+        "malfunction": "failed",
+    }
+)
+"""Words of `status` (habanalabs, device.c; `malfunction` is the older word for `disabled`)."""
+_FIRMWARE = re.compile(r"fw-(\d+(?:\.\d+){1,4})")
+_FIRMWARE_FILES = ("preboot_btl_ver", "cpucp_kernel_ver", "armcp_kernel_ver")
+
+
+class _Row(NamedTuple):
+    file: str
+    series: Series
+    factor: float
+
+
+_ROWS = (
+    _Row("clk_cur_freq_mhz", ("clock_hertz", "soc"), 1e6),
+    _Row("clk_max_freq_mhz", ("clock_limit_hertz", "soc", "max"), 1e6),
+    _Row("max_power", ("power_limit_watts", "enforced"), 1e-3),
+)
+"""Megahertz and milliwatts: Documentation/ABI/testing/sysfs-driver-habanalabs."""
+
+
+class Node(NamedTuple):
+    """An accelerator that the driver has bound."""
+
+    number: int
+    pci_bus_id: str
+    folder: Path
+    """Where its attributes are."""
+    device_node: str
+
+    @property
+    def name(self) -> str:
+        """As the kernel log calls it: `accel0`, `hl0`."""
+        return self.device_node.rpartition("/")[2]
+
+    def text(self, file: str) -> str | None:
+        """What an attribute says; None where it says nothing."""
+        told = sysfs.read_text(self.folder / file)
+        return None if isinstance(told, Absence) or not told else told[:256]
+
+    @property
+    def firmware_version(self) -> str | None:
+        """As in the versions of the boot loader and of the device's kernel."""
+        for file in _FIRMWARE_FILES:
+            match = _FIRMWARE.search(self.text(file) or "")
+            if match is not None:
+                return match[1]
+        return None
+
+    @property
+    def architecture(self) -> str | None:
+        """`gaudi2`; what follows it (`SEC`) is of how its firmware was loaded."""
+        words = (self.text("device_type") or "").lower().split()
+        return words[0] if words and words[0].isalnum() else None
+
+
+def nodes(root: Path) -> dict[str, Node]:
+    """Accelerators of the driver by their place on the bus."""
+    bound: dict[str, Node] = {}
+    for name, pattern, prefix in _CLASSES:
+        for folder in sysfs.list_dir(root / "sys/class" / name):
+            match = pattern.fullmatch(folder.name)
+            bus = sysfs.link_name(folder / "device") if match else None
+            if match is None or bus is None or not _is_gaudi(root, bus):
+                continue
+            own = (folder / "status").exists()
+            attributes = folder if own else folder / "device"
+            number = int(match[1])
+            bound.setdefault(bus, Node(number, bus, attributes, f"{prefix}{number}"))
+    return bound
+
+
+def _is_gaudi(root: Path, bus: str) -> bool:
+    """Other accelerators are of the class `accel` too."""
+    return sysfs.read_int(root / "sys/bus/pci/devices" / bus / "vendor") == VENDOR_ID
+
+
+def driver_version(root: Path) -> str | None:
+    """Of the loaded module."""
+    told = sysfs.read_text(root / "sys/module/habanalabs/version")
+    return None if isinstance(told, Absence) else told[:64] or None
+
+
+def put_all(out: Collected, node: Node) -> dict[str, str]:
+    """Status, resets, and the numbers that `out` has not; returns the source of what was put."""
+    put: dict[str, str] = {}
+    _put_status(out, node)
+    _put_resets(out, node)
+    for key in ("reported_status_info", "reported_health_info", "reset_required", "resets_total"):
+        put[key] = SOURCE
+    for row in _ROWS:
+        key, *labels = row.series
+        value = sysfs.read_int(node.folder / row.file)
+        if row.series in out.values:
+            continue
+        if isinstance(value, int) and value > 0:
+            out.put(key, value * row.factor, *labels)
+            put[key] = SOURCE
+        elif isinstance(value, Absence) and value is not Absence.UNSUPPORTED:
+            out.miss(key, value, *labels)
+    return put
+
+
+def _put_status(out: Collected, node: Node) -> None:
+    told = sysfs.read_text(node.folder / "status")
+    if isinstance(told, Absence) or not told:
+        reason = told if isinstance(told, Absence) else Absence.ERROR
+        for key in ("reported_status_info", "reported_health_info", "reset_required"):
+            out.miss(key, reason)
+        return
+    word = told.lower()[:64]
+    out.put("reported_status_info", 1, word)
+    out.put("reset_required", int(word == _NEEDS_RESET))
+    health = _HEALTH.get(word)
+    if health is None:
+        out.miss("reported_health_info", Absence.UNSUPPORTED)
+    else:
+        out.put("reported_health_info", 1, health)
+
+
+def _put_resets(out: Collected, node: Node) -> None:
+    """Soft and hard ones since the driver was loaded; newer drivers count the hard ones only."""
+    told = [sysfs.read_int(node.folder / f"{kind}_reset_cnt") for kind in ("hard", "soft")]
+    counts = [value for value in told if isinstance(value, int) and value >= 0]
+    if isinstance(told[0], Absence):
+        out.miss("resets_total", told[0])
+    else:
+        out.put("resets_total", sum(counts))

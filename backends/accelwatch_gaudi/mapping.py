@@ -1,0 +1,180 @@
+"""From a card of hl-smi to a device and its reading, as tables. Pure."""
+
+import re
+from collections.abc import Iterable
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.quantity_text import BYTES, CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected, Process
+from accelwatch_gaudi.document import Card, Entry
+from accelwatch_gaudi.driver import Node
+
+SOURCE = "hl-smi"
+VENDOR = "habana"
+PREFIX = "hl"
+
+COUNT: Units = MappingProxyType({"": 1.0})
+_MOST_RATIO = 1.5
+"""The vendor's utilization goes above 100 % at times; what is far above is no measurement."""
+_ARCHITECTURES = (
+    (r"HL-1", "goya"),
+    (r"HL-20", "gaudi"),
+    (r"HL-2[2-9]", "gaudi2"),
+    (r"HL-3", "gaudi3"),
+)
+
+
+class Row(NamedTuple):
+    """A name of hl-smi's query, the series that it is, and the units it is told in."""
+
+    name: str
+    series: Series
+    units: Units
+
+
+ROWS = (
+    Row("utilization.aip", ("utilization_ratio",), PERCENT),
+    Row("temperature.aip", ("temperature_celsius", "gpu"), CELSIUS),
+    Row("power.draw", ("power_watts",), WATTS),
+    Row("power.max", ("power_limit_watts", "enforced"), WATTS),
+    Row("memory.total", ("memory_size_bytes",), BYTES),
+    Row("memory.used", ("memory_used_bytes",), BYTES),
+    Row("clocks.current.soc", ("clock_hertz", "soc"), HERTZ),
+    Row("clocks.max.soc", ("clock_limit_hertz", "soc", "max"), HERTZ),
+    Row("ecc.errors.corrected.volatile.total", ("ecc_errors_total", "corrected"), COUNT),
+    Row("ecc.errors.uncorrected.volatile.total", ("ecc_errors_total", "uncorrected"), COUNT),
+    Row("ecc.errors.corrected.aggregate.total", ("ecc_lifetime_errors", "corrected"), COUNT),
+    Row("ecc.errors.uncorrected.aggregate.total", ("ecc_lifetime_errors", "uncorrected"), COUNT),
+    Row(
+        "ecc.errors.dram-corrected.volatile.total",
+        ("ecc_location_errors_total", "corrected", "dram"),
+        COUNT,
+    ),
+    Row(
+        "ecc.errors.dram.volatile.total",
+        ("ecc_location_errors_total", "uncorrected", "dram"),
+        COUNT,
+    ),
+)
+_LINK = (
+    ("pcie.link.gen", "pcie_link_generation", re.compile(r"(?:gen)?\s*([1-7])", re.IGNORECASE)),
+    ("pcie.link.width", "pcie_link_width_lanes", re.compile(r"x?\s*(1|2|4|8|16|32)")),
+)
+_MODES = (("current", "ecc_enabled"), ("pending", "ecc_enabled_pending"))
+_SWITCHED = MappingProxyType(
+    {"enabled": 1, "on": 1, "1": 1, "yes": 1, "disabled": 0, "off": 0, "0": 0, "no": 0}
+)
+_WHOLE = frozenset({"memory_size_bytes", "memory_used_bytes"})
+_PSTATE = re.compile(r"[Pp](\d{1,2})")
+
+
+def identified(
+    device: Device, card: Card | None, node: Node | None, driver_version: str | None
+) -> Device:
+    """The device with what hl-smi and the driver say of who it is."""
+    uuid, serial, model = (
+        None if card is None else card.text(name) for name in ("uuid", "serial", "name")
+    )
+    place = uuid or device.pci_bus_id or serial or device.index
+    number = device.index if card is None else card.number
+    return msgspec.structs.replace(
+        device,
+        id=f"{VENDOR}:{place}",
+        vendor=VENDOR,
+        index=number,
+        name=f"{PREFIX}{number}" if node is None else node.name,
+        kind=DeviceKind.NPU,
+        model=model or (None if node is None else node.text("device_type")),
+        architecture=_architecture(model, node),
+        uuid=uuid,
+        serial=serial,
+        firmware_version=None if node is None else node.firmware_version,
+        driver_version=driver_version,
+        device_nodes=() if node is None else (node.device_node,),
+    )
+
+
+def _architecture(model: str | None, node: Node | None) -> str | None:
+    told = None if node is None else node.architecture
+    known = (name for begin, name in _ARCHITECTURES if re.match(begin, model or ""))
+    return told or next(known, None)
+
+
+def put_card(out: Collected, card: Card) -> None:
+    """Everything that hl-smi says of a card, but processes; a PCIe link that is known stays."""
+    for row in ROWS:
+        key, *labels = row.series
+        value = quantity(card.fields.get(row.name), row.units)
+        if isinstance(value, float):
+            value = _checked(key, value, row.units)
+        out.put_or_miss(key, value, *labels)
+    _put_link(out, card)
+    _put_state(out, card)
+
+
+def _checked(key: str, value: float, units: Units) -> float | Absence:
+    """The number as it can be: whole where it is a count, a ratio of one at most, never below zero."""
+    if value < 0 or (key == "memory_size_bytes" and not value):
+        return Absence.ERROR
+    if key == "utilization_ratio":
+        return min(value, 1.0) if value <= _MOST_RATIO else Absence.ERROR
+    if units is COUNT or key in _WHOLE:
+        return round(value) if value == round(value) else Absence.ERROR
+    return value
+
+
+def _put_link(out: Collected, card: Card) -> None:
+    for name, key, pattern in _LINK:
+        for state in ("current", "max"):
+            told = card.text(f"{name}.{state}")
+            if told is None or (key, state) in out.values:
+                continue
+            match = pattern.fullmatch(told)
+            if match is not None:
+                out.put(key, int(match[1]), state)
+            else:
+                out.miss(key, Absence.ERROR, state)
+
+
+def _put_state(out: Collected, card: Card) -> None:
+    for mode, key in _MODES:
+        told = card.text(f"ecc.mode.{mode}")
+        switched = _SWITCHED.get((told or "").lower())
+        why = Absence.UNSUPPORTED if told is None else Absence.ERROR
+        out.put_or_miss(key, why if switched is None else switched)
+    pstate = _PSTATE.fullmatch(card.text("pstate") or "")
+    if pstate is not None and int(pstate[1]) <= 15:
+        out.put("performance_state", int(pstate[1]))
+    else:
+        out.miss("performance_state", Absence.UNSUPPORTED)
+    module = card.text("module_id")
+    if module is not None and module.isascii() and module.isdecimal() and len(module) < 4:
+        out.put("platform_module_info", 1, str(int(module)))
+
+
+def processes_of(device_id: str, entries: Iterable[Entry]) -> list[Process]:
+    """The processes of one card, by pid."""
+    listed: dict[int, Process] = {}
+    for entry in entries:
+        listed.setdefault(entry.pid, _process(device_id, entry))
+    return [listed[pid] for pid in sorted(listed)]
+
+
+def _process(device_id: str, entry: Entry) -> Process:
+    memory = quantity(entry.memory, BYTES)
+    absent = {"utilization_ratio": Absence.UNSUPPORTED}
+    if isinstance(memory, Absence):
+        absent["gpu_memory_bytes"] = memory
+    return Process(
+        device_id=device_id,
+        pid=entry.pid,
+        command=entry.command,
+        gpu_memory_bytes=None if isinstance(memory, Absence) else round(memory),
+        absent=absent,
+    )

@@ -1,0 +1,85 @@
+"""The table that hl-smi prints for people. Pure.
+
+It is read by its words, not by its columns: those run over on cards with much memory. The number at the
+right is ECC errors in older versions; newer ones count events of all kinds there (`Uncor-Events`), which
+are not ECC errors and are left out.
+"""
+
+import re
+
+from accelwatch.errors import ReadError
+from accelwatch_gaudi.document import Card, Document, Entry, card_of, unique
+
+_DRIVER = re.compile(r"^\W*Driver Version:\s*(\S+)", re.MULTILINE)
+_BUS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.IGNORECASE)
+_WATTS, _MEMORY = r"(N/A|\d+(?:\.\d+)?\s*W)", r"(N/A|\d+\s*[KMGT]iB)"
+_STATE = re.compile(
+    rf"\S+\s+(N/A|\d+\s*C)\s+(\S+)\s+{_WATTS}\s*/\s*{_WATTS}\s+{_MEMORY}\s*/\s*{_MEMORY}"
+    r"\s+(N/A|\d+\s*%)(?=\s)",
+    re.IGNORECASE,
+)
+_STATE_NAMES = (
+    "temperature.aip",
+    "pstate",
+    "power.draw",
+    "power.max",
+    "memory.used",
+    "memory.total",
+    "utilization.aip",
+)
+_PROCESS = re.compile(r"(\d{1,5})\s+(\d{1,9})\s+(\S+)\s+(\S.*?)\s{2,}(\S+)")
+_ECC = "ecc.errors.uncorrected.volatile.total"
+
+
+def parse_table(output: bytes) -> Document:
+    """The same document as of a query, without uuids and serials. Raises ReadError."""
+    text = output.decode("utf-8", "replace")
+    if "HL-SMI VERSION" not in text.upper():
+        raise ReadError("hl-smi did not print its table", code="garbage")
+    above, heading, below = text.partition("Compute Processes")
+    driver = _DRIVER.search(above)
+    return Document(
+        driver_version=None if driver is None else driver[1],
+        cards=_cards(above),
+        entries=_entries(below) if heading else None,
+    )
+
+
+def _cards(text: str) -> tuple[Card, ...]:
+    """Two lines a card: who it is, and how it is."""
+    ecc = "uncorr. ecc" in text.lower()
+    listed: list[dict[str, str]] = []
+    for line in text.splitlines():
+        plain = line.replace("|", " ").strip()
+        identity = _identity(plain, ecc=ecc and line.rstrip().endswith("|"))
+        if identity is not None:
+            listed.append(identity)
+            continue
+        state = _STATE.search(f"{plain} ")
+        if state is not None and listed and "pstate" not in listed[-1]:
+            listed[-1].update(zip(_STATE_NAMES, state.groups(), strict=True))
+    return unique(card_of(fields, at) for at, fields in enumerate(listed))
+
+
+def _identity(line: str, *, ecc: bool) -> dict[str, str] | None:
+    words = line.split()
+    at = next((at for at, word in enumerate(words) if _BUS.fullmatch(word)), None)
+    if at is None or at < 2 or not words[0].isdecimal():
+        return None
+    fields = {"index": words[0], "bus_id": words[at], "name": " ".join(words[1 : at - 1])}
+    if ecc and len(words) > at + 2:
+        fields[_ECC] = words[at + 2]
+    return fields
+
+
+def _entries(text: str) -> tuple[Entry, ...]:
+    entries = []
+    for line in text.splitlines():
+        match = _PROCESS.fullmatch(line.strip().strip("|").strip())
+        if match is None or not line.rstrip().endswith("|") or not int(match[2]):
+            continue
+        name = None if match[4].upper() == "N/A" else match[4]
+        entries.append(
+            Entry(number=int(match[1]), pid=int(match[2]), command=name, memory=match[5])
+        )
+    return tuple(entries)

@@ -1,0 +1,203 @@
+"""What hl-smi prints, as published and damaged."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelwatch.errors import ReadError
+from accelwatch.schema.reading import Collected
+from accelwatch_gaudi.document import Card, Document
+from accelwatch_gaudi.mapping import processes_of, put_card
+from accelwatch_gaudi.query import QUERIES, parse_query
+from accelwatch_gaudi.table import parse_table
+from backends.gaudi.machines import FOLDER
+from samples import sample
+
+MIB = 1 << 20
+QUERY = (FOLDER / "gaudi2-x2" / "query.csv").read_bytes()
+TABLE = (FOLDER / "gaudi2-x2" / "table.txt").read_bytes()
+
+
+def values(card: Card) -> dict[tuple[str, ...], float]:
+    out = Collected("d")
+    put_card(out, card)
+    return dict(out.values)
+
+
+@pytest.mark.oracle
+def test_recorded_query() -> None:
+    told = parse_query(sample("gaudi/cli/hl_smi_query_csv_hl205_1.18.csv").read_bytes())
+    assert [card.number for card in told.cards] == list(range(8))
+    assert [card.text("uuid") for card in told.cards][::7] == [
+        "00P1-HL2000A1-14-P64W99-13-05-03",
+        "00P1-HL2000A1-14-P64X00-08-05-09",
+    ]
+    watts, celsius, ratios = (
+        [values(card)[series] for card in told.cards]
+        for series in (("power_watts",), ("temperature_celsius", "gpu"), ("utilization_ratio",))
+    )
+    assert watts == [103, 105, 96, 100, 103, 102, 103, 103]
+    assert celsius == [36, 34, 33, 32, 34, 30, 31, 38]
+    assert ratios == pytest.approx([0.15, 0.15, 0.12, 0.13, 0.15, 0.14, 0.14, 0.14])
+    assert {values(card)["memory_used_bytes",] for card in told.cards} == {512 * MIB}
+    assert {values(card)["memory_size_bytes",] for card in told.cards} == {32768 * MIB}
+
+
+@pytest.mark.oracle
+def test_recorded_table_of_eight_cards() -> None:
+    told = parse_table(sample("gaudi/cli/hl_smi_table_hl205_1.18_8card.txt").read_bytes())
+    assert told.driver_version == "1.18.0-ee698fb"
+    assert [card.number for card in told.cards] == list(range(8))
+    assert [card.pci_bus_id for card in told.cards] == [
+        f"0000:{bus}:00.0" for bus in ("b3", "b4", "cd", "cc", "19", "1a", "34", "33")
+    ]
+    watts, celsius, ratios = (
+        [values(card)[series] for card in told.cards]
+        for series in (("power_watts",), ("temperature_celsius", "gpu"), ("utilization_ratio",))
+    )
+    assert watts == [104, 102, 104, 103, 96, 105, 103, 100]
+    assert celsius == [33, 30, 37, 30, 33, 33, 36, 32]
+    assert ratios == pytest.approx([0.15, 0.14, 0.15, 0.15, 0.12, 0.15, 0.15, 0.13])
+    for card in told.cards:
+        assert card.text("name") == "HL-205"
+        assert values(card)["power_limit_watts", "enforced"] == 350
+        assert values(card)["memory_used_bytes",] == 512 * MIB
+        assert values(card)["memory_size_bytes",] == 32768 * MIB
+        assert values(card)["ecc_errors_total", "uncorrected"] == 0
+    assert told.entries is not None
+    assert [(e.number, e.pid, e.command) for e in told.entries] == [
+        (0, 10, "python name"),
+        (6, 20, "custom process"),
+    ]
+    listed = processes_of("d", told.entries)
+    assert [p.gpu_memory_bytes for p in listed] == [1024 * MIB, 2040 * MIB]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("file", "driver", "bus", "model", "numbers"),
+    [
+        (
+            "gaudi1_hl205_mib_case",
+            "1.4.0-d8f95f4",
+            "20:1d",
+            "HL-205",
+            (35, 102, 350, 512, 32768, 2),
+        ),
+        ("gaudi2_hl225", "1.15.0-c43dc7b", "09:00", "HL-225", (26, 87, 600, 768, 98304, 0)),
+        ("gaudi2_v1_12", "1.12.1-cb7a7bc", "43:00", "HL-225", (30, 84, 600, 768, 98304, 0)),
+        ("gaudi2_v1_16", "1.16.0-94aac46", "b3:00", "HL-225", (26, 82, 600, 768, 98304, 0)),
+    ],
+)
+def test_recorded_tables_that_end_after_one_card(
+    file: str, driver: str, bus: str, model: str, numbers: tuple[int, ...]
+) -> None:
+    told = parse_table(sample(f"gaudi/cli/hl_smi_{file}.txt").read_bytes())
+    (card,) = told.cards
+    assert (told.driver_version, told.entries) == (driver, None)
+    assert (card.pci_bus_id, card.text("name")) == (f"0000:{bus}.0", model)
+    celsius, watts, cap, used, size, percent = numbers
+    assert values(card) == {
+        ("temperature_celsius", "gpu"): celsius,
+        ("power_watts",): watts,
+        ("power_limit_watts", "enforced"): cap,
+        ("memory_used_bytes",): used * MIB,
+        ("memory_size_bytes",): size * MIB,
+        ("utilization_ratio",): percent / 100,
+        ("ecc_errors_total", "uncorrected"): 0,
+    }
+
+
+@pytest.mark.oracle
+def test_the_recorded_header_with_a_second_driver() -> None:
+    told = parse_table(sample("gaudi/cli/hl_smi_header_nic_driver_1_20.txt").read_bytes())
+    assert (told.driver_version, told.cards) == ("1.20.0-bd87f71", ())
+
+
+def test_units_behind_numbers_and_columns_in_another_order() -> None:
+    text = b"memory.used [MiB], index, name, new.thing\n672 MiB, 4, HL-325L, 9\n"
+    (card,) = parse_query(text).cards
+    assert card.number == 4
+    assert values(card) == {("memory_used_bytes",): 672 * MIB}
+
+
+def test_lines_before_the_header_are_no_cards() -> None:
+    assert parse_query(b"warning: no log, falling back\n" + QUERY) == parse_query(QUERY)
+
+
+def test_without_a_header_the_columns_are_those_asked_for() -> None:
+    lines = QUERY.splitlines(keepends=True)
+    assert parse_query(b"".join(lines[1:]), QUERIES[0]) == parse_query(QUERY)
+
+
+def test_a_header_alone_is_no_answer() -> None:
+    with pytest.raises(ReadError, match="listed no accelerator"):
+        parse_query(QUERY.splitlines(keepends=True)[0])
+
+
+def test_a_line_with_other_columns_is_left_out() -> None:
+    lines = QUERY.splitlines(keepends=True)
+    odd = lines[1].replace(b", HL-225", b"")
+    assert [card.number for card in parse_query(lines[0] + odd + lines[2]).cards] == [1]
+
+
+def test_of_cards_with_one_index_the_first_counts() -> None:
+    lines = QUERY.splitlines(keepends=True)
+    twice = parse_query(lines[0] + lines[1] + lines[2].replace(b"1, 0000", b"0, 0000"))
+    assert [card.text("serial") for card in twice.cards] == ["AN00000001"]
+
+
+def test_a_memory_column_that_runs_over() -> None:
+    wide = TABLE.replace(b"|   768MiB /  98304MiB |", b"|   768MiB / 1310720MiB|")
+    assert values(parse_table(wide).cards[1])["memory_size_bytes",] == 1310720 * MIB
+
+
+def test_events_are_no_ecc_errors() -> None:
+    series = ("ecc_errors_total", "uncorrected")
+    assert series not in values(parse_table(TABLE).cards[0])
+    old = TABLE.replace(b"Uncor-Events", b"Uncorr. ECC ")
+    assert values(parse_table(old).cards[0])[series] == 21
+
+
+@pytest.mark.parametrize("output", [b"", b"\n", b"hl-smi: command failed\n", b"\xff\xfe", b"{}"])
+def test_what_is_no_answer_is_an_error(output: bytes) -> None:
+    with pytest.raises(ReadError, match="hl-smi"):
+        parse_query(output)
+    with pytest.raises(ReadError, match="hl-smi"):
+        parse_table(output)
+
+
+def _told(document: Document) -> set[tuple[int, tuple[str, ...], float]]:
+    return {(c.number, key, value) for c in document.cards for key, value in values(c).items()}
+
+
+@given(st.integers(0, len(QUERY)))
+def test_a_query_that_was_cut_says_nothing_new(length: int) -> None:
+    with contextlib.suppress(ReadError):
+        assert _told(parse_query(QUERY[:length])) <= _told(parse_query(QUERY))
+
+
+@given(st.integers(0, len(TABLE)))
+def test_a_table_that_was_cut_says_nothing_new(length: int) -> None:
+    with contextlib.suppress(ReadError):
+        cut, whole = parse_table(TABLE[:length]), parse_table(TABLE)
+        assert _told(cut) <= _told(whole)
+        assert set(cut.entries or ()) <= set(whole.entries or ())
+
+
+@given(st.lists(st.sampled_from(TABLE.splitlines(keepends=True)), max_size=20))
+def test_lines_of_a_table_in_any_order_raise_nothing_untyped(lines: list[bytes]) -> None:
+    with contextlib.suppress(ReadError):
+        _told(parse_table(b"".join(lines)))
+
+
+_CELL = st.sampled_from(["N/A", "", "-1", "1e999", "99999999999999999999", "x16", "Gen", "on"])
+
+
+@given(st.lists(_CELL | st.text(max_size=6), min_size=26, max_size=26))
+def test_odd_cells_raise_nothing_and_nothing_is_below_zero(cells: list[str]) -> None:
+    text = QUERY.splitlines(keepends=True)[0] + ", ".join(cells).encode() + b"\n"
+    with contextlib.suppress(ReadError):
+        assert all(value >= 0 for _, _, value in _told(parse_query(text)))
