@@ -9,9 +9,11 @@ from accelwatch import sysfs
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
 from accelwatch.errors import BackendUnavailable, DevicePermission, DeviceTimeout, ReadError
 from accelwatch.listed_process import with_processes
+from accelwatch.quantity_text import BYTES
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
+from accelwatch.smi_processes import processes_of
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import ACCELERATOR, DISPLAY, TIMEOUT_S, VendorTool, accelerators
 from accelwatch_mthreads import mapping
@@ -111,7 +113,7 @@ class MthreadsBackend:
             return [msgspec.structs.replace(numbers, absent=absent)]
         request.numbers([numbers])
         mine = [job for job in jobs if job.number == gpu.number]
-        listed = mapping.processes_of(device.id, mine)
+        listed = processes_of(device.id, mine, BYTES)
         return [with_processes(self._context.root, numbers, listed)]
 
     def close(self) -> None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -12,8 +11,9 @@ from accelwatch.quantity_text import BYTES, CELSIUS, HERTZ, PERCENT, WATTS, Unit
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.reading import Collected, Process, Reading
-from accelwatch_mthreads.document import Gpu, Job, Path
+from accelwatch.schema.reading import Collected, Reading
+from accelwatch.smi_blocks import Path
+from accelwatch_mthreads.document import Gpu
 
 VENDOR = "mthreads"
 _COUNT: Units = MappingProxyType({"": 1.0})
@@ -187,35 +187,3 @@ def _put_fans(out: Collected, gpu: Gpu) -> None:
         _put(out, ("fan_speed_ratio", fan), speed)
     if not fans:
         out.miss("fan_speed_ratio", Absence.UNSUPPORTED)
-
-
-def processes_of(device_id: str, jobs: Iterable[Job]) -> list[Process]:
-    """The processes on the GPU, by pid, the rows of one taken together."""
-    by_pid: dict[int, Process] = {}
-    for job in jobs:
-        process = _process(device_id, job)
-        before = by_pid.get(job.pid)
-        by_pid[job.pid] = process if before is None else _together(before, process)
-    return [by_pid[pid] for pid in sorted(by_pid)]
-
-
-def _process(device_id: str, job: Job) -> Process:
-    memory = quantity(job.memory, BYTES)
-    absent = {"utilization_ratio": Absence.UNSUPPORTED}
-    if isinstance(memory, Absence):
-        absent["gpu_memory_bytes"] = memory
-    return Process(
-        device_id=device_id,
-        pid=job.pid,
-        command=PurePosixPath(job.command.split(" ", 1)[0]).name or None,
-        gpu_memory_bytes=None if isinstance(memory, Absence) else round(memory),
-        absent=absent,
-    )
-
-
-def _together(before: Process, more: Process) -> Process:
-    """One process in several rows: its memory is their sum; unknown when one of them is."""
-    if before.gpu_memory_bytes is None or more.gpu_memory_bytes is None:
-        return before if before.gpu_memory_bytes is None else more
-    total = before.gpu_memory_bytes + more.gpu_memory_bytes
-    return msgspec.structs.replace(before, gpu_memory_bytes=total)

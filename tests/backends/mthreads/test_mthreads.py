@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from accelwatch.backend import Request
 from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.quantity_text import BYTES
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading
+from accelwatch.smi_processes import processes_of
 from accelwatch_mthreads import MthreadsBackend
 from accelwatch_mthreads.document import Document, parse_json, parse_text
-from accelwatch_mthreads.mapping import processes_of, read
+from accelwatch_mthreads.mapping import read
 from accelwatch_mthreads.table import parse_table
 from backends.mthreads.machines import DOCUMENTS, document, staged, write_program
 from polling import Poll, assert_all_believed, identities, readings
@@ -184,7 +186,7 @@ def test_rows_of_one_process_are_taken_together() -> None:
         b"0  43  x  1MiB\n0  43  x  N/A\n0  0  nobody  1MiB\n"
     ).jobs
     assert jobs is not None
-    assert [(p.pid, p.gpu_memory_bytes) for p in processes_of("d", jobs)] == [
+    assert [(p.pid, p.gpu_memory_bytes) for p in processes_of("d", jobs, BYTES)] == [
         (42, 42 * MIB),
         (43, None),
     ]

@@ -1,0 +1,78 @@
+"""The table of processes that nvidia-smi's relatives print below that of GPUs. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+import msgspec
+
+from accelwatch.quantity_text import Units, quantity
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Process
+
+_TITLE = re.compile(r"[\s|]*Processes:(?:\s+GPU Memory)?[\s|]*")
+_NOBODY = re.compile(r"[\s|]*No running processes found\.?[\s|]*")
+_ROW = re.compile(
+    r"[\s|]*(\d{1,4})\s+(\d{1,10})\s+(\S.*?)\s+(\d[\d.]*(?:\s?[KMGT]?i?B)?|N/A)[\s|]*", re.ASCII
+)
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """One process on one GPU."""
+
+    number: int
+    """Of the GPU."""
+    pid: int
+    command: str
+    memory: str
+    """As told."""
+
+
+def title_at(lines: Sequence[str]) -> int:
+    """Place of the line that begins the table; that after the last when there is none."""
+    return next((at for at, line in enumerate(lines) if _TITLE.fullmatch(line)), len(lines))
+
+
+def jobs(lines: Sequence[str]) -> tuple[Job, ...] | None:
+    """The processes; None when there is no table of them, or none that can be read."""
+    below = lines[title_at(lines) + 1 :]
+    rows = [match for match in map(_ROW.fullmatch, below) if match is not None]
+    if not rows and not any(map(_NOBODY.fullmatch, below)):
+        return None
+    return tuple(
+        Job(number=int(row[1]), pid=int(row[2]), command=row[3], memory=row[4])
+        for row in rows
+        if int(row[2])
+    )
+
+
+def processes_of(device_id: str, jobs: Iterable[Job], units: Units) -> list[Process]:
+    """The processes on a GPU, by pid, the rows of one taken together; `units` of its memory."""
+    by_pid: dict[int, Process] = {}
+    for job in jobs:
+        process = _process(device_id, job, units)
+        before = by_pid.get(job.pid)
+        by_pid[job.pid] = process if before is None else _together(before, process)
+    return [by_pid[pid] for pid in sorted(by_pid)]
+
+
+def _process(device_id: str, job: Job, units: Units) -> Process:
+    memory = quantity(job.memory, units)
+    absent = {"utilization_ratio": Absence.UNSUPPORTED}
+    if isinstance(memory, Absence):
+        absent["gpu_memory_bytes"] = memory
+    return Process(
+        device_id=device_id,
+        pid=job.pid,
+        command=PurePosixPath(job.command.split(" ", 1)[0]).name or None,
+        gpu_memory_bytes=None if isinstance(memory, Absence) else round(memory),
+        absent=absent,
+    )
+
+
+def _together(before: Process, more: Process) -> Process:
+    """One process in several rows: its memory is their sum; unknown when one of them is."""
+    if before.gpu_memory_bytes is None or more.gpu_memory_bytes is None:
+        return before if before.gpu_memory_bytes is None else more
+    total = before.gpu_memory_bytes + more.gpu_memory_bytes
+    return msgspec.structs.replace(before, gpu_memory_bytes=total)

@@ -1,0 +1,65 @@
+"""The table of GPUs that nvidia-smi's relatives print for people. Pure.
+
+A GPU takes as many lines as the heading has; cells go by their headings, so that a column which newer
+releases have may be there or not.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from accelwatch.smi_blocks import plain, whole_number
+
+MAX_ROWS = 1024
+_RULE = re.compile(r"[\s|]*[+=-][+=\-|\s]*")
+_GAP = re.compile(r"\s{2,}")
+
+
+def rows(
+    lines: Sequence[str], first: tuple[str, str], headings: Sequence[str] = ()
+) -> tuple[bool, list[dict[str, str]]]:
+    """Whether there is a table, and the cells of each GPU by heading in lower case.
+
+    `first` are its first two headings, `headings` the lines that stand for a heading that is not there.
+    """
+    names = [_parts(line) for line in headings]
+    blocks: list[list[list[str]]] = []
+    known, heading = bool(names), False
+    for line in lines:
+        cells = [cell.lower() for cell in _cells(line)]
+        if tuple(cells[:2]) == first:
+            names, known, heading = [_parts(line)], True, True
+        elif _RULE.fullmatch(line):
+            heading = False
+        elif heading:
+            names.append(_parts(line))
+        elif known and len(cells) > 1 and whole_number(cells[0]) is not None:
+            blocks.append([_parts(line)])
+        elif blocks:
+            blocks[-1].append(_parts(line))
+    found = [dict(_named(names, block)) for block in blocks[:MAX_ROWS]]
+    return known and (bool(found) or not headings), found
+
+
+def _named(names: list[list[str]], block: list[list[str]]) -> Iterator[tuple[str, str]]:
+    """Cells by heading; those of a part of a line with another number of cells are nobody's."""
+    for heads, parts in zip(names, block, strict=False):
+        if len(heads) != len(parts):
+            continue
+        for head, part in zip(heads, parts, strict=True):
+            keys, cells = _cells(head), _cells(part)
+            if len(keys) == len(cells):
+                yield from zip(map(plain, keys), cells, strict=True)
+
+
+def _parts(line: str) -> list[str]:
+    """What stands between rules; those at the edges of a framed table are none."""
+    framed = line.strip()
+    if len(framed) > 1 and framed.startswith("|") and framed.endswith("|"):
+        return framed[1:-1].split("|")
+    return line.split("|")
+
+
+def _cells(part: str) -> list[str]:
+    """What two or more spaces keep apart, in the first part of a line."""
+    first = part.strip(" |").split("|", 1)[0].strip()
+    return _GAP.split(first) if first else []
