@@ -1,34 +1,32 @@
 """GPUs of Moore Threads: found on the PCI bus, read through mthreads-gmi, two runs for all of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from accelwatch import sysfs
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
-from accelwatch.errors import BackendUnavailable, DevicePermission, DeviceTimeout, ReadError
+from accelwatch.errors import BackendUnavailable
 from accelwatch.listed_process import with_processes
 from accelwatch.quantity_text import BYTES
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
+from accelwatch.smi_listing import Gpu, Listing
 from accelwatch.smi_processes import processes_of
+from accelwatch.smi_queries import Queries, Query
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import ACCELERATOR, DISPLAY, TIMEOUT_S, VendorTool, accelerators
 from accelwatch_mthreads import mapping
-from accelwatch_mthreads.document import Document, Gpu, parse_json, parse_text
+from accelwatch_mthreads.document import parse_json, parse_text
 from accelwatch_mthreads.table import parse_table
 
 VENDOR_ID = 0x1ED5
 _CLASSES = (DISPLAY, ACCELERATOR)
 _PROGRAM = "mthreads-gmi"
 _REMEDY = "install the Moore Threads driver package, which brings mthreads-gmi"
-_QUERIES: tuple[tuple[tuple[str, ...], Callable[[bytes], Document]], ...] = (
-    (("-q", "--json"), parse_json),
-    (("-q",), parse_text),
-)
-"""What is asked, the fullest first; the plain table comes after them and with them."""
+_QUERIES = (Query(("-q", "--json"), parse_json), Query(("-q",), parse_text))
 
 
 class MthreadsBackend:
@@ -48,9 +46,7 @@ class MthreadsBackend:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._program = Path()
-        self._query = 0
-        """Place in _QUERIES of what the command knows; past their end it has only the table."""
-        self._tool: VendorTool[Document, Gpu] | None = None
+        self._tool: VendorTool[Listing, Gpu] | None = None
 
     def probe(self) -> Probe:
         """Look for the vendor on the PCI bus and for its driver."""
@@ -75,8 +71,8 @@ class MthreadsBackend:
         self._program = program
         self._tool = VendorTool(
             self._context,
-            self._ask,
-            lambda document: document.gpus,
+            Queries(self._run, _QUERIES, parse_table).ask,
+            lambda listing: listing.gpus,
             name=self.name,
             command=_PROGRAM,
             prefix="mtgpu",
@@ -122,42 +118,9 @@ class MthreadsBackend:
             self._tool.close()
 
     @property
-    def _opened(self) -> VendorTool[Document, Gpu]:
+    def _opened(self) -> VendorTool[Listing, Gpu]:
         assert self._tool is not None
         return self._tool
-
-    def _ask(self) -> Document:
-        """The fullest document that the command has, and what the table adds to it."""
-        first: ReadError | None = None
-        for at, (arguments, parse) in list(enumerate(_QUERIES))[self._query :]:
-            try:
-                document = parse(self._run(*arguments))
-            except (DeviceTimeout, DevicePermission):
-                raise
-            except ReadError as error:
-                first = first or error
-            else:
-                self._query = at
-                return self._completed(document)
-        try:
-            document = parse_table(self._run())
-        except ReadError as error:
-            raise first or error from None
-        self._query = len(_QUERIES)
-        return document
-
-    def _completed(self, document: Document) -> Document:
-        """With processes, and with fields that only the table has."""
-        try:
-            table = parse_table(self._run())
-        except ReadError:
-            return document
-        more = {gpu.number: gpu for gpu in table.gpus}
-        return Document(
-            driver_version=document.driver_version or table.driver_version,
-            gpus=tuple(gpu.completed(more.get(gpu.number)) for gpu in document.gpus),
-            jobs=table.jobs,
-        )
 
     def _run(self, *arguments: str) -> bytes:
         return output_of(self._program, *arguments, timeout_s=TIMEOUT_S)

@@ -13,7 +13,8 @@ from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.smi_blocks import Path
-from accelwatch_mthreads.document import Gpu
+from accelwatch.smi_listing import Gpu
+from accelwatch.smi_words import flag, lanes, performance_state
 
 VENDOR = "mthreads"
 _COUNT: Units = MappingProxyType({"": 1.0})
@@ -69,15 +70,7 @@ _LIMITS = (
     ("max", ("max power limit",)),
 )
 """Kind of power limit to the keys that releases have for it."""
-_WIDTH = re.compile(r"x?(\d{1,2})x?", re.IGNORECASE)
-_PSTATE = re.compile(r"[Pp](\d{1,2})")
 _FAN = re.compile(r"fan ?(\d{1,2})")
-_FLAGS = MappingProxyType(
-    {
-        **dict.fromkeys(("enabled", "enable", "on", "yes", "true", "active"), True),
-        **dict.fromkeys(("disabled", "disable", "off", "no", "false", "not active"), False),
-    }
-)
 _PROTECTIONS = frozenset({"on-die", "edc", "inline", "sideband"})
 """What `Ecc Mode` says in place of Enabled where memory protects itself: `On-die, EDC` of the S5000."""
 _ARCHITECTURES = (
@@ -90,7 +83,11 @@ _ARCHITECTURES = (
 
 def identified(device: Device, gpu: Gpu, driver_version: str | None, node: str | None) -> Device:
     """The device with what the document says of who it is."""
-    uuid, serial, model = gpu.text("gpu uuid"), gpu.text("serial number"), gpu.text("product name")
+    uuid, serial, model = (
+        gpu.text(("gpu uuid",)),
+        gpu.text(("serial number",)),
+        gpu.text(("product name",)),
+    )
     place = uuid or gpu.pci_bus_id or device.pci_bus_id or f"{serial or 'unknown'}-{gpu.number}"
     return msgspec.structs.replace(
         device,
@@ -102,7 +99,7 @@ def identified(device: Device, gpu: Gpu, driver_version: str | None, node: str |
         architecture=_architecture(model or ""),
         uuid=uuid,
         serial=serial,
-        vbios_version=gpu.text("mtbios version"),
+        vbios_version=gpu.text(("mtbios version",)),
         driver_version=driver_version or device.driver_version,
         pci_bus_id=gpu.pci_bus_id or device.pci_bus_id,
         device_nodes=() if node is None else (node,),
@@ -117,19 +114,19 @@ def read(device_id: str, gpu: Gpu) -> Reading:
     """Everything but processes."""
     out = Collected(device_id)
     for row in ROWS:
-        _put(out, row.series, quantity(gpu.told(*row.end), row.units))
+        _put(out, row.series, quantity(gpu.told(row.end), row.units))
     for row in _WHOLE:
-        value = quantity(gpu.told(*row.end), row.units)
+        value = quantity(gpu.told(row.end), row.units)
         _put(out, row.series, value if isinstance(value, Absence) else round(value))
     for kind, *ends in _LIMITS:
         _put(out, ("power_limit_watts", kind), _limit(gpu, ends))
     for end in ("current", "max"):
-        _put(out, ("pcie_link_width_lanes", end), _matched(gpu.text("link width", end), _WIDTH))
-    _put(out, ("performance_state",), _matched(gpu.text("performance state"), _PSTATE))
-    _put(out, ("ecc_enabled",), _ecc(gpu.text("ecc mode", "current")))
-    _put(out, ("ecc_enabled_pending",), _ecc(gpu.text("ecc mode", "pending")))
-    pending = gpu.text("retired pages", "pending page blacklist")
-    _put(out, ("memory_repair_pending",), _flag(pending))
+        _put(out, ("pcie_link_width_lanes", end), lanes(gpu.text(("link width", end))))
+    _put(out, ("performance_state",), performance_state(gpu.text(("performance state",))))
+    _put(out, ("ecc_enabled",), _ecc(gpu.text(("ecc mode", "current"))))
+    _put(out, ("ecc_enabled_pending",), _ecc(gpu.text(("ecc mode", "pending"))))
+    pending = gpu.text(("retired pages", "pending page blacklist"))
+    _put(out, ("memory_repair_pending",), flag(pending))
     _put_fans(out, gpu)
     return out.reading(sources={"*": "mthreads-gmi"}, notes=_refuse_overfull(out))
 
@@ -151,29 +148,14 @@ def _put(out: Collected, series: Series, value: float | bool | Absence) -> None:
 
 def _limit(gpu: Gpu, ends: Iterable[Path]) -> float | Absence:
     """A power limit. Drivers before 3.3.8 say 0 W where they do not know it."""
-    told = (gpu.told("power readings", *end) for end in ends)
-    value = quantity(next((one for one in told if one is not None), None), WATTS)
+    value = quantity(gpu.told(*(("power readings", *end) for end in ends)), WATTS)
     return Absence.UNSUPPORTED if value == 0.0 else value
-
-
-def _matched(text: str | None, pattern: re.Pattern[str]) -> int | Absence:
-    """The number in `16x` or `P0`."""
-    if text is None:
-        return Absence.UNSUPPORTED
-    match = pattern.fullmatch(text)
-    return Absence.ERROR if match is None else int(match[1])
-
-
-def _flag(text: str | None) -> bool | Absence:
-    if text is None:
-        return Absence.UNSUPPORTED
-    return _FLAGS.get(text.lower(), Absence.ERROR)
 
 
 def _ecc(text: str | None) -> bool | Absence:
     """Whether memory is protected: a switch, or the names of what protects it."""
     words = {word.strip() for word in (text or "").lower().split(",")}
-    return True if words <= _PROTECTIONS else _flag(text)
+    return True if words <= _PROTECTIONS else flag(text)
 
 
 def _put_fans(out: Collected, gpu: Gpu) -> None:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from accelwatch import smi_processes, smi_table
 from accelwatch.errors import ReadError
 from accelwatch.smi_blocks import Path, place_of, whole_number, word
-from accelwatch_mthreads.document import Document, Gpu, distinct
+from accelwatch.smi_listing import Gpu, Listing, distinct
 
 _DRIVER = re.compile(r"Driver Version\s*:\s*([^\s|]+)")
 _PAIR = re.compile(r"([^()]+)\(([^()]+)\)")
@@ -32,7 +32,7 @@ _PAIRS: MappingProxyType[str, tuple[Path, Path]] = MappingProxyType(
 )
 
 
-def parse_table(output: bytes) -> Document:
+def parse_table(output: bytes) -> Listing:
     """GPUs and processes, without uuids, serials and power. Raises ReadError."""
     text = output.decode("utf-8", "replace")
     lines = text.splitlines()
@@ -41,7 +41,7 @@ def parse_table(output: bytes) -> Document:
     if not there and below == len(lines):
         raise ReadError("mthreads-gmi printed no table", code="garbage")
     driver = _DRIVER.search(text)
-    return Document(
+    return Listing(
         driver_version=None if driver is None else word(driver[1]),
         gpus=distinct(_gpus(rows)),
         jobs=smi_processes.jobs(lines),

@@ -35,7 +35,8 @@ class _RefusedError(Exception):
 def parse_log(content: bytes, root: str) -> Document:
     """The document with this root; never raises.
 
-    Text that is not UTF-8 is replaced, a stray `&` is taken as text. Warnings before and after it (`WARNING: infoROM is corrupted ...`) are left out.
+    Text that is not UTF-8 is replaced, a stray `&` is taken as text. Warnings before
+    and after it (`WARNING: infoROM is corrupted ...`) are left out.
     """
     text = _ILLEGAL.sub("\ufffd", _decoded(content))
     end = f"</{root}>"

@@ -16,9 +16,10 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading
+from accelwatch.smi_listing import Listing
 from accelwatch.smi_processes import processes_of
 from accelwatch_mthreads import MthreadsBackend
-from accelwatch_mthreads.document import Document, parse_json, parse_text
+from accelwatch_mthreads.document import parse_json, parse_text
 from accelwatch_mthreads.mapping import read
 from accelwatch_mthreads.table import parse_table
 from backends.mthreads.machines import DOCUMENTS, document, staged, write_program
@@ -39,7 +40,7 @@ def opened(folder: Path, name: str) -> Iterator[tuple[Stage, MthreadsBackend]]:
         backend.close()
 
 
-def told(name: str) -> Document:
+def told(name: str) -> Listing:
     return parse_json((DOCUMENTS / f"{name}.json").read_bytes())
 
 
@@ -119,7 +120,7 @@ def test_a_query_that_lost_its_indentation_says_the_same() -> None:
     flat = b"\n".join(line.strip() for line in whole.splitlines())
     (gpu,) = parse_text(flat).gpus
     assert read("d", gpu) == read("d", parse_text(whole).gpus[0])
-    assert gpu.text("gpu uuid") == "5ca1ab1e-0080-4000-8000-000000000000"
+    assert gpu.text(("gpu uuid",)) == "5ca1ab1e-0080-4000-8000-000000000000"
 
 
 @pytest.mark.parametrize(
@@ -420,7 +421,7 @@ def test_recorded_tables(
     found = parse_table(sample(f"mthreads/cli/mthreads_gmi_{file}.txt").read_bytes())
     (gpu,) = found.gpus
     assert (found.driver_version, found.jobs) == (driver, None)
-    assert (gpu.number, gpu.pci_bus_id, gpu.text("product name")) == (0, bus, model)
+    assert (gpu.number, gpu.pci_bus_id, gpu.text(("product name",))) == (0, bus, model)
     values = read("d", gpu).values
     assert values["utilization_ratio",] == 0.0
     assert values["memory_used_bytes",] == used * MIB
@@ -430,5 +431,5 @@ def test_recorded_tables(
     assert values["pcie_link_width_lanes", "max"] == 16
     assert values.get(("performance_state",)) == state
     assert values.get(("ecc_enabled",)) == ecc
-    assert gpu.text("devicetype") == "Physical"
-    assert gpu.text("mpc capable") == "YES"
+    assert gpu.text(("devicetype",)) == "Physical"
+    assert gpu.text(("mpc capable",)) == "YES"
