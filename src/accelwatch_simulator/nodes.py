@@ -162,7 +162,7 @@ def _device(size: FleetSize, node: str, model: Model, at: int) -> Device:
         name=f"{model.device_prefix}{at}",
         kind=model.kind,
         model=model.name,
-        architecture=model.architecture,
+        architecture=model.architecture or None,
         uuid=uuid,
         serial=str(int(digest[:12], 16) % 10**13).zfill(13),
         part_number=model.part_number or None,

@@ -5,6 +5,7 @@ from accelwatch_simulator.models.furiosa import rngd
 from accelwatch_simulator.models.gaudi import gaudi2
 from accelwatch_simulator.models.host import host
 from accelwatch_simulator.models.hygon import k100_ai
+from accelwatch_simulator.models.iluvatar import bi_v150
 from accelwatch_simulator.models.intel import max1550
 from accelwatch_simulator.models.mthreads import s5000
 from accelwatch_simulator.models.nvidia import h100
@@ -24,4 +25,5 @@ MODELS = {
     "mthreads": s5000,
     "hygon": k100_ai,
     "habana": gaudi2,
+    "iluvatar": bi_v150,
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
@@ -369,6 +369,7 @@ _BLOCK = st.dictionaries(
 
 
 @given(st.lists(_BLOCK | _ANY, max_size=3), _ANY)
+@settings(max_examples=30)
 def test_damaged_documents_raise_nothing_untyped(gpus: list[object], version: object) -> None:
     found = parse_json(msgspec.json.encode({"GPU": gpus, "Driver Version": version}))
     for gpu in found.gpus:
@@ -384,6 +385,7 @@ def test_a_json_that_was_cut_is_an_error_or_whole(length: int) -> None:
 
 @pytest.mark.parametrize("file", ["s80.query", "s80.txt", "s5000-x2.txt"])
 @given(data=st.data())
+@settings(max_examples=30)
 def test_a_text_that_was_cut_or_shuffled_invents_nothing(file: str, data: st.DataObject) -> None:
     whole = (DOCUMENTS / file).read_bytes()
     parse = parse_text if file.endswith("query") else parse_table
