@@ -28,7 +28,8 @@ Devices = Annotated[int, typer.Option(metavar="N", help="Accelerators of a node.
 Vendor = Annotated[
     str,
     typer.Option(
-        help="nvidia, amd, intel, rebellions, furiosa, tenstorrent, mthreads, iluvatar, hygon, habana or mixed.",
+        help="nvidia, amd, intel, rebellions, furiosa, tenstorrent, mthreads, iluvatar, hygon, "
+        "habana or mixed.",
         autocompletion=completer("vendors"),
     ),
 ]
