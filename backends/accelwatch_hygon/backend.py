@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import proc
+from accelwatch import proc, sysfs
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
 from accelwatch.errors import BackendUnavailable
 from accelwatch.listed_process import with_processes
@@ -93,7 +93,7 @@ class HygonBackend:
             device = msgspec.structs.replace(
                 device,
                 uuid=mapping.uuid_of(driver_files.unique_id(root, bus)),
-                device_nodes=driver_files.device_nodes(root, bus),
+                device_nodes=sysfs.drm_nodes(root, bus),
             )
         version = self._driver_version(answer.document)
         return [mapping.identified(device, card, version)]

@@ -1,6 +1,5 @@
 """What the driver (hydcu, hycu, hygpu; a fork of amdgpu) keeps in files, read without a command."""
 
-import re
 from pathlib import Path
 
 from accelwatch import sysfs
@@ -13,7 +12,6 @@ _MEMORY = (
     ("memory_size_bytes", "mem_info_vram_total"),
     ("memory_used_bytes", "mem_info_vram_used"),
 )
-_NODE = re.compile(r"(?:card|renderD)\d{1,6}")
 
 
 def is_loaded(root: Path) -> bool:
@@ -31,12 +29,6 @@ def is_of_another_vendor(root: Path, pci_bus_id: str, vendor_id: int) -> bool:
     """Whether the bus has a function of somebody else at this place."""
     vendor = sysfs.read_int(sysfs.pci_device_dir(root, pci_bus_id) / "vendor")
     return isinstance(vendor, int) and vendor != vendor_id
-
-
-def device_nodes(root: Path, pci_bus_id: str) -> tuple[str, ...]:
-    """`/dev/dri/card1`, `/dev/dri/renderD128`."""
-    entries = sysfs.list_dir(sysfs.pci_device_dir(root, pci_bus_id) / "drm")
-    return tuple(f"/dev/dri/{entry.name}" for entry in entries if _NODE.fullmatch(entry.name))
 
 
 def unique_id(root: Path, pci_bus_id: str) -> str | None:

@@ -14,6 +14,7 @@ _MAX_BYTES = 1 << 20
 _PAGE_BYTES = 4096
 """What nearly every attribute fits into: a buffer of the greatest size costs more than the read."""
 
+_DRM_NODE = re.compile(r"(?:card|renderD)\d{1,6}")
 _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,32}|[0-9]{1,32})")
 
 _REASONS = {
@@ -109,6 +110,12 @@ def numa_node(root: Path, pci_bus_id: str) -> int | None:
     """NUMA node of a PCI device; None where the kernel says -1 (unknown) or nothing."""
     node = read_int(pci_device_dir(root, pci_bus_id) / "numa_node")
     return node if isinstance(node, int) and node >= 0 else None
+
+
+def drm_nodes(root: Path, pci_bus_id: str) -> tuple[str, ...]:
+    """`/dev/dri/card1`, `/dev/dri/renderD128` of a PCI device that has a DRM driver."""
+    entries = list_dir(pci_device_dir(root, pci_bus_id) / "drm")
+    return tuple(f"/dev/dri/{entry.name}" for entry in entries if _DRM_NODE.fullmatch(entry.name))
 
 
 def pci_functions(root: Path, vendor_id: int) -> list[tuple[str, int, int]]:
