@@ -1,0 +1,60 @@
+"""All that mx-smi said in one round, as GPUs. Pure."""
+
+import msgspec
+
+from accelwatch.errors import ReadError
+from accelwatch_metax.sections import Fields, Listed, bus_of
+from accelwatch_metax.table import Job, Table
+
+
+class Gpu(msgspec.Struct, frozen=True, kw_only=True):
+    """One GPU."""
+
+    number: int
+    """The vendor's index."""
+    pci_bus_id: str | None
+    row: Fields
+    """Of the table."""
+    sections: Fields
+    listed: Listed | None = None
+
+    @property
+    def state(self) -> str | None:
+        """The word of `-L`, else of the table."""
+        told = (self.listed.state if self.listed else None) or self.row.get("gpu-state")
+        return told or None
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was told."""
+
+    gpus: tuple[Gpu, ...]
+    versions: dict[str, str] = {}
+    jobs: tuple[Job, ...] | None = None
+    """None where processes were not to be had."""
+
+
+def document_of(
+    table: Table, listed: dict[int, Listed], sections: dict[int, dict[str, str]]
+) -> Document:
+    """GPUs by index, from what there is of them.
+
+    Raises ReadError when neither was recognised; a table that has no GPU is one.
+    """
+    numbers = sorted(table.gpus.keys() | listed.keys())
+    if not numbers and not table.versions:
+        raise ReadError("mx-smi printed neither its table nor a list of GPUs", code="garbage")
+    gpus = []
+    for number in numbers:
+        row, entry = table.gpus.get(number, {}), listed.get(number)
+        bus = entry.pci_bus_id if entry else None
+        gpus.append(
+            Gpu(
+                number=number,
+                pci_bus_id=bus or bus_of(row.get("bus-id", "")),
+                row=row,
+                sections=sections.get(number, {}),
+                listed=entry,
+            )
+        )
+    return Document(gpus=tuple(gpus), versions=table.versions, jobs=table.jobs)

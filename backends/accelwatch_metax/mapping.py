@@ -1,0 +1,179 @@
+"""From a GPU of mx-smi's document to a device and its reading, as tables. Pure."""
+
+import re
+from collections.abc import Iterable
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.quantity_text import BYTES, CELSIUS, PERCENT, WATTS, Units, quantity
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected, Process, Reading
+from accelwatch_metax.document import Gpu
+from accelwatch_metax.sections import Fields
+from accelwatch_metax.table import Job
+
+SOURCE = "mx-smi"
+VENDOR = "metax"
+_COUNT: Units = MappingProxyType({"": 1.0})
+_MEBIBYTES: Units = MappingProxyType({**BYTES, "": 1024.0**2})
+
+
+class Row(NamedTuple):
+    """A quantity: its keys without their section, and the series that it is."""
+
+    key: str
+    series: Series
+    units: Units
+
+
+SECTION_ROWS = (
+    Row("air-inlet", ("temperature_celsius", "inlet"), CELSIUS),
+    Row("air-outlet", ("temperature_celsius", "outlet"), CELSIUS),
+    Row("vpue", ("engine_utilization_ratio", "encoder"), PERCENT),
+    Row("vpud", ("engine_utilization_ratio", "decoder"), PERCENT),
+    Row("single bit ecc", ("memory_retired_pages", "single_bit"), _COUNT),
+    Row("double bit ecc", ("memory_retired_pages", "double_bit"), _COUNT),
+)
+"""Of some releases and cards only: what is not named there is not missed."""
+_PAIR = re.compile(r"(.*?)\s*/\s*(.*)")
+_MEMORY = re.compile(r"(\S+)\s*/\s*(\S+)\s*([KMGT]?i?B)", re.IGNORECASE)
+_ECC = re.compile(r"ecc errors/(\w+) (un)?correctable")
+_SWITCHES = MappingProxyType({"on": 1, "off": 0})
+_HEALTH = MappingProxyType({"available": "ok", "not available": "failed", "unavailable": "failed"})
+"""What a state means; another word is shown and means nothing."""
+_ARCHITECTURES = MappingProxyType({"MXC500": "xcore1000", "MXC550": "xcore1002"})
+"""As the compiler names them."""
+
+
+def identified(device: Device, gpu: Gpu, driver_version: str | None) -> Device:
+    """The device with what the document says of who it is."""
+    listed = gpu.listed
+    uuid = listed.uuid if listed else None
+    model = (listed.model if listed else None) or gpu.row.get("name") or None
+    sharing = gpu.row.get("sgpu-m", "").lower()
+    return msgspec.structs.replace(
+        device,
+        id=f"{VENDOR}:{uuid or device.pci_bus_id or gpu.number}",
+        index=gpu.number,
+        name=f"metax{gpu.number}",
+        kind=DeviceKind.GPU,
+        model=model,
+        architecture=_ARCHITECTURES.get(model or ""),
+        uuid=uuid,
+        driver_version=driver_version or device.driver_version,
+        partition_mode=sharing if sharing in ("enabled", "disabled") else None,
+    )
+
+
+def collect(device_id: str, gpu: Gpu) -> Collected:
+    """What the table and the sections say."""
+    out, row, fields = Collected(device_id), gpu.row, _by_key(gpu.sections)
+    out.put_or_miss("utilization_ratio", _first(PERCENT, row.get("gpu-util"), fields.get("gpu")))
+    celsius = _first(CELSIUS, fields.get("hotspot"), row.get("temp"))
+    out.put_or_miss("temperature_celsius", celsius, "gpu")
+    for key, series, units in SECTION_ROWS:
+        if key in fields:
+            name, *labels = series
+            out.put_or_miss(name, quantity(fields[key], units), *labels)
+    _put_power(out, row)
+    _put_memory(out, row.get("memory-usage"))
+    _put_modes(out, row)
+    _put_ecc(out, gpu.sections)
+    _put_state(out, gpu.state)
+    return out
+
+
+def reading_of(out: Collected, gpu: Gpu, sources: dict[str, str]) -> Reading:
+    """The finished reading; why a GPU is not available is a note."""
+    reason = gpu.listed.reason if gpu.listed else None
+    return out.reading(sources=sources, notes=(f"mx-smi: {reason}",) if reason else ())
+
+
+def _by_key(sections: Fields) -> dict[str, str]:
+    """Without the names of sections."""
+    return {path.rpartition("/")[2]: told for path, told in reversed(list(sections.items()))}
+
+
+def _first(units: Units, *texts: str | None) -> float | Absence:
+    """The first that is a number; else why the first that is there is none."""
+    answers = [quantity(text, units) for text in texts if text is not None]
+    numbers = (answer for answer in answers if not isinstance(answer, Absence))
+    return next(numbers, answers[0] if answers else Absence.UNSUPPORTED)
+
+
+def _put_power(out: Collected, row: Fields) -> None:
+    """`54W / 350W` is power and limit; older tables have the power alone."""
+    told = row.get("pwr:usage/cap", row.get("power"))
+    match = _PAIR.fullmatch(told) if told and told.upper() != "N/A" else None
+    now, limit = (match[1], match[2]) if match else (told, None)
+    out.put_or_miss("power_watts", quantity(now, WATTS))
+    out.put_or_miss("power_limit_watts", quantity(limit, WATTS), "enforced")
+
+
+def _put_memory(out: Collected, told: str | None) -> None:
+    """`826/65536 MiB` is used and total."""
+    match = _MEMORY.fullmatch(told or "")
+    for at, key in ((1, "memory_used_bytes"), (2, "memory_size_bytes")):
+        size = quantity(f"{match[at]}{match[3]}", BYTES) if match else quantity(told, {})
+        out.put_or_miss(key, size if isinstance(size, Absence) else round(size))
+
+
+def _put_modes(out: Collected, row: Fields) -> None:
+    state = re.fullmatch(r"P(\d{1,2})", row.get("perf", ""))
+    if state is not None and int(state[1]) < 16:
+        out.put("performance_state", int(state[1]))
+    switch = _SWITCHES.get(row.get("persist-m", "").lower())
+    if switch is not None:
+        out.put("persistence_enabled", switch)
+
+
+def _put_ecc(out: Collected, sections: Fields) -> None:
+    """Errors since the driver was loaded; a sum is known when each of its memories is."""
+    sums: dict[str, list[float | Absence]] = {}
+    for path, told in sections.items():
+        match = _ECC.fullmatch(path)
+        if match is None:
+            continue
+        severity = "uncorrected" if match[2] else "corrected"
+        count = quantity(told, _COUNT)
+        out.put_or_miss("ecc_location_errors_total", count, severity, match[1])
+        sums.setdefault(severity, []).append(count)
+    for severity, counts in sums.items():
+        known = [count for count in counts if not isinstance(count, Absence)]
+        whole = len(known) == len(counts)
+        unknown = next((count for count in counts if isinstance(count, Absence)), Absence.ERROR)
+        out.put_or_miss("ecc_errors_total", round(sum(known)) if whole else unknown, severity)
+
+
+def _put_state(out: Collected, state: str | None) -> None:
+    if state is None or state.upper() == "N/A":
+        out.miss("reported_status_info", Absence.UNSUPPORTED)
+        return
+    word = " ".join(state.lower().split())[:64]
+    out.put("reported_status_info", 1, word)
+    if word in _HEALTH:
+        out.put("reported_health_info", 1, _HEALTH[word])
+
+
+def processes_of(device_id: str, number: int, jobs: Iterable[Job]) -> list[Process]:
+    """The processes on the GPU, by pid."""
+    mine = {job.pid: job for job in jobs if job.number == number}
+    return [_process(device_id, mine[pid]) for pid in sorted(mine)]
+
+
+def _process(device_id: str, job: Job) -> Process:
+    size = quantity(job.memory, _MEBIBYTES)
+    absent = {"utilization_ratio": Absence.UNSUPPORTED}
+    if isinstance(size, Absence):
+        absent["gpu_memory_bytes"] = size
+    return Process(
+        device_id=device_id,
+        pid=job.pid,
+        command=job.command,
+        gpu_memory_bytes=None if isinstance(size, Absence) else round(size),
+        absent=absent,
+    )

@@ -1,0 +1,71 @@
+"""One round of runs of mx-smi: its table, the list of GPUs, temperatures and loads, counts of ECC."""
+
+from pathlib import Path
+
+from accelwatch.errors import DeviceTimeout, ReadError
+from accelwatch.vendor_program import output_of
+from accelwatch.vendor_tool import TIMEOUT_S
+from accelwatch_metax.document import Document, document_of
+from accelwatch_metax.sections import Listed, listed_of, sections_of
+from accelwatch_metax.table import Table, parse_table
+
+_SECTIONS: tuple[tuple[str, ...], ...] = (("--show-temperature", "--show-usage"), ("--count-ecc",))
+_FEWER: tuple[tuple[str, ...], ...] = (("--show-temperature",), ("--count-ecc",))
+"""For a release that takes one option at a time."""
+
+
+class Rounds:
+    """Asks a command, and remembers which options it takes. One thread at a time."""
+
+    def __init__(self, program: Path) -> None:
+        self._program = program
+        self._sections = _SECTIONS
+
+    def ask(self) -> Document:
+        """What all runs say. Raises ReadError when there is neither the table nor a list.
+
+        After a run that hangs no further one is begun: what was told by then is the answer.
+        """
+        error: ReadError | None = None
+        table = Table(gpus={}, versions={}, jobs=None)
+        try:
+            table = parse_table(self._run())
+        except DeviceTimeout:
+            raise
+        except ReadError as failure:
+            error = failure
+        listed: dict[int, Listed] = {}
+        sections: dict[int, dict[str, str]] = {}
+        try:
+            listed = listed_of(self._optional("-L"))
+            sections = self._all_sections()
+        except DeviceTimeout as failure:
+            error = error or failure
+        if not table.gpus and not listed and error is not None:
+            raise error
+        return document_of(table, listed, sections)
+
+    def _all_sections(self) -> dict[int, dict[str, str]]:
+        """Of both runs together. Raises DeviceTimeout."""
+        told = [sections_of(self._optional(*options)) for options in self._sections]
+        if not told[0] and self._sections is _SECTIONS:
+            told[0] = sections_of(self._optional(*_FEWER[0]))
+            if told[0]:
+                self._sections = _FEWER
+        merged: dict[int, dict[str, str]] = {}
+        for gpus in told:
+            for number, fields in gpus.items():
+                merged.setdefault(number, {}).update(fields)
+        return merged
+
+    def _optional(self, *arguments: str) -> bytes:
+        """Empty where the run fails. Raises DeviceTimeout."""
+        try:
+            return self._run(*arguments)
+        except DeviceTimeout:
+            raise
+        except ReadError:
+            return b""
+
+    def _run(self, *arguments: str) -> bytes:
+        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S)

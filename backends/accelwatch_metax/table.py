@@ -1,0 +1,110 @@
+"""The table that mx-smi prints without options: GPUs by heading, two lines each, and processes. Pure.
+
+Layouts differ by release: three columns or four, with or without the limit of power and the state.
+"""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from accelwatch_metax.sections import BUS, MAX_GPUS, Fields
+
+_GAP = re.compile(r"\s{2,}")
+_VERSIONS = (
+    ("driver", re.compile(r"Kernel Mode Driver Version: *([^\s|]+)")),
+    ("runtime", re.compile(r"(?:MACA|HPCC) Version: *([^\s|]+)")),
+    ("bios", re.compile(r"BIOS Version: *([^\s|]+)")),
+)
+_PROCESSES = re.compile(r"\| *Process(?:es)?: *\|")
+_PROCESS = re.compile(
+    r"\|\s*(\d{1,4})\s+(\d{1,9})\s+(\S.*?)\s+(\d[\d.]*(?: ?[KMG]i?B)?|N/A|-)\s*\|", re.ASCII
+)
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A process on a GPU."""
+
+    number: int
+    pid: int
+    command: str
+    memory: str
+    """MiB where it has no unit."""
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it."""
+
+    gpus: dict[int, Fields]
+    """Text by heading in lower case, by the vendor's index."""
+    versions: dict[str, str]
+    """Of `driver`, `runtime` and `bios`, those that are told."""
+    jobs: tuple[Job, ...] | None
+    """None where the part of the processes is not there."""
+
+
+def parse_table(output: bytes) -> Table:
+    """The table; without GPUs for what is none."""
+    text = output.decode("utf-8", "replace")
+    lines = [line.strip() for line in text.splitlines()]
+    end = next((at for at, line in enumerate(lines) if _PROCESSES.fullmatch(line)), None)
+    gpus: dict[int, Fields] = {}
+    for fields in _rows(lines[:end]):
+        told = fields.get("gpu", "")
+        if told.isascii() and told.isdecimal() and len(told) < 5 and len(gpus) < MAX_GPUS:
+            gpus.setdefault(int(told), fields)
+    matches = ((name, pattern.search(text)) for name, pattern in _VERSIONS)
+    return Table(
+        gpus=gpus,
+        versions={name: match[1] for name, match in matches if match is not None},
+        jobs=None if end is None else tuple(_jobs(lines[end:])),
+    )
+
+
+def _rows(lines: list[str]) -> Iterator[dict[str, str]]:
+    """Fields of each GPU: a line with its address, and the one below it."""
+    headings: list[list[list[str]]] = []
+    pending: dict[str, str] | None = None
+    for line in lines:
+        cells = [cell.strip() for cell in line[1:-1].split("|")] if line.startswith("|") else []
+        if not cells or set(line) <= set("|+-= "):
+            continue
+        if any(cell.lower() == "bus-id" for cell in cells):
+            headings = [_headings(cells)]
+        elif len(headings) == 1 and len(cells) == len(headings[0]):
+            headings.append(_headings(cells))
+        elif len(headings) == 2 and len(cells) == len(headings[0]):
+            if any(BUS.fullmatch(cell) for cell in cells):
+                if pending is not None:
+                    yield pending
+                pending = _fields(headings[0], cells)
+            elif pending is not None:
+                yield pending | _fields(headings[1], cells)
+                pending = None
+    if pending is not None:
+        yield pending
+
+
+def _headings(cells: list[str]) -> list[list[str]]:
+    return [_GAP.split(cell.lower()) for cell in cells]
+
+
+def _fields(headings: list[list[str]], cells: list[str]) -> dict[str, str]:
+    """Text by heading; a cell of two headings has a gap between its texts, if only of a blank."""
+    fields: dict[str, str] = {}
+    for names, cell in zip(headings, cells, strict=True):
+        if len(names) == 1:
+            fields[names[0]] = cell
+            continue
+        parts = _GAP.split(cell, maxsplit=len(names) - 1)
+        if len(parts) < len(names):
+            parts = cell.split(maxsplit=len(names) - 1)
+        fields |= dict(zip(names, parts, strict=False))
+    return fields
+
+
+def _jobs(lines: list[str]) -> Iterator[Job]:
+    for line in lines:
+        match = _PROCESS.fullmatch(line)
+        if match is not None and int(match[2]):
+            yield Job(number=int(match[1]), pid=int(match[2]), command=match[3], memory=match[4])
