@@ -1,6 +1,7 @@
 """The device models of the simulator, by vendor: a new one is a module and a row."""
 
 from accelwatch_simulator.models.amd import mi300x
+from accelwatch_simulator.models.ascend import ascend_910b
 from accelwatch_simulator.models.furiosa import rngd
 from accelwatch_simulator.models.gaudi import gaudi2
 from accelwatch_simulator.models.host import host
@@ -28,4 +29,5 @@ MODELS = {
     "metax": c500,
     "habana": gaudi2,
     "iluvatar": bi_v150,
+    "ascend": ascend_910b,
 }

@@ -39,7 +39,7 @@ BY_LABEL: Mapping[str, str] = {
     "engine": ENGINE,
     "pipe": WORD,
     "core": WORD,
-    "pool": "bar1|gtt|visible|sram|host",
+    "pool": "bar1|gtt|visible|sram|ddr|host",
     "component": WORD,
     "rail": WORD,
     "domain": DOMAIN,

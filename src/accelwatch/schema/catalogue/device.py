@@ -192,7 +192,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.GAUGE,
         Tier.OPT_IN,
         "bytes",
-        "Capacity of a secondary memory pool (bar1, gtt, visible, sram, host).",
+        "Capacity of a secondary memory pool (bar1, gtt, visible, sram, ddr, host).",
         labels=("pool",),
         group="pools",
         otel="hw.memory.size",

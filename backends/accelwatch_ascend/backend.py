@@ -1,0 +1,198 @@
+"""NPUs of Huawei Ascend: found on the PCI bus, read through `npu-smi info`, a table of them all."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
+from accelwatch.errors import BackendUnavailable, ReadError
+from accelwatch.listed_process import with_processes
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Reading
+from accelwatch.vendor_program import chosen_program, output_of
+from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
+from accelwatch_ascend import mapping
+from accelwatch_ascend.details import Details
+from accelwatch_ascend.document import (
+    Chip,
+    Detail,
+    Document,
+    Key,
+    Pairs,
+    number_of,
+    numbered,
+    parse_mapping,
+    parse_pairs,
+)
+from accelwatch_ascend.table import parse_table
+
+VENDOR_ID = 0x19E5
+_PROGRAM = "npu-smi"
+_FOLDERS = ("usr/local/Ascend/driver/tools",)
+_REMEDY = "install the Ascend driver package, which brings npu-smi; a container needs it mounted"
+_DETAIL_TIMEOUT_S = 2.0
+"""For what adds to the table: a chip that hangs there must not hold up the others for long."""
+
+
+class AscendBackend:
+    """Options: `npu_smi` (path of the command), `pace_s` (seconds between two runs), `usages`."""
+
+    name = "ascend"
+    vendor = mapping.VENDOR
+    serial = False
+    visibility = Visibility(variable="ASCEND_RT_VISIBLE_DEVICES")
+    support = Support(
+        vendor="Huawei Ascend",
+        source="`npu-smi info`; its `-t` chip by chip for ECC, error codes and who it is",
+        tested_with="recorded tables of 310P3, 910B2, 910B2C, 910B4 and A3 (npu-smi 22 to 26); "
+        "composed tables of 310, 910 and 950, healthy and faulty",
+    )
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._program = Path()
+        self._tool: VendorTool[Document, Chip] | None = None
+        self._details: Details | None = None
+        self._logic: dict[Key, int] = {}
+        self._mapped: frozenset[Key] = frozenset()
+        """Chips for which the map of logic ids was asked."""
+        self._boards: dict[Key, Pairs] = {}
+
+    def probe(self) -> Probe:
+        """Look for the vendor on the PCI bus and for its driver."""
+        there = bool(accelerators(self._context, VENDOR_ID))
+        node = self._context.root / "dev/davinci_manager"
+        checks = (
+            Check(subject="PCI 19e5, class 12", ok=there),
+            Check(subject=str(node), ok=node.exists(), remedy="load the driver: drv_davinci"),
+            Check(subject=_PROGRAM, ok=self._find() is not None, remedy=_REMEDY),
+        )
+        return Probe(present=there or node.exists(), checks=checks)
+
+    def open(self) -> Opened:
+        """Find the command and begin to ask it. Raises BackendUnavailable."""
+        program = self._find()
+        if program is None:
+            raise BackendUnavailable(
+                "npu-smi was not found in the folders of commands",
+                reason="command_not_found",
+                remedy=_REMEDY,
+            )
+        self._program = program
+        self._details = Details(self._run_detail, usages=self._asks_usages())
+        self._tool = VendorTool(
+            self._context,
+            self._ask,
+            lambda document: document.chips,
+            name=self.name,
+            command=_PROGRAM,
+            prefix="ascend",
+            vendor_id=VENDOR_ID,
+        )
+        first = self._tool.first()
+        version = None if first is None else first.driver_version
+        return Opened(source=mapping.SOURCE, versions={"driver": version} if version else {})
+
+    def discover(self) -> Sequence[Device]:
+        """What is on the PCI bus, then what only the command lists. Raises BackendUnavailable."""
+        return self._opened.discover()
+
+    def identify(self, device: Device) -> Sequence[Device]:
+        """The chip by the id of its die; its virtual NPUs are not listed. Raises ReadError."""
+        answer, chip = self._opened.entry_for(device)
+        version = answer.document.driver_version
+        board = self._board(chip.key)
+        return [mapping.identified(device, chip, version, board, self._node(chip))]
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        """What the newest table says. Raises ReadError."""
+        answer, chip = self._opened.entry_for(device)
+        document = answer.document
+        numbers = msgspec.structs.replace(
+            mapping.read(device.id, chip, document.details.get(chip.key, Detail())),
+            age_s=answer.age_s,
+            pace_s=answer.pace_s,
+        )
+        reason = _why_no_processes(document, chip, request)
+        if reason is not None:
+            absent = {**numbers.absent, ("processes",): reason}
+            return [msgspec.structs.replace(numbers, absent=absent)]
+        request.numbers([numbers])
+        jobs = [job for job in document.jobs if job.key == chip.key]
+        listed = mapping.processes_of(device.id, jobs)
+        return [with_processes(self._context.root, numbers, listed)]
+
+    def close(self) -> None:
+        """Ask no more."""
+        if self._tool is not None:
+            self._tool.close()
+
+    @property
+    def _opened(self) -> VendorTool[Document, Chip]:
+        assert self._tool is not None
+        return self._tool
+
+    def _ask(self) -> Document:
+        """The table, with logic ids and what was asked of the chips one by one."""
+        table = parse_table(output_of(self._program, "info", timeout_s=TIMEOUT_S))
+        document = numbered(table, self._logic_ids(frozenset(chip.key for chip in table.chips)))
+        assert self._details is not None
+        details = self._details.round(document.chips)
+        return msgspec.structs.replace(document, details=details)
+
+    def _logic_ids(self, chips: frozenset[Key]) -> dict[Key, int]:
+        """Asked again only when other chips are there; a command that does not tell has none."""
+        if chips != self._mapped:
+            self._mapped = chips
+            try:
+                self._logic = parse_mapping(self._run_detail("info", "-m"))
+            except ReadError:
+                self._logic = {}
+        return self._logic
+
+    def _board(self, key: Key) -> Pairs:
+        """Who the chip is: asked once, so that its id stays what it is."""
+        if key not in self._boards:
+            npu, chip = map(str, key)
+            try:
+                told = parse_pairs(self._run_detail("info", "-t", "board", "-i", npu, "-c", chip))
+            except ReadError:
+                told = {}
+            self._boards[key] = told
+        return self._boards[key]
+
+    def _node(self, chip: Chip) -> str | None:
+        """The chip's node: by the number that A3 tells; where a card has one chip, by the card's."""
+        told = number_of(chip.text("phy-id"))
+        if told is None and "device" not in chip.fields:
+            told = chip.npu
+        node = f"/dev/davinci{told}"
+        there = told is not None and (self._context.root / node.lstrip("/")).exists()
+        return node if there else None
+
+    def _run_detail(self, *arguments: str) -> bytes:
+        return output_of(self._program, *arguments, timeout_s=_DETAIL_TIMEOUT_S)
+
+    def _asks_usages(self) -> bool:
+        told = self._context.options.get("usages", False)
+        if not isinstance(told, bool):
+            raise BackendUnavailable(
+                f"usages: {told!r} is neither true nor false",
+                reason="option",
+                remedy="mend collect.options.ascend.usages in the configuration",
+            )
+        return told
+
+    def _find(self) -> Path | None:
+        named = self._context.options.get("npu_smi")
+        return chosen_program(self._context.root, named, (_PROGRAM,), _FOLDERS)
+
+
+def _why_no_processes(document: Document, chip: Chip, request: Request) -> Absence | None:
+    if not request.processes:
+        return Absence.NOT_COLLECTED
+    if document.told_jobs is None:
+        return Absence.UNSUPPORTED
+    return None if chip.npu in document.told_jobs else Absence.ERROR

@@ -1,0 +1,260 @@
+"""From a chip of npu-smi to a device and its reading, as tables. Pure."""
+
+import re
+from collections.abc import Iterable
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.quantity_text import CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected, Process, Reading
+from accelwatch_ascend.document import Chip, Detail, Job, Pairs, Told, word
+
+SOURCE = "npu-smi"
+VENDOR = "ascend"
+_BINARY: Units = MappingProxyType({"kb": 2.0**10, "mb": 2.0**20, "gb": 2.0**30})
+"""npu-smi writes MB and means MiB: 65536 MB are the 64 GiB of a 910B."""
+_COUNT: Units = MappingProxyType({"": 1.0})
+
+
+class Row(NamedTuple):
+    """Headings or keys without unit, of which the first that is there counts, and their series."""
+
+    names: tuple[str, ...]
+    series: Series
+    units: Units
+
+
+_TABLE = (
+    Row(("aicore", "npu util"), ("utilization_ratio",), PERCENT),
+    Row(("temp",), ("temperature_celsius", "gpu"), CELSIUS),
+    Row(("power",), ("power_watts",), WATTS),
+)
+_USAGES = (
+    Row(
+        ("hbm bandwidth usage rate", "ddr bandwidth usage rate", "memory bandwidth usage rate"),
+        ("memory_bandwidth_utilization_ratio",),
+        PERCENT,
+    ),
+    Row(("aivector usage rate",), ("engine_utilization_ratio", "vector"), PERCENT),
+    Row(("aicore curfreq",), ("clock_hertz", "npu"), HERTZ),
+    Row(("aicore freq",), ("clock_limit_hertz", "npu", "max"), HERTZ),
+)
+_BITS = (
+    ("single", "single_bit", "corrected"),
+    ("double", "double_bit", "uncorrected"),
+)
+"""Word of npu-smi, cause of a retired page, severity."""
+_MEMORIES = ("", "ddr ", "hbm ")
+"""The oldest names none: its memory is DDR."""
+_COUNTERS = (
+    "ecc_errors_total",
+    "ecc_location_errors_total",
+    "ecc_lifetime_errors",
+    "memory_retired_pages",
+    "memory_repair_pending",
+)
+_HEALTH = MappingProxyType(
+    {
+        "ok": "ok",
+        "warning": "degraded",
+        "alarm": "failed",
+        "critical": "failed",
+        "unknown": "failed",
+    }
+)
+"""Minor, major and critical alarm of the vendor's guide; UNKNOWN: absent, or it did not start."""
+_ARCHITECTURES = (
+    (re.compile(r"310P"), "ascend310p"),
+    (re.compile(r"310B"), "ascend310b"),
+    (re.compile(r"310"), "ascend310"),
+    (re.compile(r"910B\d"), "ascend910b"),
+    (re.compile(r"910"), "ascend910"),
+    (re.compile(r"950"), "ascend950"),
+)
+"""The first that the name begins with."""
+
+
+def identified(
+    device: Device, chip: Chip, driver_version: str | None, board: Pairs, node: str | None
+) -> Device:
+    """The device with what the table and `-t board` say of who it is."""
+    model = word(chip.name)
+    uuid = _die(board.get("vdie id"))
+    place = uuid or chip.pci_bus_id or f"{chip.npu}-{chip.chip}"
+    return msgspec.structs.replace(
+        device,
+        id=f"{VENDOR}:{place}",
+        index=chip.number,
+        name=f"ascend{chip.number}",
+        kind=DeviceKind.NPU,
+        model=f"Ascend {model}" if model and model[0].isdigit() else model,
+        architecture=_architecture(model, chip),
+        uuid=uuid,
+        serial=word(board.get("serial number")),
+        firmware_version=word(board.get("firmware version")),
+        driver_version=driver_version or device.driver_version,
+        pci_bus_id=chip.pci_bus_id,
+        device_nodes=() if node is None else (node,),
+    )
+
+
+def _architecture(model: str | None, chip: Chip) -> str | None:
+    plain = (model or "").removeprefix("Ascend").strip()
+    found = next((name for pattern, name in _ARCHITECTURES if pattern.match(plain)), None)
+    # Two dies make a 910 of A3; only its table has the column.
+    return "ascend910_93" if found == "ascend910" and "phy-id" in chip.fields else found
+
+
+def _die(told: str | None) -> str | None:
+    """The id burnt into the die, five words; all zero where there is none."""
+    words = (word(told) or "").split()
+    return "-".join(words) if any(text.strip("0") for text in words) else None
+
+
+def read(device_id: str, chip: Chip, detail: Detail) -> Reading:
+    """Everything but processes."""
+    out = Collected(device_id)
+    for row in _TABLE:
+        key, *labels = row.series
+        out.put_or_miss(key, _in(chip.fields, row), *labels)
+    notes = _put_memory(out, chip)
+    _put_health(out, chip)
+    _put_ecc(out, detail.ecc)
+    for row in _USAGES:
+        key, *labels = row.series
+        usages = detail.usages
+        value = usages if isinstance(usages, Absence) else _in(usages, row)
+        out.put_or_miss(key, value, *labels)
+    if detail.errors:
+        notes = (*notes, f"npu-smi reports error codes {detail.errors}")
+    return out.reading(sources={"*": SOURCE}, notes=notes)
+
+
+def _in(pairs: Pairs, row: Row) -> float | Absence:
+    """The first that is there, its unit taken from its heading."""
+    for name in row.names:
+        for heading, told in pairs.items():
+            plain, _, unit = heading.partition("(")
+            if plain.strip() == name:
+                return quantity(_with_unit(told, unit.rstrip(") ")), row.units)
+    return Absence.UNSUPPORTED
+
+
+def _with_unit(told: str, unit: str) -> str:
+    return f"{told}{unit}" if told[-1:].isdigit() else told
+
+
+def _put_memory(out: Collected, chip: Chip) -> tuple[str, ...]:
+    """HBM is the memory where there is some, and DDR then a second one."""
+    ddr, hbm = _used_and_size(chip, "memory-usage"), _used_and_size(chip, "hbm-usage")
+    main, second = (hbm, ddr) if hbm is not None else (ddr, None)
+    notes: tuple[str, ...] = ()
+    for pair, prefix, labels in ((main, "memory", ()), (second, "memory_pool", ("ddr",))):
+        if pair is None:
+            if prefix == "memory":
+                out.miss("memory_size_bytes", Absence.UNSUPPORTED)
+                out.miss("memory_used_bytes", Absence.UNSUPPORTED)
+            continue
+        used, size = pair
+        if not isinstance(used, Absence) and not isinstance(size, Absence) and used > size:
+            used = Absence.ERROR
+            notes = ("npu-smi tells more memory in use than there is",)
+        elif not isinstance(used, Absence) and used < 0:
+            used = Absence.ERROR
+        out.put_or_miss(f"{prefix}_used_bytes", used, *labels)
+        out.put_or_miss(f"{prefix}_size_bytes", size, *labels)
+    return notes
+
+
+def _used_and_size(chip: Chip, name: str) -> tuple[int | Absence, int | Absence] | None:
+    """Both in bytes; None where the chip has no such memory: `0 / 0`."""
+    heading = next((key for key in chip.fields if key.partition("(")[0] == name), None)
+    if heading is None:
+        return None
+    unit = heading.partition("(")[2].rstrip(")")
+    used_text, slash, size_text = chip.fields[heading].partition("/")
+    if not slash:
+        return Absence.ERROR, Absence.ERROR
+    used, size = (
+        value if isinstance(value, Absence) else round(value)
+        for value in (
+            quantity(_with_unit(text.strip(), unit), _BINARY) for text in (used_text, size_text)
+        )
+    )
+    return None if size == 0 else (used, size)
+
+
+def _put_health(out: Collected, chip: Chip) -> None:
+    status = (chip.fields.get("health") or "").strip()
+    if status.lower() in ("", "-", "na", "n/a"):
+        for key in ("reported_status_info", "reported_health_info"):
+            out.miss(key, Absence.UNSUPPORTED)
+        return
+    out.put("reported_status_info", 1, status)
+    health = _HEALTH.get(status.lower())
+    if health is None:
+        out.miss("reported_health_info", Absence.ERROR)
+    else:
+        out.put("reported_health_info", 1, health)
+
+
+def _put_ecc(out: Collected, told: Told) -> None:
+    """Counters of all memories of the chip together, and by memory."""
+    if isinstance(told, Absence):
+        for key in _COUNTERS:
+            out.miss(key, told)
+        return
+    for bits, cause, severity in _BITS:
+        begin = f"{bits} bit"
+        for memory in ("ddr", "hbm"):
+            count = _total(told, f"{begin} error count", (f"{memory} ",))
+            if not isinstance(count, Absence):
+                out.put("ecc_location_errors_total", count, severity, memory)
+        out.put_or_miss("ecc_errors_total", _total(told, f"{begin} error count"), severity)
+        lifetime = _total(told, f"{begin} aggregate total err cnt")
+        out.put_or_miss("ecc_lifetime_errors", lifetime, severity)
+        pages = _total(told, f"{begin} isolated pages count")
+        out.put_or_miss("memory_retired_pages", pages, cause)
+    waiting = [_total(told, f"{bits} bit next-isolated pages count") for bits, _, _ in _BITS]
+    counts = [count for count in waiting if not isinstance(count, Absence)]
+    out.put_or_miss("memory_repair_pending", any(counts) if counts else waiting[0])
+
+
+def _total(told: Pairs, name: str, memories: tuple[str, ...] = _MEMORIES) -> int | Absence:
+    """The sum over the memories that have the counter; unknown when one of them cannot be read."""
+    keys = {memory + name for memory in memories}
+    # The oldest writes `Single-bit Error Count`.
+    counts = [
+        quantity(text, _COUNT)
+        for key, text in told.items()
+        if key.replace("-bit ", " bit ") in keys
+    ]
+    missing = next((count for count in counts if isinstance(count, Absence)), None)
+    if missing is not None or not counts:
+        return missing or Absence.UNSUPPORTED
+    return round(sum(count for count in counts if not isinstance(count, Absence)))
+
+
+def processes_of(device_id: str, jobs: Iterable[Job]) -> list[Process]:
+    """The processes on the chip, by pid; npu-smi lists each once."""
+    by_pid = {job.pid: _process(device_id, job) for job in jobs}
+    return [by_pid[pid] for pid in sorted(by_pid)]
+
+
+def _process(device_id: str, job: Job) -> Process:
+    memory = quantity(job.memory, _BINARY)
+    absent = {"utilization_ratio": Absence.UNSUPPORTED}
+    if isinstance(memory, Absence):
+        absent["gpu_memory_bytes"] = memory
+    return Process(
+        device_id=device_id,
+        pid=job.pid,
+        command=job.command,
+        gpu_memory_bytes=None if isinstance(memory, Absence) else round(memory),
+        absent=absent,
+    )

@@ -1,0 +1,165 @@
+"""The table of `npu-smi info`: two lines a chip, then the processes by NPU. Pure.
+
+Columns are found by their headings, since each generation has others: 310 and 310P a logic id and no
+HBM, 910 and 910B neither, A3 the number of the node, 950 the NPU in a column of its own.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from accelwatch.errors import ReadError
+from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch_ascend.document import MAX_CHIPS, Chip, Document, Job, number_of, word
+
+_VERSION = re.compile(r"\|\s*npu-smi\b.*?\bVersion\s*:\s*([^\s|]+)")
+_BUS = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]")
+_HEADING = re.compile(r"[^\s()]+(?: [^\s()]+)*\([^)\s]*\)|[^\s()]+(?: [^\s()]+)*")
+_VALUE = re.compile(r"[^\s/]+\s*/\s*[^\s/]+|[^\s/]+")
+"""A column has one value, or used and total with a slash between."""
+_NOBODY = re.compile(r"No running processes found in NPU\s+(\d{1,9})\s*")
+
+_UNREADABLE = "unreadable"
+
+Row = Mapping[str, str]
+
+
+def parse_table(output: bytes) -> Document:
+    """Chips, numbered as they stand, and processes. Raises ReadError when there is no table."""
+    lines = output.decode("utf-8", "replace").splitlines()
+    rows = [_cells(line) for line in lines]
+    jobs_at = next((at for at, cells in enumerate(rows) if _heads_jobs(cells)), len(rows))
+    headed = any(_heads_chips(cells) for cells in rows[:jobs_at])
+    if not headed:
+        said = next((line.strip() for line in lines if line.strip()), "nothing")
+        raise ReadError(f"npu-smi info printed no table of NPUs: {said[:200]}", code="garbage")
+    version = next((match[1] for line in lines if (match := _VERSION.match(line))), None)
+    jobs: tuple[Job, ...] = ()
+    told: frozenset[int] | None = None
+    if jobs_at < len(rows):
+        jobs = tuple(_jobs(rows[jobs_at], rows[jobs_at + 1 :]))
+        told = frozenset(job.key[0] for job in jobs) | frozenset(_nobody(rows[jobs_at + 1 :]))
+    return Document(
+        driver_version=word(version),
+        chips=_distinct(_chips(rows[:jobs_at])),
+        jobs=jobs,
+        told_jobs=told,
+    )
+
+
+def _cells(line: str) -> list[str]:
+    """What stands between the rules of a whole line of the frame; nothing for other lines."""
+    framed = line.strip()
+    if len(framed) < 2 or not (framed.startswith("|") and framed.endswith("|")):
+        return []
+    return [cell.strip() for cell in framed[1:-1].split("|")]
+
+
+def _heads_chips(cells: list[str]) -> bool:
+    return "Health" in cells and cells[0].startswith("NPU")
+
+
+def _heads_jobs(cells: list[str]) -> bool:
+    return "Process id" in cells
+
+
+def _chips(rows: list[list[str]]) -> Iterator[Chip]:
+    """Chips from pairs of lines; half a pair is none."""
+    above: list[list[str]] = []
+    first: list[str] = []
+    for cells in rows:
+        if _heads_chips(cells):
+            above = [cells]
+        elif len(above) == 1 and len(cells) == len(above[0]):
+            above.append(cells)
+        elif len(above) == 2 and len(cells) == len(above[0]):
+            if not first:
+                first = cells
+                continue
+            told = {**_named(above[0], first), **_named(above[1], cells)}
+            chip = _chip(told)
+            # A line too many would pair each with that of its neighbour.
+            first = cells if chip is None and _chip_place(cells) is None else []
+            if chip is not None:
+                yield chip
+        else:
+            first = []
+
+
+def _chip_place(cells: list[str]) -> str | None:
+    return next((cell for cell in cells if _BUS.fullmatch(cell)), None)
+
+
+def _named(headings: list[str], cells: list[str]) -> dict[str, str]:
+    """Values by heading; nobody knows whose they are where a cell has more or fewer than headings."""
+    told: dict[str, str] = {}
+    for heading, cell in zip(headings, cells, strict=True):
+        names = [name.lower() for name in _HEADING.findall(heading)]
+        values = _VALUE.findall(cell)
+        if names and not any("(" in name for name in names):
+            values = [*cell.split(None, len(names) - 1), *("" for _ in names)][: len(names)]
+        if len(names) != len(values):
+            values = [_UNREADABLE] * len(names)
+        told.update(zip(names, values, strict=True))
+    return told
+
+
+def _chip(told: Row) -> Chip | None:
+    """A chip; None when it has no number or its second line is none."""
+    npu = number_of(told.get("npu", told.get("npu id")))
+    chip = number_of(told.get("chip", "0"))
+    place = told.get("bus-id", "")
+    if npu is None or chip is None or not (_BUS.fullmatch(place) or place == "NA"):
+        return None
+    bus = normal_pci_bus_id(place) if _BUS.fullmatch(place) else None
+    return Chip(
+        npu=npu, chip=chip, number=0, pci_bus_id=bus, name=told.get("name", ""), fields=told
+    )
+
+
+def _distinct(chips: Iterator[Chip]) -> tuple[Chip, ...]:
+    """Each chip once, and each PCI function with the first of its chips."""
+    by_key: dict[tuple[int, int], Chip] = {}
+    taken: set[str | None] = set()
+    for chip in chips:
+        if chip.key in by_key or len(by_key) == MAX_CHIPS:
+            continue
+        bus = None if chip.pci_bus_id in taken else chip.pci_bus_id
+        taken.add(bus)
+        by_key[chip.key] = Chip(
+            npu=chip.npu,
+            chip=chip.chip,
+            number=len(by_key),
+            pci_bus_id=bus,
+            name=chip.name,
+            fields=chip.fields,
+        )
+    return tuple(by_key.values())
+
+
+def _jobs(headings: list[str], rows: list[list[str]]) -> Iterator[Job]:
+    names = [heading.lower() for heading in headings]
+    memory = next((name for name in names if name.startswith("process memory")), "")
+    unit = memory.partition("(")[2].rstrip(")")
+    for cells in rows:
+        if len(cells) != len(names):
+            continue
+        row = dict(zip(names, cells, strict=True))
+        npu, _, chip = cells[0].partition(" ")
+        place, on, pid = number_of(npu), number_of(chip or "0"), number_of(row["process id"])
+        if place is None or on is None or not pid:
+            continue
+        told = row.get(memory, "")
+        yield Job(
+            key=(place, on),
+            pid=pid,
+            command=word(row.get("process name")),
+            memory=told + unit if number_of(told) is not None else told,
+        )
+
+
+def _nobody(rows: list[list[str]]) -> Iterator[int]:
+    """NPUs that run nothing."""
+    for cells in rows:
+        match = _NOBODY.fullmatch(cells[0]) if cells else None
+        if match is not None:
+            yield int(match[1])

@@ -1,0 +1,483 @@
+"""What npu-smi says of an Ascend NPU, in base units, and what it does not say."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelwatch.backend import Request
+from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind, DeviceState
+from accelwatch.schema.health import Health, judge
+from accelwatch.schema.reading import Reading
+from accelwatch_ascend import AscendBackend
+from accelwatch_ascend.document import (
+    Detail,
+    Document,
+    numbered,
+    parse_mapping,
+    parse_pairs,
+)
+from accelwatch_ascend.mapping import identified, processes_of, read
+from accelwatch_ascend.table import parse_table
+from backends.ascend.machines import TABLES, asked, ecc, pairs, staged, write_program
+from polling import Poll, assert_all_believed, identities, readings
+from samples import sample
+from staged_machines import Stage
+
+MIB = 1 << 20
+NAMELESS = Device(
+    id="ascend:0", vendor="ascend", backend="ascend", index=0, name="ascend0", kind=DeviceKind.NPU
+)
+
+
+@contextlib.contextmanager
+def opened(folder: Path, name: str, **options: object) -> Iterator[tuple[Stage, AscendBackend]]:
+    with staged(folder, name, options=options) as machine:
+        backend = machine.backend()
+        assert isinstance(backend, AscendBackend)
+        backend.open()
+        yield machine, backend
+        backend.close()
+
+
+def told(name: str) -> Document:
+    return parse_table((TABLES / f"{name}.txt").read_bytes())
+
+
+def reading(name: str, at: int, detail: Detail | None = None) -> Reading:
+    return read("d", told(name).chips[at], detail or Detail())
+
+
+def test_who_a_chip_is(tmp_path: Path) -> None:
+    with opened(tmp_path, "910b4-x2") as (machine, backend):
+        (tmp_path / "dev/davinci4").touch()
+        polled = Poll(machine.clock)(backend)
+    second, first = identities(polled)
+    assert first.id == "ascend:5CA1AB1E-00000004-1223F2B2-84528485-104301E2"
+    assert (first.kind, first.model) == (DeviceKind.NPU, "Ascend 910B4")
+    assert (first.architecture, first.serial) == ("ascend910b", None)
+    assert (first.index, first.name) == (1, "ascend1"), "by the map, not by the order of the table"
+    assert (first.firmware_version, first.driver_version) == ("7.5.0", "24.1.1")
+    assert (first.pci_bus_id, first.numa_node) == ("0000:81:00.0", 1)
+    assert first.device_nodes == ("/dev/davinci4",)
+    assert (second.index, second.device_nodes) == (0, ()), "a node that is not there is not named"
+    assert_all_believed(identities(polled), readings(polled))
+
+
+def test_a_chip_at_work() -> None:
+    values = reading("910b4-x2", 0).values
+    assert values["utilization_ratio",] == pytest.approx(0.93)
+    assert values["temperature_celsius", "gpu"] == 58.0
+    assert values["power_watts",] == pytest.approx(271.3)
+    assert values["memory_size_bytes",] == 32768 * MIB
+    assert values["memory_used_bytes",] == 26838 * MIB
+    assert values["reported_status_info", "OK"] == 1
+    assert values["reported_health_info", "ok"] == 1
+
+
+def test_processes(tmp_path: Path) -> None:
+    with opened(tmp_path, "910b4-x2") as (machine, backend):
+        idle, busy = (one.readings[0].processes for one in Poll(machine.clock)(backend))
+    assert idle == ()
+    assert busy is not None
+    assert [(p.pid, p.command, p.gpu_memory_bytes) for p in busy] == [
+        (4711, "python3", 23912 * MIB),
+        (4800, None, 132 * MIB),
+    ]
+
+
+def test_two_dies_of_one_npu() -> None:
+    first, second = told("a3").chips[:2]
+    assert (first.key, second.key) == ((0, 0), (0, 1))
+    assert (first.pci_bus_id, second.pci_bus_id) == ("0000:9d:00.0", "0000:9f:00.0")
+    assert reading("a3", 0).values["power_watts",] == pytest.approx(178.9)
+    assert reading("a3", 1).absent["power_watts",] is Absence.UNSUPPORTED
+    assert [(job.key, job.pid) for job in told("a3").jobs] == [((0, 1), 632268)]
+
+
+def test_a_die_has_the_node_that_its_table_names(tmp_path: Path) -> None:
+    with opened(tmp_path, "a3") as (machine, backend):
+        for node in range(4):
+            (tmp_path / f"dev/davinci{node}").touch()
+        polled = identities(Poll(machine.clock)(backend))
+    nodes = {device.pci_bus_id: device.device_nodes for device in polled}
+    assert nodes["0000:99:00.0"] == ("/dev/davinci2",)
+    assert nodes["0000:9f:00.0"] == ("/dev/davinci1",)
+    assert {device.architecture for device in polled} == {"ascend910_93"}
+
+
+def test_two_chips_behind_one_function(tmp_path: Path) -> None:
+    with opened(tmp_path, "310p3-duo") as (machine, backend):
+        polled = Poll(machine.clock)(backend)
+    first, second = identities(polled)
+    assert first.pci_bus_id == "0000:81:00.0"
+    assert second.pci_bus_id is None, "the address is that of the first"
+    assert (first.uuid, second.uuid) == tuple(
+        f"5CA1AB1E-0000000{at}-1223F2B2-84528485-104301E2" for at in (0, 1)
+    )
+    assert (first.index, second.index) == (0, 1)
+    one, two = readings(polled)
+    assert one.values["memory_used_bytes",] == 41731 * MIB
+    assert two.values["memory_used_bytes",] == 1507 * MIB
+    assert one.absent["power_watts",] is Absence.UNSUPPORTED
+    assert one.processes is not None
+    assert [process.pid for process in one.processes] == [4711]
+    assert two.processes == ()
+
+
+def test_the_oldest_table_has_no_processes(tmp_path: Path) -> None:
+    with opened(tmp_path, "310") as (machine, backend):
+        first, _ = readings(Poll(machine.clock)(backend))
+    assert first.absent["processes",] is Absence.UNSUPPORTED
+    assert first.values["ecc_errors_total", "corrected"] == 5
+    assert first.values["power_watts",] == pytest.approx(12.8)
+    assert first.values["memory_used_bytes",] == 2621 * MIB
+
+
+def test_hbm_is_the_memory_and_ddr_a_second_one() -> None:
+    values = reading("910a", 0).values
+    assert values["memory_size_bytes",] == 32768 * MIB
+    assert values["memory_used_bytes",] == MIB
+    assert values["memory_pool_size_bytes", "ddr"] == 15665 * MIB
+    assert values["memory_pool_used_bytes", "ddr"] == 591 * MIB
+    assert ("memory_pool_size_bytes", "ddr") not in reading("910b4-x2", 0).values, "0 / 0 is none"
+
+
+def test_the_table_of_the_950(tmp_path: Path) -> None:
+    with opened(tmp_path, "950") as (machine, backend):
+        polled = Poll(machine.clock)(backend)
+    on_bus, off_bus = identities(polled)
+    assert (on_bus.model, on_bus.architecture) == ("Ascend950DT", "ascend950")
+    assert (on_bus.pci_bus_id, off_bus.pci_bus_id) == ("0000:21:00.0", None)
+    assert (off_bus.id, off_bus.index) == ("ascend:1-0", 1)
+    first, second = readings(polled)
+    assert first.values["utilization_ratio",] == pytest.approx(0.07)
+    assert first.values["memory_size_bytes",] == 114688 * MIB
+    assert first.processes == ()
+    assert second.processes is not None
+    assert [process.gpu_memory_bytes for process in second.processes] == [2048 * MIB]
+
+
+@pytest.mark.parametrize(
+    ("at", "word", "health"),
+    [
+        (0, "Critical", Health.FAILED),
+        (1, "Warning", Health.DEGRADED),
+        (2, "Alarm", Health.FAILED),
+        (3, "UNKNOWN", Health.FAILED),
+    ],
+)
+def test_words_of_health(at: int, word: str, health: Health) -> None:
+    sick = reading("910b3-bad-day", at)
+    assert sick.values["reported_status_info", word] == 1
+    assert judge(DeviceState.OK, sick, [], 0.0).health is health
+
+
+def test_a_word_of_health_that_nobody_knows_means_nothing() -> None:
+    odd = reading("910b3-bad-day", 4)
+    assert odd.values["reported_status_info", "Bewildered"] == 1
+    assert odd.absent["reported_health_info",] is Absence.ERROR
+    assert judge(DeviceState.OK, odd, [], 0.0).health is Health.OK
+
+
+def test_what_cannot_be_read_hides_nothing_else() -> None:
+    silent, overfull, odd, more = (reading("910b3-bad-day", at) for at in (1, 2, 3, 4))
+    assert silent.absent["power_watts",] is Absence.UNSUPPORTED
+    assert silent.absent["memory_used_bytes",] is Absence.UNSUPPORTED
+    assert silent.values["memory_size_bytes",] == 65536 * MIB
+    assert overfull.absent["memory_used_bytes",] is Absence.ERROR
+    assert overfull.values["memory_size_bytes",] == 65536 * MIB
+    assert "more memory in use" in overfull.notes[0]
+    assert odd.absent["power_watts",] is Absence.ERROR
+    assert odd.absent["utilization_ratio",] is Absence.ERROR
+    assert odd.values["temperature_celsius", "gpu"] == 38.0
+    assert more.absent["power_watts",] is Absence.ERROR, "two numbers for one heading are nobody's"
+    assert more.values["utilization_ratio",] == pytest.approx(0.04)
+
+
+def test_counters_of_ecc() -> None:
+    values = reading("910b4-x2", 0, Detail(ecc=parse_pairs(ecc(1, 2, waiting=1).encode()))).values
+    assert values["ecc_errors_total", "corrected"] == 1
+    assert values["ecc_errors_total", "uncorrected"] == 2
+    assert values["ecc_location_errors_total", "uncorrected", "hbm"] == 2
+    assert values["ecc_location_errors_total", "uncorrected", "ddr"] == 0
+    assert values["ecc_lifetime_errors", "uncorrected"] == 20
+    assert values["memory_retired_pages", "single_bit"] == 2
+    assert values["memory_retired_pages", "double_bit"] == 4
+    assert values["memory_repair_pending",] == 1
+
+
+def test_pages_that_wait_to_be_isolated_make_a_chip_degraded() -> None:
+    for waiting, health in ((0, Health.OK), (1, Health.DEGRADED)):
+        detail = Detail(ecc=parse_pairs(ecc(waiting=waiting).encode()))
+        assert judge(DeviceState.OK, reading("a3", 0, detail), [], 0.0).health is health
+
+
+def test_a_counter_that_is_no_number_leaves_the_others(tmp_path: Path) -> None:
+    told_pairs = pairs({"HBM Single Bit Error Count": "many", "HBM Double Bit Error Count": 4})
+    odd = reading("a3", 0, Detail(ecc=parse_pairs(told_pairs.encode())))
+    assert odd.absent["ecc_errors_total", "corrected"] is Absence.ERROR
+    assert odd.values["ecc_errors_total", "uncorrected"] == 4
+    assert odd.absent["ecc_lifetime_errors", "corrected"] is Absence.UNSUPPORTED
+    assert odd.absent["memory_repair_pending",] is Absence.UNSUPPORTED
+
+
+def test_a_round_asks_one_chip_for_its_counters(tmp_path: Path) -> None:
+    with opened(tmp_path, "910b4-x2") as (machine, backend):
+        backend.discover()
+        assert asked(tmp_path) == ["info", "info -m", "info -t ecc -i 4 -c 0"]
+        polled = Poll(machine.clock)(backend)
+        asked(tmp_path)
+        assert polled[0].readings[0].absent["ecc_errors_total",] is Absence.NOT_COLLECTED
+        machine.clock.advance(10.0)
+        again = Poll(machine.clock)(backend)
+    assert asked(tmp_path) == ["info", "info -t ecc -i 5 -c 0"]
+    assert again[0].readings[0].values["ecc_errors_total", "corrected"] == 0
+    assert again[1].readings[0].values["ecc_errors_total", "corrected"] == 3, "as told before"
+
+
+def test_error_codes_of_chips_that_are_not_well(tmp_path: Path) -> None:
+    with opened(tmp_path, "910b3-bad-day") as (machine, backend):
+        for _ in range(3):
+            polled = Poll(machine.clock)(backend)
+            machine.clock.advance(10.0)
+        notes = {str(one.identity[0].pci_bus_id): one.readings[0].notes for one in polled}
+        (tmp_path / "table").write_text((tmp_path / "table").read_text().replace("Critical", "OK"))
+        well = Poll(machine.clock)(backend)
+    (note,) = notes["0000:c1:00.0"]
+    assert note.startswith("npu-smi reports error codes 80E01801 A6060FFF: node type=HBM")
+    assert notes["0000:c2:00.0"] == (), "NA is no code"
+    assert notes["0000:41:00.0"] == (), "the command does not tell"
+    assert not any(one.readings[0].notes for one in well if one.identity[0].index == 0)
+
+
+def test_loads_and_clocks_on_wish(tmp_path: Path) -> None:
+    with opened(tmp_path, "910b4-x2", usages=True) as (machine, backend):
+        silent, telling = readings(Poll(machine.clock)(backend))
+    assert telling.values["memory_bandwidth_utilization_ratio",] == pytest.approx(0.67)
+    assert telling.values["engine_utilization_ratio", "vector"] == pytest.approx(0.41)
+    assert telling.values["clock_hertz", "npu"] == 8e8
+    assert telling.values["clock_limit_hertz", "npu", "max"] == 1.65e9
+    assert silent.absent["clock_hertz", "npu"] is Absence.UNSUPPORTED
+    unasked = reading("910b4-x2", 0).absent
+    assert unasked["clock_hertz", "npu"] is Absence.NOT_COLLECTED
+
+
+def test_a_wish_that_is_none(tmp_path: Path) -> None:
+    refusal = pytest.raises(BackendUnavailable, match="neither true nor false")
+    with staged(tmp_path, "910b4-x2", options={"usages": "perhaps"}) as machine, refusal as refused:
+        machine.backend().open()
+    assert "collect.options.ascend.usages" in refused.value.remedy
+
+
+def test_an_npu_whose_processes_are_not_told(tmp_path: Path) -> None:
+    with opened(tmp_path, "910b3-bad-day") as (machine, backend):
+        polled = {one.found.pci_bus_id: one for one in Poll(machine.clock)(backend)}
+    unknown, nobody = polled["0000:02:00.0"], polled["0000:c1:00.0"]
+    assert unknown.readings[0].absent["processes",] is Absence.ERROR
+    assert nobody.readings[0].processes == ()
+
+
+def test_nobody_asked_for_processes(tmp_path: Path) -> None:
+    with opened(tmp_path, "910b4-x2") as (_, backend):
+        (device,) = backend.identify(backend.discover()[0])
+        (plain,) = backend.read(device, Request(processes=False))
+    assert plain.absent["processes",] is Absence.NOT_COLLECTED
+
+
+def test_a_chip_without_a_die_id_goes_by_its_place(tmp_path: Path) -> None:
+    with opened(tmp_path, "910b3-bad-day") as (machine, backend):
+        found = identities(Poll(machine.clock)(backend))
+    ids = {device.pci_bus_id: (device.id, device.uuid) for device in found}
+    assert ids["0000:c1:00.0"] == ("ascend:0000:c1:00.0", None), "all zero is no id"
+    assert ids["0000:c2:00.0"] == ("ascend:0000:c2:00.0", None), "the command does not tell"
+
+
+def test_who_a_chip_is_is_asked_once(tmp_path: Path) -> None:
+    with opened(tmp_path, "910b4-x2") as (machine, backend):
+        before = identities(Poll(machine.clock)(backend))
+        (tmp_path / "board-4-0").unlink()
+        machine.clock.advance(10.0)
+        assert identities(Poll(machine.clock)(backend)) == before
+
+
+def test_an_unlisted_chip_is_lost(tmp_path: Path) -> None:
+    with opened(tmp_path, "910b4-x2") as (machine, backend):
+        lines = (tmp_path / "table").read_text().splitlines(keepends=True)
+        (tmp_path / "table").write_text("".join(line for line in lines if "0000:01" not in line))
+        machine.clock.advance(10.0)
+        gone, there = backend.discover()
+        assert backend.identify(there)[0].pci_bus_id == "0000:81:00.0"
+        with pytest.raises(DeviceLost, match="npu-smi does not list the NPU at 0000:01:00.0"):
+            backend.identify(gone)
+
+
+def test_a_network_card_of_the_vendor_is_no_npu(tmp_path: Path) -> None:
+    with staged(tmp_path, "310p3-duo") as machine:
+        (tmp_path / "dev/davinci_manager").unlink()
+        backend = machine.backend()
+        assert backend.probe().present
+        (tmp_path / "sys/bus/pci/devices/0000:81:00.0/class").write_text("0x020000\n")
+        assert not backend.probe().present
+
+
+def test_without_the_command_it_says_what_to_install(tmp_path: Path) -> None:
+    with staged(tmp_path, "310") as machine:
+        (tmp_path / "usr/local/bin/npu-smi").unlink()
+        with pytest.raises(BackendUnavailable, match="npu-smi was not found") as refused:
+            machine.backend().open()
+    assert "install" in refused.value.remedy
+
+
+@pytest.mark.parametrize("status", [0, 245])
+def test_complaints_of_the_command_are_told(tmp_path: Path, status: int) -> None:
+    with staged(tmp_path, "310") as machine:
+        write_program(tmp_path, f"echo 'dcmi module initialize failed.'; exit {status}")
+        backend = machine.backend()
+        backend.open()
+        with pytest.raises(ReadError, match="dcmi module initialize failed"):
+            backend.identify(backend.discover()[0])
+
+
+def test_logic_ids() -> None:
+    rows = (
+        b"NPU ID  Chip ID  Chip Logic ID  Chip Name\n4  0  1  Ascend B\n4  1  -  Mcu\n5  0  0  x\n"
+    )
+    assert parse_mapping(rows) == {(4, 0): 1, (5, 0): 0}
+    table = told("910b4-x2")
+    for logic, numbers in (
+        ({(4, 0): 1, (5, 0): 0}, [1, 0]),
+        ({(4, 0): 1}, [0, 1]),
+        ({(4, 0): 1, (5, 0): 1}, [0, 1]),
+        ({}, [0, 1]),
+    ):
+        assert [chip.number for chip in numbered(table, logic).chips] == numbers
+    duo = told("310p3-duo")
+    swapped = msgspec.structs.replace(duo, chips=duo.chips[::-1])
+    assert [chip.number for chip in numbered(swapped, {}).chips] == [1, 0], "the table has them"
+
+
+@pytest.mark.parametrize("output", [b"", b"hello", b"\xff\xfe", b"|" * 10_000, b"| NPU | Name |\n"])
+def test_what_is_no_table_is_an_error(output: bytes) -> None:
+    with pytest.raises(ReadError, match="npu-smi info printed no table"):
+        parse_table(output)
+
+
+@pytest.mark.parametrize("output", [b"", b"hello\n", b"Health Status : Al"])
+def test_what_is_no_list_of_values_is_an_error(output: bytes) -> None:
+    with pytest.raises(ReadError, match="no list of values"):
+        parse_pairs(output)
+
+
+@pytest.mark.parametrize("file", sorted(path.name for path in TABLES.glob("*.txt")))
+@given(data=st.data())
+def test_a_table_that_was_cut_or_shuffled_invents_nothing(file: str, data: st.DataObject) -> None:
+    whole = (TABLES / file).read_bytes()
+    true = {chip.key: read("d", chip, Detail()).values for chip in parse_table(whole).chips}
+    jobs = set(parse_table(whole).jobs)
+    cut = whole[: data.draw(st.integers(0, len(whole)))]
+    with contextlib.suppress(ReadError):
+        rest = parse_table(cut)
+        assert set(rest.jobs) <= jobs
+        for chip in rest.chips:
+            assert read("d", chip, Detail()).values == true[chip.key]
+    lines = data.draw(st.permutations(whole.splitlines()))
+    with contextlib.suppress(ReadError):
+        shuffled = parse_table(b"\n".join(lines))
+        for chip in shuffled.chips:
+            read("d", chip, Detail())
+        processes_of("d", shuffled.jobs)
+
+
+_KEYS = ("HBM Single Bit Error Count", "Error Code", "Aicore Freq(MHZ)", "VDie ID", "Aicore Freq")
+
+
+@given(st.dictionaries(st.sampled_from(_KEYS) | st.text(max_size=8), st.text(max_size=12)))
+def test_odd_lists_of_values_raise_nothing_untyped(lines: dict[str, str]) -> None:
+    with contextlib.suppress(ReadError):
+        odd = parse_pairs(pairs(lines).encode())
+        read("d", told("310").chips[0], Detail(ecc=odd, usages=odd))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("file", "driver", "key", "name", "bus", "watts", "celsius", "percent", "used", "size"),
+    [
+        ("310p3_22.0.0", "22.0.2", (0, 0), "310P3", "86", 16.2, 42, 0, 994, 21534),
+        ("910b2_24.1.rc2.1", "24.1.rc2.1", (3, 0), "910B2", "02", 119.9, 45, 9, 61125, 65536),
+        ("910b2c_23.0.3", "23.0.3", (12, 0), "910B2C", "d9", 91.3, 53, 0, 52675, 65536),
+        ("910b4_24.1.1", "24.1.1", (0, 0), "910B4", "c1", 88.2, 30, 0, 26838, 32768),
+        ("910b4_24.1.1", "24.1.1", (1, 0), "910B4", "c2", 87.0, 30, 0, 29356, 32768),
+        ("910b4_25.5.2", "25.5.2", (5, 0), "910B4", "41", 89.9, 39, 0, 2922, 32768),
+        ("a3_26.0.rc2", "26.0.rc2", (0, 0), "Ascend910", "9d", 162.6, 34, 0, 3419, 65536),
+        ("a3_26.0.rc2", "26.0.rc2", (0, 1), "Ascend910", "9f", None, 34, 0, 2874, 65536),
+        (
+            "a3_ascend910_24.1.rc3.7",
+            "24.1.rc3.7",
+            (0, 0),
+            "Ascend910",
+            "9d",
+            178.9,
+            36,
+            0,
+            3412,
+            65536,
+        ),
+    ],
+)
+def test_recorded_tables(
+    file: str,
+    driver: str,
+    key: tuple[int, int],
+    name: str,
+    bus: str,
+    watts: float | None,
+    celsius: int,
+    percent: int,
+    used: int,
+    size: int,
+) -> None:
+    table = parse_table(sample(f"ascend/cli/npu_smi_info_{file}.txt").read_bytes())
+    chip = next(chip for chip in table.chips if chip.key == key)
+    assert (table.driver_version, table.told_jobs) == (driver, None)
+    assert (chip.name, chip.pci_bus_id) == (name, f"0000:{bus}:00.0")
+    values = read("d", chip, Detail()).values
+    assert values.get(("power_watts",)) == (None if watts is None else pytest.approx(watts))
+    assert values["temperature_celsius", "gpu"] == celsius
+    assert values["utilization_ratio",] == pytest.approx(percent / 100)
+    assert values["memory_used_bytes",] == used * MIB
+    assert values["memory_size_bytes",] == size * MIB
+    assert values["reported_health_info", "ok"] == 1
+
+
+@pytest.mark.oracle
+def test_a_table_that_was_cut_in_a_line() -> None:
+    cut = sample("ascend/cli/npu_smi_info_a3_ascend910_24.1.rc3.7.txt").read_bytes()
+    assert [chip.key for chip in parse_table(cut).chips] == [(0, 0)]
+
+
+@pytest.mark.oracle
+def test_a_recorded_map() -> None:
+    rows = sample("ascend/cli/npu_smi_info_m_910b3.txt").read_bytes()
+    assert parse_mapping(rows) == {(0, 0): 0, (1, 0): 1}
+
+
+@pytest.mark.oracle
+def test_recorded_lists_of_values() -> None:
+    lines = msgspec.json.decode(sample("ascend/cli/npu_smi_gathered_910b1.json").read_bytes())
+    gathered = parse_pairs(pairs(lines).encode())
+    chip = told("910b4-x2").chips[0]
+    values = read("d", chip, Detail(usages=gathered)).values
+    assert values["memory_bandwidth_utilization_ratio",] == 0.0
+    assert values["engine_utilization_ratio", "vector"] == 0.0
+    assert values["clock_hertz", "npu"] == 8e8
+    assert values["clock_limit_hertz", "npu", "max"] == 1.85e9
+    with_board = identified(NAMELESS, chip, None, gathered, None)
+    assert with_board.uuid == "14036E64-00E04F1D-1223F2B2-84528485-104301E2"
+    assert (with_board.firmware_version, with_board.serial) == (None, None)
