@@ -20,6 +20,8 @@ from accelwatch.lab.waiting import until
 NODE = "ACCELWATCH_LAB_NODE"
 """Variable of a slurmd, and of what it begins."""
 _COMMAND_S = 30.0
+_IDLE_S = 60.0
+"""Nodes register one after another, which takes long beside other work."""
 _STARTS = 20
 
 
@@ -51,7 +53,7 @@ class Slurm:
             (self.folder / f"spool.{name}").mkdir(exist_ok=True)
             self.start_node(name)
         until(self.answers, f"slurmctld answers; it says: {self.said('slurmctld')}")
-        until(self.is_idle, "all nodes are idle")
+        until(self.is_idle, "all nodes are idle", _IDLE_S)
 
     def end(self, grace_s: float = 0.0) -> None:
         """End all of it, jobs first."""
@@ -139,7 +141,7 @@ class Slurm:
         for line in self.scontrol("-o", "show", "nodes").splitlines():
             if "DRAIN" in line or "DOWN" in line:
                 self.scontrol("update", line.split()[0], "state=resume", check=False)
-        until(self.is_idle, "all nodes are idle")
+        until(self.is_idle, "all nodes are idle", _IDLE_S)
 
     def is_idle(self) -> bool:
         """Whether every node could take a job."""
