@@ -1,7 +1,7 @@
-"""Intel Gaudi: found on the PCI bus, read through hl-smi and from the driver's sysfs.
+"""Intel Gaudi: found on the PCI bus, read through libhlml or hl-smi, and from the driver's sysfs.
 
-The driver tells status and resets at once; what hl-smi knows is as old as its last run, and its loss
-hides nothing of what the driver tells.
+The driver tells status and resets at once; what hl-smi knows is as old as its last run. The loss of
+either hides nothing of what the driver tells.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,10 @@ from accelwatch.schema.reading import Collected, Reading
 from accelwatch.sysfs import pci_device_dir
 from accelwatch.vendor_program import chosen_program
 from accelwatch.vendor_tool import VendorTool, accelerators
-from accelwatch_gaudi import driver, mapping
-from accelwatch_gaudi.document import Card, Document, card_of
+from accelwatch_gaudi import driver, hlml_card, mapping
+from accelwatch_gaudi.document import Card, Document, Entry, card_of
+from accelwatch_gaudi.hlml_source import HlmlSource, library_path, open_source
+from accelwatch_gaudi.logs import Logs
 from accelwatch_gaudi.tool import HlSmi
 
 _PROGRAM = "hl-smi"
@@ -29,7 +31,7 @@ _GET_TOOL = "install habanalabs-firmware-tools, which brings hl-smi"
 
 
 class GaudiBackend:
-    """Options: `hl_smi` (path of the command), `pace_s` (seconds between two runs)."""
+    """Options: `source` (auto, hlml, hl-smi), `hlml_library`, `hl_smi` (paths), `pace_s`."""
 
     name = "gaudi"
     vendor = mapping.VENDOR
@@ -37,15 +39,17 @@ class GaudiBackend:
     visibility = Visibility(variable="HABANA_VISIBLE_DEVICES")
     support = Support(
         vendor="Intel Gaudi",
-        source="`hl-smi` query and table; status, resets, clock and power limit of habanalabs' sysfs",
+        source="libhlml; `hl-smi` query and table; status, resets, clock and limit of habanalabs' sysfs",
         tested_with="recorded tables of Gaudi and Gaudi 2 from 1.4 to 1.18 and a query of eight cards; "
-        "composed machines of Gaudi 2 and 3, healthy and faulty",
+        "composed machines of Gaudi 2 and 3, healthy and faulty; stand-in library for libhlml",
     )
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._logs = Logs(context.root)
         self._program: Path | None = None
         self._hl_smi: HlSmi | None = None
+        self._hlml: HlmlSource | None = None
         self._tool: VendorTool[Document, Card] | None = None
 
     def probe(self) -> Probe:
@@ -55,22 +59,26 @@ class GaudiBackend:
         checks = (
             Check(subject="PCI 1da3, class 12", ok=there),
             Check(subject=str(module), ok=module.is_dir(), remedy=_GET_DRIVER),
+            Check(
+                subject="libhlml.so", ok=library_path(self._context) is not None, remedy=_GET_TOOL
+            ),
             Check(subject=_PROGRAM, ok=self._find() is not None, remedy=_GET_TOOL),
         )
         return Probe(present=there or module.is_dir(), checks=checks)
 
     def open(self) -> Opened:
-        """Find the command and begin to ask it. Raises BackendUnavailable."""
+        """Load the library, find the command, begin to ask. Raises BackendUnavailable."""
         root = self._context.root
         self._program = self._find()
-        if self._program is None and not driver.nodes(root):
+        self._hlml = open_source(self._context, self._logs)
+        if self._hlml is None and self._program is None and not driver.nodes(root):
             raise BackendUnavailable(
-                "hl-smi was not found in the folders of commands, and the driver shows no accelerator",
+                "neither libhlml nor hl-smi was found, and the driver shows no accelerator",
                 reason="command_not_found",
                 remedy=f"{_GET_DRIVER}; {_GET_TOOL}",
             )
         if self._program is not None:
-            self._hl_smi = HlSmi(self._program, root)
+            self._hl_smi = HlSmi(self._program, self._logs)
         self._tool = VendorTool(
             self._context,
             self._ask,
@@ -83,7 +91,7 @@ class GaudiBackend:
         first = self._tool.first()
         version = self._driver_version(first)
         return Opened(
-            source=driver.SOURCE if self._program is None else mapping.SOURCE,
+            source=self._source,
             versions={"driver": version} if version else {},
         )
 
@@ -100,29 +108,45 @@ class GaudiBackend:
 
     def identify(self, device: Device) -> Sequence[Device]:
         """The accelerator by its uuid; it has no partitions. Raises ReadError."""
-        answer, card = self._opened.entry_for(device)
+        if self._hlml is not None:
+            self._must_be_awake(device)
+            card, document = self._hlml.card_at(device).identity(), None
+        else:
+            answer, card = self._opened.entry_for(device)
+            document = answer.document
         self._must_be_there(device)
-        version = self._driver_version(answer.document)
+        version = self._driver_version(document)
         return [mapping.identified(device, card, self._node_of(device), version)]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
-        """What the newest answer of hl-smi says, and the driver now. Raises ReadError."""
-        reading, document, number = self._numbers(device)
-        if not request.processes or document is None or document.entries is None:
-            why = Absence.UNSUPPORTED if request.processes else Absence.NOT_COLLECTED
-            absent = {**reading.absent, ("processes",): why}
-            return [msgspec.structs.replace(reading, absent=absent)]
+        """What library or command say, and the driver now. Raises ReadError."""
+        node = self._node_of(device)
+        try:
+            reading = self._numbers(device, node, request)
+        except DeviceSuspended:
+            raise
+        except ReadError as error:
+            if node is None or node.text("status") is None:
+                raise
+            reading = self._of_driver(device, node, error)
+        if not request.processes:
+            return [_without_processes(reading, Absence.NOT_COLLECTED)]
         request.numbers([reading])
-        entries = [entry for entry in document.entries if entry.number == number]
-        listed = mapping.processes_of(device.id, entries)
-        return [with_processes(self._context.root, reading, listed)]
+        return [self._with_processes(reading, device)]
 
     def close(self) -> None:
         """Ask no more."""
         if self._tool is not None:
             self._tool.close()
-        if self._hl_smi is not None:
-            self._hl_smi.close()
+        if self._hlml is not None:
+            self._hlml.close()
+        self._logs.close()
+
+    @property
+    def _source(self) -> str:
+        if self._hlml is not None:
+            return hlml_card.SOURCE
+        return driver.SOURCE if self._program is None else mapping.SOURCE
 
     @property
     def _opened(self) -> VendorTool[Document, Card]:
@@ -134,15 +158,26 @@ class GaudiBackend:
         return chosen_program(self._context.root, named, (_PROGRAM,), ("opt/habanalabs/bin",))
 
     def _ask(self) -> Document:
+        """What lists the accelerators, and the processes where hl-smi can be had."""
+        if self._hlml is not None:
+            return Document(cards=tuple(self._hlml.listed()), entries=self._entries())
         if self._hl_smi is not None:
             return self._hl_smi.ask()
         nodes = sorted(driver.nodes(self._context.root).values())
         listed = [{"index": str(node.number), "bus_id": node.pci_bus_id} for node in nodes]
         return Document(cards=tuple(card_of(fields, at) for at, fields in enumerate(listed)))
 
+    def _entries(self) -> tuple[Entry, ...] | None:
+        """The processes of hl-smi's table; libhlml has none."""
+        try:
+            return None if self._hl_smi is None else self._hl_smi.table().entries
+        except ReadError:
+            return None
+
     def _driver_version(self, document: Document | None) -> str | None:
         told = None if document is None else document.driver_version
-        return told or driver.driver_version(self._context.root)
+        known = None if self._hlml is None else self._hlml.version
+        return told or known or driver.driver_version(self._context.root)
 
     def _node_of(self, device: Device) -> driver.Node | None:
         return driver.nodes(self._context.root).get(device.pci_bus_id or "")
@@ -155,33 +190,51 @@ class GaudiBackend:
         if accelerators(self._context, driver.VENDOR_ID) and not pci_device_dir(root, bus).is_dir():
             raise DeviceLost(f"{device.name}: nothing is at {bus} any more", code="off_the_bus")
 
-    def _numbers(self, device: Device) -> tuple[Reading, Document | None, int]:
-        """All but processes, with the document and the number of the card in it."""
-        node = self._node_of(device)
-        try:
-            answer, card = self._opened.entry_for(device)
-        except DeviceSuspended:
-            raise
-        except ReadError as error:
-            if node is None or node.text("status") is None:
-                raise
-            return self._of_driver(device, node, error), None, device.index
-        self._must_be_there(device)
+    def _must_be_awake(self, device: Device) -> None:
+        if self._context.leaves_asleep(device.pci_bus_id):
+            raise DeviceSuspended(f"{device.name} sleeps and was left asleep")
+
+    def _numbers(self, device: Device, node: driver.Node | None, request: Request) -> Reading:
+        """All but processes. Raises ReadError."""
         out = Collected(device.id)
         self._put_link(out, device)
+        if self._hlml is not None:
+            self._must_be_awake(device)
+            self._must_be_there(device)
+            source = self._hlml.card_at(device)
+            card = source.card(slow=request.slow)
+            mapping.put_card(out, card)
+            hlml_card.put_throttle(out, card)
+            links = source.put_ports(out)
+            own = {} if node is None else driver.put_all(out, node)
+            return out.reading(links=links, sources={"*": hlml_card.SOURCE, **own})
+        answer, card = self._opened.entry_for(device)
+        self._must_be_there(device)
         mapping.put_card(out, card)
         own = {} if node is None else driver.put_all(out, node)
         if self._program is None:
-            return out.reading(sources={"*": driver.SOURCE}), None, card.number
+            return out.reading(sources={"*": driver.SOURCE})
         reading = out.reading(sources={"*": mapping.SOURCE, **own})
-        aged = msgspec.structs.replace(reading, age_s=answer.age_s, pace_s=answer.pace_s)
-        return aged, answer.document, card.number
+        return msgspec.structs.replace(reading, age_s=answer.age_s, pace_s=answer.pace_s)
+
+    def _with_processes(self, reading: Reading, device: Device) -> Reading:
+        if self._program is None:
+            return _without_processes(reading, Absence.UNSUPPORTED)
+        try:
+            told = self._opened.answer_for(device).document.entries
+        except ReadError as error:
+            return _without_processes(reading, error.absence)
+        if told is None:
+            return _without_processes(reading, Absence.UNSUPPORTED)
+        entries = [entry for entry in told if entry.number == device.index]
+        listed = mapping.processes_of(device.id, entries)
+        return with_processes(self._context.root, reading, listed)
 
     def _of_driver(self, device: Device, node: driver.Node, error: ReadError) -> Reading:
-        """What the driver tells while hl-smi does not answer for a device, and why that is all."""
+        """What the driver tells while nothing else answers for a device, and why that is all."""
         out = Collected(device.id)
         self._put_link(out, device)
-        sources = {"*": mapping.SOURCE, **driver.put_all(out, node)}
+        sources = {"*": self._source, **driver.put_all(out, node)}
         for row in mapping.ROWS:
             key, *labels = row.series
             out.miss(key, error.absence, *labels)
@@ -190,3 +243,7 @@ class GaudiBackend:
     def _put_link(self, out: Collected, device: Device) -> None:
         if device.pci_bus_id is not None:
             put_link(out, self._context.root, device.pci_bus_id)
+
+
+def _without_processes(reading: Reading, why: Absence) -> Reading:
+    return msgspec.structs.replace(reading, absent={**reading.absent, ("processes",): why})

@@ -74,17 +74,20 @@ class Node(NamedTuple):
     @property
     def firmware_version(self) -> str | None:
         """As in the versions of the boot loader and of the device's kernel."""
-        for file in _FIRMWARE_FILES:
-            match = _FIRMWARE.search(self.text(file) or "")
-            if match is not None:
-                return match[1]
-        return None
+        told = (firmware_in(self.text(file) or "") for file in _FIRMWARE_FILES)
+        return next((version for version in told if version), None)
 
     @property
     def architecture(self) -> str | None:
         """`gaudi2`; what follows it (`SEC`) is of how its firmware was loaded."""
         words = (self.text("device_type") or "").lower().split()
         return words[0] if words and words[0].isalnum() else None
+
+
+def firmware_in(text: str) -> str | None:
+    """The version in the text of a boot loader: `... hl-gaudi2-1.14.0-fw-48.0.1-sec-7 ...`."""
+    match = _FIRMWARE.search(text)
+    return None if match is None else match[1]
 
 
 def nodes(root: Path) -> dict[str, Node]:

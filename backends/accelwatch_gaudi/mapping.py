@@ -1,4 +1,4 @@
-"""From a card of hl-smi to a device and its reading, as tables. Pure."""
+"""From a card as listed to a device and its reading, as tables. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process
 from accelwatch_gaudi.document import Card, Entry
-from accelwatch_gaudi.driver import Node
+from accelwatch_gaudi.driver import Node, firmware_in
 
 SOURCE = "hl-smi"
 VENDOR = "habana"
@@ -62,6 +62,30 @@ ROWS = (
         COUNT,
     ),
 )
+HLML_ROWS = (
+    Row("temperature.board", ("temperature_celsius", "board"), CELSIUS),
+    Row("temperature.hbm", ("temperature_celsius", "memory"), CELSIUS),
+    Row("temperature.vrm", ("temperature_celsius", "vr"), CELSIUS),
+    Row("temperature.slowdown", ("temperature_limit_celsius", "gpu", "slowdown"), CELSIUS),
+    Row("temperature.shutdown", ("temperature_limit_celsius", "gpu", "shutdown"), CELSIUS),
+    Row("power.default", ("power_limit_watts", "default"), WATTS),
+    Row("energy", ("energy_joules_total", "hardware"), MappingProxyType({"mj": 1e-3})),
+    Row(
+        "ecc.errors.sram-corrected.volatile.total",
+        ("ecc_location_errors_total", "corrected", "sram"),
+        COUNT,
+    ),
+    Row(
+        "ecc.errors.sram.volatile.total",
+        ("ecc_location_errors_total", "uncorrected", "sram"),
+        COUNT,
+    ),
+    Row("rows.corrected", ("memory_remapped_rows", "corrected"), COUNT),
+    Row("rows.uncorrected", ("memory_remapped_rows", "uncorrected"), COUNT),
+    Row("rows.pending", ("memory_repair_pending",), COUNT),
+    Row("pcie.replay", ("pcie_errors_total", "replay"), COUNT),
+)
+"""What only libhlml tells."""
 _LINK = (
     ("pcie.link.gen", "pcie_link_generation", re.compile(r"(?:gen)?\s*([1-7])", re.IGNORECASE)),
     ("pcie.link.width", "pcie_link_width_lanes", re.compile(r"x?\s*(1|2|4|8|16|32)")),
@@ -71,6 +95,9 @@ _SWITCHED = MappingProxyType(
     {"enabled": 1, "on": 1, "1": 1, "yes": 1, "disabled": 0, "off": 0, "0": 0, "no": 0}
 )
 _WHOLE = frozenset({"memory_size_bytes", "memory_used_bytes"})
+_NEVER_ZERO = frozenset(
+    {"memory_size_bytes", "power_limit_watts", "temperature_limit_celsius", "clock_limit_hertz"}
+)
 _PSTATE = re.compile(r"[Pp](\d{1,2})")
 
 
@@ -94,10 +121,15 @@ def identified(
         architecture=_architecture(model, node),
         uuid=uuid,
         serial=serial,
-        firmware_version=None if node is None else node.firmware_version,
+        firmware_version=_firmware(card, node),
         driver_version=driver_version,
         device_nodes=() if node is None else (node.device_node,),
     )
+
+
+def _firmware(card: Card | None, node: Node | None) -> str | None:
+    told = None if node is None else node.firmware_version
+    return told or firmware_in(("" if card is None else card.text("firmware")) or "")
 
 
 def _architecture(model: str | None, node: Node | None) -> str | None:
@@ -107,8 +139,9 @@ def _architecture(model: str | None, node: Node | None) -> str | None:
 
 
 def put_card(out: Collected, card: Card) -> None:
-    """Everything that hl-smi says of a card, but processes; a PCIe link that is known stays."""
-    for row in ROWS:
+    """Everything that is said of a card, but processes; a PCIe link that is known stays."""
+    beyond = [row for row in HLML_ROWS if row.name in card.fields]
+    for row in (*ROWS, *beyond):
         key, *labels = row.series
         value = quantity(card.fields.get(row.name), row.units)
         if isinstance(value, float):
@@ -120,7 +153,7 @@ def put_card(out: Collected, card: Card) -> None:
 
 def _checked(key: str, value: float, units: Units) -> float | Absence:
     """The number as it can be: whole where it is a count, a ratio of one at most, never below zero."""
-    if value < 0 or (key == "memory_size_bytes" and not value):
+    if value < 0 or (key in _NEVER_ZERO and not value):
         return Absence.ERROR
     if key == "utilization_ratio":
         return min(value, 1.0) if value <= _MOST_RATIO else Absence.ERROR

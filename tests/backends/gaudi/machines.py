@@ -7,8 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from accelwatch.schema.device import Device
 from accelwatch_gaudi import GaudiBackend
+from backends.gaudi.library import Scenario, build_hlml
 from samples import FIXTURES
 from staged_machines import FixtureMachine, Stage
 
@@ -119,6 +122,46 @@ def _without_command(folder: Path) -> Iterator[Stage]:
         yield staged
 
 
+@contextlib.contextmanager
+def stage_library(folder: Path) -> Iterator[tuple[Stage, Scenario]]:
+    """The first cards of the bad day, read through the library, and working."""
+    for number, card in enumerate(tree("gaudi3-bad-day")[:2]):
+        lay_out(folder, number, {**card, "class": {**card["class"], "status": "operational"}})
+    library = folder / "usr/lib/habanalabs/libhlml.so"
+    library.parent.mkdir(parents=True)
+    library.symlink_to(build_hlml())
+    scenario = Scenario(folder / "hlml.scenario")
+    staged = Stage(GaudiBackend, folder)
+
+    def remove(device: Device) -> None:
+        shutil.rmtree(folder / "sys/bus/pci/devices" / str(device.pci_bus_id))
+        shutil.rmtree(folder / f"sys/class/accel/accel{device.index}")
+        scenario.set("count", 1)
+        staged.clock.advance(10)
+
+    staged.remove = remove
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ACCELWATCH_HLML_SCENARIO", str(scenario.path))
+        yield staged, scenario
+
+
+@contextlib.contextmanager
+def _library(folder: Path) -> Iterator[Stage]:
+    with stage_library(folder) as (staged, _):
+        yield staged
+
+
+@contextlib.contextmanager
+def _library_lost(folder: Path) -> Iterator[Stage]:
+    """One card answers nothing more, and the driver shows it no longer."""
+    with stage_library(folder) as (staged, scenario):
+        scenario.set("1.call.hlml_device_get_power_usage", 15)
+        scenario.set("1.call.hlml_device_get_name", 15)
+        shutil.rmtree(folder / "sys/class/accel/accel1")
+        staged.remove = None
+        yield staged
+
+
 _CAN = frozenset({"devices", "removable"})
 MACHINES = (
     FixtureMachine(
@@ -131,6 +174,8 @@ MACHINES = (
         lambda folder: stage(folder, "gaudi1-table", "hl"),
         _CAN,
     ),
+    FixtureMachine("gaudi-library", "habana", True, _library, _CAN),
+    FixtureMachine("gaudi-library-lost", "habana", False, _library_lost, frozenset({"devices"})),
     FixtureMachine("gaudi-driver-only", "habana", True, _without_command, _CAN),
     FixtureMachine(
         "gaudi-gaudi3-bad-day",

@@ -310,7 +310,7 @@ def test_accelerators_of_others_have_the_class_too(tmp_path: Path) -> None:
 
 def test_without_command_and_driver_it_says_what_to_install(tmp_path: Path) -> None:
     lay_out(tmp_path, 0, {**tree("gaudi2-x2")[0], "unbound": True})
-    with pytest.raises(BackendUnavailable, match="hl-smi was not found") as refused:
+    with pytest.raises(BackendUnavailable, match="neither libhlml nor hl-smi") as refused:
         Stage(GaudiBackend, tmp_path).backend().open()
     assert "load the driver" in refused.value.remedy
     assert "install" in refused.value.remedy
