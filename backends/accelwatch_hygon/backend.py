@@ -46,16 +46,18 @@ class HygonBackend:
 
     def probe(self) -> Probe:
         """Look for the vendor's cards on the PCI bus, then for its driver and command."""
+        root = self._context.root
         there = bool(accelerators(self._context, VENDOR_ID, _CLASSES))
         checks = [Check(subject="PCI 1d94, class 03 or 12", ok=there)]
-        if there:
-            loaded = driver_files.is_loaded(self._context.root)
+        present = there or (not sysfs.shows_pci(root) and driver_files.is_loaded(root))
+        if present:
+            loaded = driver_files.is_loaded(root)
             names = " or ".join(driver_files.DRIVERS)
             checks += [
                 Check(subject=names, ok=loaded, remedy="load the driver: modprobe hydcu"),
                 Check(subject="hy-smi", ok=self._find() is not None, remedy=_REMEDY),
             ]
-        return Probe(present=there, checks=tuple(checks))
+        return Probe(present=present, checks=tuple(checks))
 
     def open(self) -> Opened:
         """Find the command and begin to ask it. Raises BackendUnavailable."""

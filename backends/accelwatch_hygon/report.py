@@ -95,6 +95,12 @@ def rows_of(output: bytes) -> Report:
     return report
 
 
+def has_heading(output: bytes) -> bool:
+    """Whether there is a table, if only one without cards."""
+    firsts = (line.split(maxsplit=1) for line in output.decode("utf-8", "replace").splitlines())
+    return any(first[0].lower() in _NUMBER_HEADINGS and len(first) > 1 for first in firsts if first)
+
+
 def _row(headings: list[tuple[int, str]], words: list[tuple[int, str]]) -> dict[str, str]:
     """Words by heading, in order; where one is missing, only those that begin below their heading."""
     if len(words) == len(headings):

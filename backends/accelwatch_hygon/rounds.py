@@ -18,7 +18,7 @@ from accelwatch_hygon.document import (
     jobs_of,
 )
 from accelwatch_hygon.driver_files import is_of_another_vendor
-from accelwatch_hygon.report import Report, fields_of, rows_of
+from accelwatch_hygon.report import Report, fields_of, has_heading, rows_of
 
 _IDENTITY = ("--showbus", "--showproductname", "--showuniqueid", "--showmeminfo", "vram")
 _LEAST = (*_IDENTITY, "--showuse", "--showtemp", "--json")
@@ -60,14 +60,19 @@ class Rounds:
         rows: Report = {}
         health: dict[int, str] = {}
         jobs: tuple[Job, ...] | None = None
+        table = b""
         try:
-            rows = rows_of(self._optional())
+            table = self._optional()
+            rows = rows_of(table)
             health = health_of(self._optional("--healthcheck"))
             jobs = self._jobs()
         except DeviceTimeout as failure:
             error = error or failure
-        if not fields and not rows and error is not None:
-            raise error
+        if not fields and not rows:
+            if has_heading(table):
+                return Document(cards=(), jobs=jobs)
+            if error is not None:
+                raise error
         cards = self._placed(cards_of(fields, rows, health))
         return Document(cards=cards, driver_version=driver_version_of(fields), jobs=jobs)
 

@@ -48,15 +48,17 @@ class MetaxBackend:
 
     def probe(self) -> Probe:
         """Look for the vendor's GPUs on the PCI bus, then for its driver and command."""
+        root = self._context.root
         there = bool(accelerators(self._context, VENDOR_ID, _CLASSES))
         checks = [Check(subject="PCI 9999, class 03 or 12", ok=there)]
-        if there:
-            loaded = (self._context.root / "sys/module/metax").is_dir()
+        loaded = (root / "sys/module/metax").is_dir()
+        present = there or (not sysfs.shows_pci(root) and loaded)
+        if present:
             checks += [
                 Check(subject="metax", ok=loaded, remedy="load the driver: modprobe metax"),
                 Check(subject="mx-smi", ok=self._find() is not None, remedy=_REMEDY),
             ]
-        return Probe(present=there, checks=tuple(checks))
+        return Probe(present=present, checks=tuple(checks))
 
     def open(self) -> Opened:
         """Find the command and begin to ask it. Raises BackendUnavailable."""

@@ -112,6 +112,11 @@ def numa_node(root: Path, pci_bus_id: str) -> int | None:
     return node if isinstance(node, int) and node >= 0 else None
 
 
+def shows_pci(root: Path) -> bool:
+    """Whether the PCI bus is to be seen; some containers hide it."""
+    return (root / "sys/bus/pci/devices").is_dir()
+
+
 def drm_nodes(root: Path, pci_bus_id: str) -> tuple[str, ...]:
     """`/dev/dri/card1`, `/dev/dri/renderD128` of a PCI device that has a DRM driver."""
     entries = list_dir(pci_device_dir(root, pci_bus_id) / "drm")

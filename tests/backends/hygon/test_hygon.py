@@ -1,6 +1,7 @@
 """What hy-smi and the driver's files say of a DCU, in base units, and what they do not say."""
 
 import contextlib
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
-from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceTimeout, ReadError
 from accelwatch.proc import HOST_PID_NAMESPACE
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, DeviceState
@@ -274,6 +275,30 @@ def test_the_vendors_bridges_and_network_functions_are_no_cards(
     assert Stage(HygonBackend, tmp_path).backend().probe().present is present
 
 
+@pytest.mark.parametrize(
+    ("hidden", "loaded", "present"),
+    [(True, True, True), (True, False, False), (False, True, False)],
+)
+def test_where_the_bus_is_hidden_the_driver_is_the_sign(
+    tmp_path: Path, hidden: bool, loaded: bool, present: bool
+) -> None:
+    if not hidden:
+        (tmp_path / "sys/bus/pci/devices").mkdir(parents=True)
+    if loaded:
+        (tmp_path / "sys/module/hydcu").mkdir(parents=True)
+    assert Stage(HygonBackend, tmp_path).backend().probe().present is present
+
+
+def test_what_only_the_command_lists_is_read(tmp_path: Path) -> None:
+    with stage(tmp_path, "k100ai-x2") as staged:
+        shutil.rmtree(tmp_path / "sys/bus")
+        backend = staged.backend()
+        backend.open()
+        told = Poll(staged.clock)(backend)
+    assert [one.error for one in told] == [None, None]
+    assert identities(told)[1].pci_bus_id == "0000:36:00.0"
+
+
 def test_without_a_command_it_says_what_to_install(tmp_path: Path) -> None:
     with stage(tmp_path, "k100ai-x2") as staged:
         (tmp_path / "opt/hyhal/bin/hy-smi").unlink()
@@ -356,18 +381,37 @@ def test_what_a_card_says_nothing_of_is_none() -> None:
     assert card.text("serial number", "unique id") is None
 
 
-def test_a_run_that_hangs_is_not_followed_by_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rounds, "TIMEOUT_S", 0.5)
-    text = (
-        '#!/bin/sh\necho "$*" >> ROOT/asked\n'
-        'case "$*" in *--json*) cat ROOT/output/fields.json ;; *) sleep 5 ;; esac\n'
-    )
-    with stage(tmp_path, "k100ai-x2"):
-        write_program(tmp_path, text)
-        program = tmp_path / "opt/hyhal/bin/hy-smi"
-        document = rounds.Rounds(tmp_path, program, list, 0x1D94).ask()
+def test_a_run_that_hangs_is_not_followed_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def output_of(_: Path, *arguments: str, timeout_s: float) -> bytes:
+        asked.append(arguments)
+        if "--json" in arguments:
+            return (OUTPUT / "k100ai-x2/fields.json").read_bytes()
+        raise DeviceTimeout(f"did not end within {timeout_s:g} s", code="timeout")
+
+    monkeypatch.setattr(rounds, "output_of", output_of)
+    document = rounds.Rounds(Path("/none"), Path("hy-smi"), list, 0x1D94).ask()
     assert [card.number for card in document.cards] == [0, 1]
     assert document.jobs is None
-    assert len((tmp_path / "asked").read_text().splitlines()) == 2
+    assert len(asked) == 2
+
+
+def test_fields_that_hang_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def output_of(*_: object, **__: object) -> bytes:
+        raise DeviceTimeout("did not end", code="timeout")
+
+    monkeypatch.setattr(rounds, "output_of", output_of)
+    with pytest.raises(DeviceTimeout):
+        rounds.Rounds(Path("/none"), Path("hy-smi"), list, 0x1D94).ask()
+
+
+def test_a_table_without_cards_says_that_they_are_lost(tmp_path: Path) -> None:
+    with opened(tmp_path, "z100-table") as (staged, backend):
+        devices = backend.discover()
+        table = tmp_path / "output/table.txt"
+        table.write_text("".join(table.read_text().splitlines(keepends=True)[:4]))
+        staged.clock.advance(10)
+        for device in devices:
+            with pytest.raises(DeviceLost, match="does not list the GPU"):
+                backend.identify(device)

@@ -1,6 +1,7 @@
 """What mx-smi says of a GPU, in base units, and what it does not say."""
 
 import contextlib
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -191,25 +192,28 @@ def test_one_option_at_a_time_where_a_release_takes_no_more(tmp_path: Path) -> N
     assert len([line for line in lines if "--show-usage" in line]) == 1
 
 
-def test_a_run_that_hangs_is_not_followed_by_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rounds, "TIMEOUT_S", 0.5)
-    text = (
-        '#!/bin/sh\necho "$*" >> ROOT/asked\n'
-        "case \"$*\" in '') cat ROOT/output/table.txt ;; *) sleep 5 ;; esac\n"
-    )
-    with stage(tmp_path, "c500-x2"):
-        told = rounds.Rounds(write_program(tmp_path, text)).ask()
+def test_a_run_that_hangs_is_not_followed_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def output_of(_: Path, *arguments: str, timeout_s: float) -> bytes:
+        asked.append(arguments)
+        if not arguments:
+            return (OUTPUT / "c500-x2/table.txt").read_bytes()
+        raise DeviceTimeout(f"did not end within {timeout_s:g} s", code="timeout")
+
+    monkeypatch.setattr(rounds, "output_of", output_of)
+    told = rounds.Rounds(Path("mx-smi")).ask()
     assert [gpu.number for gpu in told.gpus] == [0, 1]
-    assert len((tmp_path / "asked").read_text().splitlines()) == 2
+    assert asked == [(), ("-L",)]
 
 
-def test_a_table_that_hangs_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "TIMEOUT_S", 0.2)
-    program = write_program(tmp_path, "#!/bin/sh\nsleep 5\n")
+def test_a_table_that_hangs_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def output_of(*_: object, **__: object) -> bytes:
+        raise DeviceTimeout("did not end", code="timeout")
+
+    monkeypatch.setattr(rounds, "output_of", output_of)
     with pytest.raises(DeviceTimeout):
-        rounds.Rounds(program).ask()
+        rounds.Rounds(Path("mx-smi")).ask()
 
 
 def test_a_gpu_that_is_not_listed_is_lost(tmp_path: Path) -> None:
@@ -228,6 +232,30 @@ def test_only_display_and_accelerator_functions_count(
 ) -> None:
     lay_out_function(tmp_path, "0000:01:00.0", code)
     assert Stage(MetaxBackend, tmp_path).backend().probe().present is present
+
+
+@pytest.mark.parametrize(
+    ("hidden", "loaded", "present"),
+    [(True, True, True), (True, False, False), (False, True, False)],
+)
+def test_where_the_bus_is_hidden_the_driver_is_the_sign(
+    tmp_path: Path, hidden: bool, loaded: bool, present: bool
+) -> None:
+    if not hidden:
+        (tmp_path / "sys/bus/pci/devices").mkdir(parents=True)
+    if loaded:
+        (tmp_path / "sys/module/metax").mkdir(parents=True)
+    assert Stage(MetaxBackend, tmp_path).backend().probe().present is present
+
+
+def test_what_only_the_command_lists_is_read(tmp_path: Path) -> None:
+    with stage(tmp_path, "c500-x2") as staged:
+        shutil.rmtree(tmp_path / "sys/bus")
+        backend = staged.backend()
+        backend.open()
+        told = Poll(staged.clock)(backend)
+    assert [one.error for one in told] == [None, None]
+    assert identities(told)[1].pci_bus_id == "0000:0f:00.0"
 
 
 def test_without_a_command_it_says_what_to_install(tmp_path: Path) -> None:
