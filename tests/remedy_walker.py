@@ -78,8 +78,8 @@ ENDINGS = (
 class History:
     """One history."""
 
-    def __init__(self, seed: int, told: bool = False) -> None:
-        self.rng = random.Random(seed)
+    def __init__(self, seed: int | random.Random, told: bool = False) -> None:
+        self.rng = seed if isinstance(seed, random.Random) else random.Random(seed)
         self.told = told
         self.now = BEGIN
         self.nodes = [

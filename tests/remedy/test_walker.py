@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.remedy.stage import Stage
+from remedy_turns import Event, Turn, histories, play
 from remedy_walker import History, walk
 
 HISTORIES = 5000
@@ -38,9 +38,17 @@ def test_no_history_breaks_an_invariant(part: int) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.integers(min_value=10_000_000))
-def test_no_seed_that_is_looked_for_breaks_one(seed: int) -> None:
-    walk(seed)
+@given(histories())
+def test_no_history_that_is_looked_for_breaks_one(turns: list[Turn]) -> None:
+    play(turns)
+
+
+def test_an_event_that_is_left_out_changes_nothing_about_the_others() -> None:
+    fault = Event("fault", [0, 0, 0, 0, 0, 0, 60_000])
+    other = Event("swap", [5, 7])
+    first, second = (play([Turn([*more, fault])]) for more in ([], [other]))
+    cases = [list(history.cases) for history in (first, second)]
+    assert cases[0] == cases[1] != []
 
 
 @pytest.mark.parametrize("seed", range(12))
