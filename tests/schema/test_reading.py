@@ -51,3 +51,14 @@ def test_a_value_outlives_a_later_miss_and_replaces_an_earlier_one() -> None:
     found.miss("power_watts", Absence.ERROR)
     assert found.values == {("power_watts",): 0}
     assert found.absent == {}
+
+
+def test_a_value_or_a_reason_is_kept_under_its_labels() -> None:
+    found = Collected("x")
+    found.put_or_miss("voltage_volts", 0.75, "core")
+    found.put_or_miss("throttle_active", True, "power")
+    found.put_or_miss("throttle_active", Absence.PERMISSION, "thermal_hardware")
+    reading = found.reading()
+    assert reading.values == {("voltage_volts", "core"): 0.75, ("throttle_active", "power"): 1}
+    assert type(reading.values["throttle_active", "power"]) is int
+    assert reading.absent == {("throttle_active", "thermal_hardware"): Absence.PERMISSION}

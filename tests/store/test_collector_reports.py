@@ -5,13 +5,16 @@ import msgspec
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
+from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import BackendState, BackendStatus, absences
 from accelwatch.store.reports import (
     BackendFound,
     Called,
     CollectorEnded,
+    EncodedOutcome,
     Failure,
     Heartbeat,
+    Outcome,
     Part,
 )
 from store.reporting import Node, device, power
@@ -289,3 +292,14 @@ def test_backends_are_told_by_name(node: Node) -> None:
         status = BackendStatus(name=name, vendor=name, state=BackendState.OK)
         node.store.apply(BackendFound(status=status))
     assert [status.name for status in node.store.snapshot().backends] == ["amd", "nvidia"]
+
+
+def test_an_outcome_is_the_same_however_it_comes_from_the_collector() -> None:
+    readings = (Reading(device_id="nvidia:a", values={("power_watts",): 412.0}),)
+    raw = msgspec.Raw(msgspec.msgpack.encode(readings))
+    written = EncodedOutcome(
+        backend="nvidia", slot="0", moment=5.0, wall=1e9, duration_s=0.25, readings=raw
+    )
+    assert written.decoded() == Outcome(
+        backend="nvidia", slot="0", moment=5.0, wall=1e9, duration_s=0.25, readings=readings
+    )

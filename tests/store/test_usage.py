@@ -18,6 +18,10 @@ def resident_by_status(pid: int) -> int:
 
 
 def test_processor_time_is_that_of_user_and_system() -> None:
+    for _ in range(5000):  # until there is enough of the one that is told apart by nothing else
+        os.getrandom(1 << 14)
+        if os.times().system > 0.2:
+            break
     before, found, after = os.times(), cpu_seconds(), os.times()
     assert before.user + before.system - 0.05 <= found <= after.user + after.system + 0.05
 
