@@ -61,21 +61,30 @@ def unique(cards: Iterable[Card]) -> tuple[Card, ...]:
 
 
 def together(query: Document, table: Document) -> Document:
-    """The answer to a query, with what only the table has: fields, cards and processes."""
-    by_place = {(card.pci_bus_id or card.number): card for card in table.cards}
-    cards = []
-    for card in query.cards:
-        other = by_place.get(card.pci_bus_id or card.number)
-        fields = {} if other is None else other.fields
-        told = {name: text for name, text in card.fields.items() if card.text(name)}
-        place = card.pci_bus_id or (None if other is None else other.pci_bus_id)
-        cards.append(
-            msgspec.structs.replace(
-                card, pci_bus_id=place, fields={**card.fields, **fields, **told}
-            )
-        )
+    """The answer to a query, with what only the table has: fields, cards and processes.
+
+    Of a query that tells neither place nor index it is not known whose line is which: the table stands.
+    """
+    if table.cards and not any(card.pci_bus_id or card.text("index") for card in query.cards):
+        return table
     return Document(
         driver_version=query.driver_version or table.driver_version,
-        cards=tuple(cards),
+        cards=tuple(_joined(card, table.cards) for card in query.cards),
         entries=table.entries,
     )
+
+
+def _joined(card: Card, others: Iterable[Card]) -> Card:
+    """A card with what the same one has in another list, where it tells nothing itself."""
+    for other in others:
+        same = (
+            other.pci_bus_id == card.pci_bus_id
+            if card.pci_bus_id
+            else card.text("index") is not None and other.number == card.number
+        )
+        if same:
+            told = {name: text for name, text in card.fields.items() if card.text(name)}
+            fields = {**card.fields, **other.fields, **told}
+            place = card.pci_bus_id or other.pci_bus_id
+            return msgspec.structs.replace(card, pci_bus_id=place, fields=fields)
+    return card

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from accelwatch.errors import ReadError
 from accelwatch.schema.reading import Collected
-from accelwatch_gaudi.document import Card, Document
+from accelwatch_gaudi.document import Card, Document, together
 from accelwatch_gaudi.mapping import processes_of, put_card
 from accelwatch_gaudi.query import QUERIES, parse_query
 from accelwatch_gaudi.table import parse_table
@@ -201,3 +201,19 @@ def test_odd_cells_raise_nothing_and_nothing_is_below_zero(cells: list[str]) -> 
     text = QUERY.splitlines(keepends=True)[0] + ", ".join(cells).encode() + b"\n"
     with contextlib.suppress(ReadError):
         assert all(value >= 0 for _, _, value in _told(parse_query(text)))
+
+
+def test_a_query_without_bus_is_joined_by_its_index() -> None:
+    lines = [line.split(b", ") for line in QUERY.splitlines()]
+    without = b"\n".join(b", ".join((*cells[:1], *cells[2:])) for cells in lines) + b"\n"
+    both = together(parse_query(without), parse_table(TABLE))
+    assert [card.pci_bus_id for card in both.cards] == ["0000:33:00.0", "0000:9a:00.0"]
+    assert both.cards[0].text("uuid") == "01P0-HL2080A0-15-TNBS01-03-07-04"
+
+
+def test_a_query_that_names_no_card_gives_way_to_the_table() -> None:
+    lines = [line.split(b", ") for line in QUERY.splitlines()]
+    nameless = parse_query(b"\n".join(b", ".join(cells[2:]) for cells in lines) + b"\n")
+    table = parse_table(TABLE)
+    assert together(nameless, table) == table
+    assert together(nameless, Document()).cards == nameless.cards
