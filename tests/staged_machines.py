@@ -46,7 +46,7 @@ class FixtureMachine(msgspec.Struct, frozen=True):
     healthy: bool
     stage: Callable[[Path], contextlib.AbstractContextManager[Stage]]
     can: frozenset[str] = frozenset()
-    """Traits of a machine whose vendor is not in the table below."""
+    """Traits of a machine that are not those which the table below has for its vendor."""
     finding: frozenset[str] = frozenset()
     """Names of files by which its devices are found at all; what is in all others may be damaged."""
 
@@ -56,7 +56,7 @@ class FixtureMachine(msgspec.Struct, frozen=True):
 
         `files`: all that is read are files below its root, whose contents can be damaged.
         """
-        found = set(_TRAITS.get(self.vendor, self.can))
+        found = set(self.can or _TRAITS.get(self.vendor, self.can))
         if self.vendor in _FILES and not self.name.endswith("-sysman"):
             found.add("files")
         return frozenset(found | {"sleeps"} if self.name in _SLEEPING else found)

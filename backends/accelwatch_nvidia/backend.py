@@ -1,8 +1,10 @@
 """The NVIDIA backend: NVML where it can be used, else nvidia-smi's XML."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
+from accelwatch import sysfs, tegra
 from accelwatch.backend import Context, Opened, Probe, Request, Support, Visibility
 from accelwatch.errors import BackendUnavailable
 from accelwatch.schema.device import Device
@@ -125,8 +127,14 @@ class NvidiaBackend:
         return SmiSource(self._context)
 
     def discover(self) -> Sequence[Device]:
-        """All GPUs. Raises BackendUnavailable when the driver has gone."""
-        return self._opened().discover()
+        """All GPUs but the one in a Tegra up to Orin, of which the backend jetson knows more.
+
+        Raises BackendUnavailable when the driver has gone.
+        """
+        devices, root = self._opened().discover(), self._context.root
+        if not tegra.is_integrated(root):
+            return devices
+        return [device for device in devices if _on_the_bus(root, device)]
 
     def identify(self, device: Device) -> Sequence[Device]:
         """A GPU with its full identity, then its MIG instances. Raises ReadError."""
@@ -150,3 +158,8 @@ class NvidiaBackend:
         source, self._source = self._source, None
         if source is not None:
             source.close()
+
+
+def _on_the_bus(root: Path, device: Device) -> bool:
+    bus = device.pci_bus_id
+    return bus is not None and sysfs.pci_device_dir(root, bus).is_dir()

@@ -1,9 +1,7 @@
 """What a GPU says of its own condition: throttling, wish for a reset, repairs, fabric, fans, memory."""
 
-from pathlib import Path
 from typing import Any
 
-from accelwatch import sysfs
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected, Number
 from accelwatch_nvidia import fabric, fields, mapping, placement
@@ -61,23 +59,6 @@ def read_memory(calls: DeviceCalls, collected: Collected) -> None:
         collected.put("memory_used_bytes", answer.used)
     else:
         collected.miss("memory_used_bytes", Absence.ERROR)
-
-
-def read_shared_memory(root: Path, collected: Collected) -> None:
-    """The pool shared with the host, from /proc/meminfo (kB): total, and total less available."""
-    content = sysfs.read_text(root / "proc/meminfo")
-    rows: dict[str, int] = {}
-    for line in "" if isinstance(content, Absence) else content.splitlines():
-        name, _, rest = line.partition(":")
-        words = rest.split()
-        if words and words[0].isdecimal():
-            rows[name] = int(words[0]) * 1024
-    total, available = rows.get("MemTotal"), rows.get("MemAvailable")
-    if total is None or available is None:
-        collected.miss("memory_size_bytes", Absence.UNSUPPORTED)
-        return
-    collected.put("memory_size_bytes", total)
-    collected.put("memory_used_bytes", total - available)
 
 
 def read_recovery(

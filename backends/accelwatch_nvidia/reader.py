@@ -9,6 +9,7 @@ from accelwatch.errors import DeviceLost, DevicePermission, DeviceSuspended, Rea
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.reading import Collected, Reading, wholly_absent
+from accelwatch.shared_memory import put_shared_memory
 from accelwatch_nvidia import conditions, identity, mig, presence, quantities, returns
 from accelwatch_nvidia.gpm import GpmSampler
 from accelwatch_nvidia.mapping import put_first, settle
@@ -182,7 +183,7 @@ class DeviceReader:
         conditions.read_headroom(collected, slow.slowdown_margin)
         sources = {"*": SOURCE}
         if device.memory_kind is MemoryKind.SHARED:
-            conditions.read_shared_memory(self._context.root, collected)
+            put_shared_memory(self._context.root, collected)
             sources |= dict.fromkeys(("memory_size_bytes", "memory_used_bytes"), "meminfo")
         else:
             conditions.read_memory(calls, collected)

@@ -29,8 +29,8 @@ from accelwatch.schema.reading import (
     Reading,
     wholly_absent,
 )
+from accelwatch.shared_memory import put_shared_memory
 from accelwatch_nvidia import (
-    conditions,
     identity,
     presence,
     returns,
@@ -205,7 +205,7 @@ class SmiSource:
 
     def _with_shared_memory(self, reading: Reading) -> Reading:
         collected = Collected(reading.device_id)
-        conditions.read_shared_memory(self._context.root, collected)
+        put_shared_memory(self._context.root, collected)
         keys = ("memory_size_bytes", "memory_used_bytes")
         absent = {s: why for s, why in reading.absent.items() if s not in collected.values}
         return msgspec.structs.replace(

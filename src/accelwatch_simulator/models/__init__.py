@@ -8,6 +8,7 @@ from accelwatch_simulator.models.host import host
 from accelwatch_simulator.models.hygon import k100_ai
 from accelwatch_simulator.models.iluvatar import bi_v150
 from accelwatch_simulator.models.intel import max1550
+from accelwatch_simulator.models.jetson import agx_orin
 from accelwatch_simulator.models.metax import c500
 from accelwatch_simulator.models.mthreads import s5000
 from accelwatch_simulator.models.nvidia import h100
@@ -25,6 +26,7 @@ MODELS = {
     "furiosa": rngd,
     "tenstorrent": p150a,
     "mthreads": s5000,
+    "jetson": agx_orin,
     "hygon": k100_ai,
     "metax": c500,
     "habana": gaudi2,

@@ -1,0 +1,52 @@
+"""Who a Jetson is: the words of the device tree and of the release of NVIDIA's Linux for Tegra."""
+
+import re
+from pathlib import Path
+from types import MappingProxyType
+
+from accelwatch import sysfs, tegra
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, MemoryKind
+
+VENDOR = "nvidia"
+ARCHITECTURES = MappingProxyType(
+    {"tegra210": "maxwell", "tegra186": "pascal", "tegra194": "volta", "tegra234": "ampere"}
+)
+"""Of the GPU, by the name of the system on a chip."""
+_RELEASE = re.compile(r"#\s*R(\d{1,3})\s*\(release\),\s*REVISION:\s*(\d{1,3}(?:\.\d{1,3}){0,2})")
+_NODES = ("dev/nvhost-gpu", "dev/nvgpu/igpu0/ctrl")
+_MAX_TEXT = 120
+
+
+def device(root: Path) -> Device:
+    """The one integrated GPU; its id is the module's serial number, without one its place."""
+    serial = _text(root / "proc/device-tree/serial-number")
+    system = tegra.soc(root)
+    return Device(
+        id=f"{VENDOR}:{serial or system or 'tegra'}-gpu",
+        vendor=VENDOR,
+        backend="jetson",
+        index=0,
+        name="tegra0",
+        model=_text(root / "proc/device-tree/model"),
+        architecture=ARCHITECTURES.get(system or ""),
+        serial=serial,
+        driver_version=release(root),
+        device_nodes=tuple(f"/{node}" for node in _NODES if (root / node).exists()),
+        memory_kind=MemoryKind.SHARED,
+    )
+
+
+def release(root: Path) -> str | None:
+    """`36.4.3` of `# R36 (release), REVISION: 4.3, ...`; None where the file does not say it."""
+    told = sysfs.read_text(root / "etc/nv_tegra_release")
+    match = None if isinstance(told, Absence) else _RELEASE.match(told)
+    return f"{match[1]}.{match[2]}" if match else None
+
+
+def _text(path: Path) -> str | None:
+    told = sysfs.read_text(path)
+    if isinstance(told, Absence):
+        return None
+    clean = "".join(letter for letter in told if letter.isprintable()).strip()[:_MAX_TEXT]
+    return None if clean.lower() in ("", "n/a", "none", "unknown") or set(clean) == {"0"} else clean

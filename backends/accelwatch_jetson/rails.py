@@ -1,0 +1,95 @@
+"""Supply rails of a module: INA3221 monitors, in hwmon's form and in NVIDIA's older one."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from accelwatch import sysfs
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Collected
+
+_OWN = frozenset({"gpu", "vdd_gpu", "vdd_sys_gpu", "pom_5v_gpu"})
+_WITH_OTHERS = frozenset({"vdd_gpu_soc", "vdd_cpu_gpu_cv", "pom_5v_cpu_gpu_cv"})
+_LABEL = re.compile(r"in(\d+)_label")
+_NAME = re.compile(r"rail_name_(\d+)")
+
+
+class Rail(NamedTuple):
+    """One channel: volts, amperes and watts, each absent with its reason."""
+
+    name: str
+    volts: float | Absence
+    amperes: float | Absence
+    watts: float | Absence
+
+
+def rails(root: Path) -> list[Rail]:
+    """All channels that a name has been given to."""
+    return [*_of_hwmon(root), *_of_iio(root)]
+
+
+def _of_hwmon(root: Path) -> Iterator[Rail]:
+    for folder in sysfs.list_dir(root / "sys/class/hwmon"):
+        if sysfs.read_text(folder / "name") != "ina3221":
+            continue
+        for path in sysfs.list_dir(folder):
+            match, name = _LABEL.fullmatch(path.name), _word(path)
+            if match and name:
+                volts = _thousandths(folder / f"in{match[1]}_input")
+                amperes = _thousandths(folder / f"curr{match[1]}_input")
+                if isinstance(volts, Absence) or isinstance(amperes, Absence):
+                    lacking = volts if isinstance(volts, Absence) else amperes
+                    assert isinstance(lacking, Absence)
+                    yield Rail(name, volts, amperes, lacking)
+                else:
+                    yield Rail(name, volts, amperes, volts * amperes)
+
+
+def _of_iio(root: Path) -> Iterator[Rail]:
+    for chip in sysfs.list_dir(root / "sys/bus/i2c/drivers/ina3221x"):
+        for folder in sysfs.list_dir(chip):
+            if not folder.name.startswith("iio"):
+                continue
+            for path in sysfs.list_dir(folder):
+                match, name = _NAME.fullmatch(path.name), _word(path)
+                if match and name:
+                    volts = _thousandths(folder / f"in_voltage{match[1]}_input")
+                    amperes = _thousandths(folder / f"in_current{match[1]}_input")
+                    yield Rail(
+                        name, volts, amperes, _thousandths(folder / f"in_power{match[1]}_input")
+                    )
+
+
+def put_rails(out: Collected, root: Path) -> str:
+    """Every rail, and as power the one that feeds the GPU; the note says that it feeds others too."""
+    told = {rail.name: rail for rail in rails(root)}
+    for rail in told.values():
+        out.put_or_miss("power_component_watts", rail.watts, rail.name)
+        out.put_or_miss("voltage_volts", rail.volts, rail.name)
+        out.put_or_miss("current_amperes", rail.amperes, rail.name)
+    own = next((rail for name, rail in told.items() if name in _OWN), None)
+    shared = next((rail for name, rail in told.items() if name in _WITH_OTHERS), None)
+    feeding = own or shared
+    if feeding is None:
+        out.miss("power_watts", Absence.UNSUPPORTED)
+        return ""
+    out.put_or_miss("power_watts", feeding.watts)
+    if own is None and not isinstance(feeding.watts, Absence):
+        return f"power_watts is of the rail {feeding.name}, which feeds more than the GPU"
+    return ""
+
+
+def _word(path: Path) -> str | None:
+    told = sysfs.read_text(path)
+    if isinstance(told, Absence) or told.upper() in ("", "NC", "N/A"):
+        return None
+    word = re.sub(r"[^a-z0-9]+", "_", told.lower()).strip("_")[:40]
+    return None if word in ("", "sum_of_shunt_voltages") else word
+
+
+def _thousandths(path: Path) -> float | Absence:
+    told = sysfs.read_int(path)
+    if isinstance(told, Absence):
+        return told
+    return told / 1000 if told >= 0 else Absence.ERROR

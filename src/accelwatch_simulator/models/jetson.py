@@ -1,0 +1,36 @@
+"""NVIDIA Jetson: a module whose GPU shares the memory of the system on a chip.
+
+Figures are those of the vendor's data sheet, rounded; nothing here was read from a device.
+"""
+
+from functools import cache
+
+from accelwatch_simulator.models.parts import GIB, Model, clocks, fixed, heat, terse
+
+
+@cache
+def agx_orin() -> Model:
+    """A module of which the kernel tells load, clocks, heat and rails, but no error counters."""
+    memory, watts = 62 * GIB, 40.0
+    rows = (
+        *terse(watts, memory),
+        *heat("gpu", 38, 30),
+        *heat("junction", 42, 32),
+        *heat("soc", 40, 26),
+        *clocks({"graphics": (1300, True)}),
+        fixed(96, "temperature_limit_celsius", "gpu", "shutdown"),
+    )
+    return Model(
+        vendor="nvidia",
+        name="Jetson AGX Orin",
+        architecture="ampere",
+        device_prefix="tegra",
+        uuid_prefix="",
+        driver_version="36.4.3",
+        firmware_version="",
+        part_number="",
+        fabric="",
+        board_watts=watts,
+        memory_bytes=memory,
+        rows=rows,
+    )
