@@ -49,7 +49,10 @@ if [ -e {folder}/hang ] && [ "$1" = "$(cat {folder}/hang)" ]; then
 fi
 {scontrol} "$@"
 code=$?
-case " $* " in *" show "*) ;; *) echo "$code $*" >> {folder}/changes ;; esac
+case " $* " in
+*" show "*) [ $code -eq 0 ] || echo "$*" >> {folder}/unanswered ;;
+*) echo "$code $*" >> {folder}/changes ;;
+esac
 exit $code
 """
 
@@ -171,6 +174,13 @@ class SlurmSite:
         """Exit code and words of what the hub told Slurm to change."""
         file = self.folder / "commands" / "changes"
         return file.read_text().splitlines() if file.exists() else []
+
+    @property
+    def rounds_unanswered(self) -> int:
+        """How many looks at all nodes have ended without an answer; they come one after another."""
+        file = self.folder / "commands" / "unanswered"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return sum(line.endswith(" show nodes") for line in lines)
 
     def _remedy(self) -> Mapping[str, Any]:
         action = {
