@@ -18,8 +18,8 @@ _MAX_DEPTH = 8
 _NO_WORD = frozenset({"", "n/a", "none", "unknown", "not supported", "[not supported]", "[n/a]"})
 _PLACE = r"(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]"
 _BUS = re.compile(_PLACE)
-_HEAD = re.compile(rf"GPU\s*(\d{{1,4}})?\s*:?\s+({_PLACE})")
-"""The line with which a GPU begins: `GPU0 00000000:01:00.0`, `GPU 00000000:0C:00.0`."""
+_HEAD = re.compile(rf"[GP]PU\s*(\d{{1,4}})?\s*:?\s+({_PLACE})")
+"""The line with which a GPU begins: `GPU0 00000000:01:00.0`, `PPU 00000000:0C:00.0`."""
 
 
 class Block(NamedTuple):

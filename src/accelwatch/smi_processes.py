@@ -15,6 +15,12 @@ _NOBODY = re.compile(r"[\s|]*No running processes found\.?[\s|]*")
 _ROW = re.compile(
     r"[\s|]*(\d{1,4})\s+(\d{1,10})\s+(\S.*?)\s+(\d[\d.]*(?:\s?[KMGT]?i?B)?|N/A)[\s|]*", re.ASCII
 )
+_INSTANCE_ROW = re.compile(
+    r"[\s|]*(\d{1,4})\s+(?:\d{1,4}|N/A)\s+(?:\d{1,4}|N/A)\s+(\d{1,10})\s+[A-Z+]{1,3}\s+(?:(\S.*?)\s+)?"
+    r"(\d[\d.]*(?:\s?[KMGT]?i?B)?|N/A)[\s|]*",
+    re.ASCII,
+)
+"""With the columns of instances and of the type; the name of a process that ends may be missing."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,14 +39,18 @@ def title_at(lines: Sequence[str]) -> int:
     return next((at for at, line in enumerate(lines) if _TITLE.fullmatch(line)), len(lines))
 
 
-def jobs(lines: Sequence[str]) -> tuple[Job, ...] | None:
-    """The processes; None when there is no table of them, or none that can be read."""
+def jobs(lines: Sequence[str], *, instances: bool = False) -> tuple[Job, ...] | None:
+    """The processes; None when there is no table of them, or none that can be read.
+
+    `instances` where the table has columns of those.
+    """
     below = lines[title_at(lines) + 1 :]
-    rows = [match for match in map(_ROW.fullmatch, below) if match is not None]
+    pattern = _INSTANCE_ROW if instances else _ROW
+    rows = [match for match in map(pattern.fullmatch, below) if match is not None]
     if not rows and not any(map(_NOBODY.fullmatch, below)):
         return None
     return tuple(
-        Job(number=int(row[1]), pid=int(row[2]), command=row[3], memory=row[4])
+        Job(number=int(row[1]), pid=int(row[2]), command=row[3] or "", memory=row[4])
         for row in rows
         if int(row[2])
     )

@@ -12,6 +12,8 @@ from accelwatch.smi_blocks import plain, whole_number
 MAX_ROWS = 1024
 _RULE = re.compile(r"[\s|]*[+=-][+=\-|\s]*")
 _GAP = re.compile(r"\s{2,}")
+_NUMBERED = re.compile(r"^([\s|]*\d{1,4}) (?=[A-Za-z])")
+"""An index of two digits leaves one space before the name."""
 
 
 def rows(
@@ -24,7 +26,7 @@ def rows(
     names = [_parts(line) for line in headings]
     blocks: list[list[list[str]]] = []
     known, heading = bool(names), False
-    for line in lines:
+    for line in (_NUMBERED.sub(r"\1  ", line) for line in lines):
         cells = [cell.lower() for cell in _cells(line)]
         if tuple(cells[:2]) == first:
             names, known, heading = [_parts(line)], True, True

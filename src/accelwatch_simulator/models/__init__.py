@@ -15,6 +15,7 @@ from accelwatch_simulator.models.nvidia import h100
 from accelwatch_simulator.models.parts import Model, Plan, plan
 from accelwatch_simulator.models.rebellions import atom_max
 from accelwatch_simulator.models.tenstorrent import p150a
+from accelwatch_simulator.models.thead import zw810e
 
 __all__ = ["MODELS", "Model", "Plan", "host", "plan"]
 
@@ -32,4 +33,5 @@ MODELS = {
     "habana": gaudi2,
     "iluvatar": bi_v150,
     "ascend": ascend_910b,
+    "thead": zw810e,
 }

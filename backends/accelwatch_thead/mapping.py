@@ -1,0 +1,212 @@
+"""From a PPU of ppu-smi's document to a device and its reading, as tables. Pure.
+
+Numbers need their unit: the table cuts cells off at the edge of a column.
+"""
+
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.quantity_text import BYTES, HERTZ, Units, quantity
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected, Reading
+from accelwatch.smi_blocks import Path, plain, whole_number
+from accelwatch.smi_listing import Gpu
+from accelwatch.smi_words import flag, lanes, performance_state
+
+VENDOR = "thead"
+_CELSIUS: Units = MappingProxyType({"c": 1.0, "°c": 1.0})
+_WATTS: Units = MappingProxyType({"w": 1.0, "mw": 1e-3})
+_PERCENT: Units = MappingProxyType({"%": 0.01})
+_COUNT: Units = MappingProxyType({"": 1.0})
+
+
+class Row(NamedTuple):
+    """A field by the end of its path, and the series that it is."""
+
+    end: Path
+    series: Series
+    units: Units
+
+
+ROWS = (
+    Row(("utilization", "ppu"), ("utilization_ratio",), _PERCENT),
+    Row(("utilization", "encoder"), ("engine_utilization_ratio", "encoder"), _PERCENT),
+    Row(("utilization", "decoder"), ("engine_utilization_ratio", "decoder"), _PERCENT),
+    Row(("fan speed",), ("fan_speed_ratio", "0"), _PERCENT),
+    Row(("temperature", "ppu current temp"), ("temperature_celsius", "gpu"), _CELSIUS),
+    Row(("temperature", "memory current temp"), ("temperature_celsius", "memory"), _CELSIUS),
+    *(
+        Row(
+            ("temperature", f"{words} temp"),
+            ("temperature_limit_celsius", sensor, limit),
+            _CELSIUS,
+        )
+        for words, sensor, limit in (
+            ("ppu shutdown", "gpu", "shutdown"),
+            ("ppu slowdown", "gpu", "slowdown"),
+            ("ppu max operating", "gpu", "max_operating"),
+            ("memory max operating", "memory", "max_operating"),
+        )
+    ),
+    Row(("power readings", "power draw"), ("power_watts",), _WATTS),
+    *(
+        Row(("power readings", f"{words}power limit"), ("power_limit_watts", limit), _WATTS)
+        for words, limit in (
+            ("enforced ", "enforced"),
+            ("", "requested"),
+            ("default ", "default"),
+            ("min ", "min"),
+            ("max ", "max"),
+        )
+    ),
+    *(
+        Row((block, word), (key, domain, *kind), HERTZ)
+        for block, key, kind in (
+            ("clocks", "clock_hertz", ()),
+            ("max clocks", "clock_limit_hertz", ("max",)),
+        )
+        for word, domain in (("cu", "sm"), ("memory", "memory"), ("video", "video"))
+    ),
+)
+_WHOLE = (
+    Row(("memory usage", "total"), ("memory_size_bytes",), BYTES),
+    Row(("memory usage", "used"), ("memory_used_bytes",), BYTES),
+    Row(("pcie generation", "current"), ("pcie_link_generation", "current"), _COUNT),
+    Row(("pcie generation", "max"), ("pcie_link_generation", "max"), _COUNT),
+    Row(("replays since reset",), ("pcie_errors_total", "replay"), _COUNT),
+    Row(("retired pages", "single bit ecc"), ("memory_retired_pages", "single_bit"), _COUNT),
+    Row(("retired pages", "double bit ecc"), ("memory_retired_pages", "double_bit"), _COUNT),
+    Row(("remapped rows", "correctable error"), ("memory_remapped_rows", "corrected"), _COUNT),
+    Row(("remapped rows", "uncorrectable error"), ("memory_remapped_rows", "uncorrected"), _COUNT),
+)
+"""Whole numbers."""
+_FLAGS: tuple[tuple[Path, Series], ...] = (
+    (("persistence mode",), ("persistence_enabled",)),
+    (("mig mode", "current"), ("partitioning_enabled",)),
+    (("mig mode", "pending"), ("partitioning_enabled_pending",)),
+    (("ecc mode", "current"), ("ecc_enabled",)),
+    (("ecc mode", "pending"), ("ecc_enabled_pending",)),
+    (("remapped rows", "remapping failure occurred"), ("memory_repair_failed",)),
+    *(
+        ((words,), ("throttle_active", reason))
+        for words, reason in (
+            ("applications clocks setting", "clock_setting"),
+            ("sw power cap", "power"),
+            ("sync boost", "sync_boost"),
+            ("sw thermal slowdown", "thermal_software"),
+            ("hw thermal slowdown", "thermal_hardware"),
+            ("hw power brake slowdown", "power_brake"),
+        )
+    ),
+    (("clocks throttle reasons", "idle"), ("clocks_idle",)),
+)
+_PENDING: tuple[Path, ...] = (
+    ("retired pages", "pending page blacklist"),
+    ("remapped rows", "pending"),
+)
+_MEMORIES = ("sram", "dram")
+_ERRORS = (
+    (("ecc_errors_total", "corrected"), "volatile", "correctable"),
+    (("ecc_errors_total", "uncorrected"), "volatile", "uncorrectable"),
+    (("ecc_lifetime_errors", "corrected"), "aggregate", "correctable"),
+    (("ecc_lifetime_errors", "uncorrected"), "aggregate", "uncorrectable"),
+)
+_ACTIONS = MappingProxyType({"reset": "gpu_reset", "reboot": "node_reboot"})
+"""Words of `PPU Recovery Action` to those of the catalogue's label; others are taken as they are."""
+_XIDS = ("ppu reset correctable", "os reboot correctable", "cold reboot correctable")
+"""Of releases before HGML 12: the code of an error that needs this, or N/A."""
+
+
+def identified(device: Device, ppu: Gpu, driver_version: str | None) -> Device:
+    """The device with what the document says of who it is."""
+    uuid, serial = ppu.text(("ppu uuid",)), ppu.text(("serial number",))
+    place = uuid or ppu.pci_bus_id or device.pci_bus_id or f"{serial or 'unknown'}-{ppu.number}"
+    return msgspec.structs.replace(
+        device,
+        id=f"{VENDOR}:{place}",
+        index=ppu.number,
+        name=f"ppu{ppu.number}",
+        kind=DeviceKind.GPU,
+        model=ppu.text(("product name",)),
+        architecture=ppu.text(("product architecture",)),
+        uuid=uuid,
+        serial=serial,
+        vbios_version=ppu.text(("vbios version",)),
+        driver_version=driver_version or device.driver_version,
+        pci_bus_id=ppu.pci_bus_id or device.pci_bus_id,
+    )
+
+
+def read(device_id: str, ppu: Gpu) -> Reading:
+    """Everything but processes."""
+    out = Collected(device_id)
+    for row in ROWS:
+        _put(out, row.series, quantity(ppu.told(row.end), row.units))
+    for row in _WHOLE:
+        value = quantity(ppu.told(row.end), row.units)
+        _put(out, row.series, value if isinstance(value, Absence) else round(value))
+    for end, series in _FLAGS:
+        _put(out, series, flag(ppu.text(end)))
+    for width in ("current", "max"):
+        _put(out, ("pcie_link_width_lanes", width), lanes(ppu.text(("link width", width))))
+    _put(out, ("performance_state",), performance_state(ppu.text(("performance state",))))
+    pending = [flag(ppu.text(end)) for end in _PENDING]
+    _put(out, ("memory_repair_pending",), _any(pending))
+    for series, counter, word in _ERRORS:
+        _put(out, series, _errors(ppu, counter, word))
+    _put_action(out, ppu)
+    return out.reading(sources={"*": "ppu-smi"})
+
+
+def _put(out: Collected, series: Series, value: float | bool | Absence) -> None:
+    key, *labels = series
+    out.put_or_miss(key, value, *labels)
+
+
+def _any(parts: Sequence[bool | Absence]) -> bool | Absence:
+    """Whether one is so. A part that is not there says nothing; one that is no word spoils a no."""
+    if True in parts:
+        return True
+    reasons = [part for part in parts if isinstance(part, Absence)]
+    faults = [reason for reason in reasons if reason is not Absence.UNSUPPORTED]
+    if faults:
+        return faults[0]
+    return Absence.UNSUPPORTED if len(reasons) == len(parts) else False
+
+
+def _errors(ppu: Gpu, counter: str, word: str) -> int | Absence:
+    """Of SRAM and DRAM together; of the table, which has the sum of the uncorrectable ones."""
+    parts = [quantity(ppu.told((counter, f"{memory} {word}")), _COUNT) for memory in _MEMORIES]
+    known = [part for part in parts if not isinstance(part, Absence)]
+    faults = [part for part in parts if isinstance(part, Absence)]
+    if Absence.ERROR in faults:
+        return Absence.ERROR
+    if known:
+        return round(sum(known))
+    total = quantity(ppu.told((counter, word)), _COUNT)
+    return total if isinstance(total, Absence) else round(total)
+
+
+def _put_action(out: Collected, ppu: Gpu) -> None:
+    """What the driver asks for, in the words of each release."""
+    action = ppu.text(("ppu recovery action",))
+    asked = any(whole_number(ppu.told(("xid errors", key))) is not None for key in _XIDS)
+    told = ppu.told(("ppu recovery action",))
+    if action is not None:
+        name = plain(action).replace(" ", "_")
+        out.put("recovery_action_info", 1, _ACTIONS.get(name, name))
+    elif told is not None and str(told).strip().lower() == "none":
+        out.put("recovery_action_info", 1, "none")
+    else:
+        out.miss("recovery_action_info", Absence.UNSUPPORTED)
+    if asked or action is not None:
+        out.put("reset_required", 1)
+    elif out.values.get(("recovery_action_info", "none")):
+        out.put("reset_required", 0)
+    else:
+        out.miss("reset_required", Absence.UNSUPPORTED)

@@ -1,0 +1,92 @@
+"""Machines with PPUs of T-Head: a PCI bus, and a ppu-smi that prints composed documents."""
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from accelwatch.schema.device import Device
+from accelwatch_thead import TheadBackend
+from samples import FIXTURES
+from staged_machines import FixtureMachine, Stage
+
+DOCUMENTS = FIXTURES / "thead"
+_PRINTS = """
+case "$*" in
+  "-q") file=ppu.query ;;
+  "") file=ppu.txt ;;
+esac
+if [ -n "$file" ] && [ -f {root}/$file ]; then exec cat {root}/$file; fi
+echo "unknown option: $*" >&2; exit 2
+"""
+BUSES = {
+    "zw810e-x2": ("0000:a7:00.0", "0000:a8:00.0"),
+    "zw810e-bad-day": ("0000:08:00.0", "0000:09:00.0", "0000:0a:00.0"),
+    "zw810e-x12": tuple(f"0001:{0x10 + at:02x}:00.0" for at in range(12)),
+}
+
+
+def write_program(root: Path, text: str = "") -> Path:
+    """A command that prints what the machine has of documents; `text` is shell to run instead."""
+    program = root / "usr/local/PPU_SDK/bin/ppu-smi"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f"#!/bin/sh\n{text or _PRINTS.format(root=root)}\n")
+    program.chmod(0o755)
+    return program
+
+
+def _lay_out_bus(root: Path, buses: tuple[str, ...]) -> None:
+    for bus in buses:
+        folder = root / "sys/bus/pci/devices" / bus
+        folder.mkdir(parents=True)
+        (folder / "vendor").write_text("0x1ded\n")
+        (folder / "device").write_text("0x6001\n")
+        (folder / "class").write_text("0x030200\n")
+        (folder / "numa_node").write_text("0\n")
+    (root / "sys/module/alixpu").mkdir(parents=True)
+
+
+@contextlib.contextmanager
+def staged(folder: Path, name: str) -> Iterator[Stage]:
+    """The machine of this name; of one with a query the last PPU can fall off the bus."""
+    _lay_out_bus(folder, BUSES[name])
+    for suffix in ("query", "txt"):
+        source = DOCUMENTS / f"{name}.{suffix}"
+        if source.exists():
+            shutil.copy(source, folder / f"ppu.{suffix}")
+    write_program(folder)
+    stage = Stage(TheadBackend, folder)
+
+    def remove(device: Device) -> None:
+        shutil.rmtree(folder / "sys/bus/pci/devices" / str(device.pci_bus_id))
+        whole = (folder / "ppu.query").read_text()
+        (folder / "ppu.query").write_text(whole[: whole.rfind("\nPPU 0000") + 1])
+        stage.clock.advance(10)
+
+    stage.remove = remove if (folder / "ppu.query").exists() else None
+    yield stage
+
+
+@contextlib.contextmanager
+def _without_answer(folder: Path) -> Iterator[Stage]:
+    """The command complains: the PPU is on the bus and cannot be read."""
+    with staged(folder, "zw810e-x2") as machine:
+        machine.remove = None
+        shutil.rmtree(folder / "sys/bus/pci/devices/0000:a8:00.0")
+        write_program(folder, "echo 'init HGML error: driver is not loaded' >&2; exit 1")
+        yield machine
+
+
+def _machine(name: str, *, healthy: bool, removable: bool = False) -> FixtureMachine:
+    can = frozenset({"devices", "removable"} if removable else {"devices"})
+    return FixtureMachine(
+        f"thead-{name}", "thead", healthy, lambda folder: staged(folder, name), can
+    )
+
+
+MACHINES = (
+    _machine("zw810e-x2", healthy=True, removable=True),
+    _machine("zw810e-x12", healthy=True),
+    _machine("zw810e-bad-day", healthy=False, removable=True),
+    FixtureMachine("thead-without-answer", "thead", False, _without_answer, frozenset({"devices"})),
+)

@@ -1,0 +1,307 @@
+"""What ppu-smi says of a PPU, in base units, and what it does not say."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accelwatch.backend import Request
+from accelwatch.errors import BackendUnavailable, ReadError
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceKind, DeviceState
+from accelwatch.schema.health import Health, judge
+from accelwatch.schema.reading import Number, Reading
+from accelwatch.smi_listing import Listing
+from accelwatch_thead import TheadBackend
+from accelwatch_thead.document import parse_table, parse_text
+from accelwatch_thead.mapping import read
+from backends.thead.machines import DOCUMENTS, staged, write_program
+from polling import Poll, assert_all_believed, identities, readings
+from samples import sample
+from staged_machines import Stage
+
+MIB = 1 << 20
+PARSERS = {"query": parse_text, "txt": parse_table}
+
+
+@contextlib.contextmanager
+def opened(folder: Path, name: str) -> Iterator[tuple[Stage, TheadBackend]]:
+    with staged(folder, name) as machine:
+        backend = machine.backend()
+        assert isinstance(backend, TheadBackend)
+        backend.open()
+        yield machine, backend
+        backend.close()
+
+
+def told(file: str) -> Listing:
+    return PARSERS[file.rsplit(".", 1)[1]]((DOCUMENTS / file).read_bytes())
+
+
+def reading(file: str, at: int) -> Reading:
+    return read("d", told(file).gpus[at])
+
+
+def of_lines(*lines: str) -> Reading:
+    """Of a PPU of which a query says just this."""
+    (ppu,) = parse_text("\n".join(("PPU 00000000:08:00.0", *lines)).encode()).gpus
+    return read("d", ppu)
+
+
+def test_who_a_ppu_is(tmp_path: Path) -> None:
+    with opened(tmp_path, "zw810e-x2") as (machine, backend):
+        polled = Poll(machine.clock)(backend)
+    first, second = identities(polled)
+    assert first.id == "thead:GPU-5ca1ab1e-0810-0208-0000-000000000000"
+    assert (first.kind, first.model, first.architecture) == (
+        DeviceKind.GPU,
+        "PPU-ZW810E",
+        "PPU001",
+    )
+    assert (first.index, first.name, first.serial) == (0, "ppu0", "810E00000000")
+    assert (first.vbios_version, first.driver_version) == ("1.3.2", "2.1.1-rbd225")
+    assert (first.pci_bus_id, first.numa_node) == ("0000:a7:00.0", 0)
+    assert second.pci_bus_id == "0000:a8:00.0"
+    assert_all_believed(identities(polled), readings(polled))
+
+
+def test_a_ppu_at_work() -> None:
+    values = reading("zw810e-x2.query", 0).values
+    assert values["utilization_ratio",] == pytest.approx(0.96)
+    assert values["engine_utilization_ratio", "encoder"] == 0.0
+    assert values["temperature_celsius", "gpu"] == 61.0
+    assert values["temperature_celsius", "memory"] == 66.0
+    assert values["temperature_limit_celsius", "gpu", "shutdown"] == 95.0
+    assert values["temperature_limit_celsius", "gpu", "slowdown"] == 92.0
+    assert values["temperature_limit_celsius", "gpu", "max_operating"] == 85.0
+    assert values["temperature_limit_celsius", "memory", "max_operating"] == 95.0
+    assert values["power_watts",] == pytest.approx(371.4)
+    assert values["power_limit_watts", "enforced"] == 400.0
+    assert values["power_limit_watts", "min"] == 150.0
+    assert values["memory_size_bytes",] == 98304 * MIB
+    assert values["memory_used_bytes",] == 91349 * MIB
+    assert values["clock_hertz", "sm"] == 1.7e9
+    assert values["clock_limit_hertz", "memory", "max"] == 1.8e9
+    assert values["pcie_link_generation", "max"] == 5
+    assert values["pcie_link_width_lanes", "current"] == 16
+    assert values["pcie_errors_total", "replay"] == 3
+    assert values["throttle_active", "power"] == 1
+    assert values["throttle_active", "thermal_hardware"] == 0
+    assert values["clocks_idle",] == 0
+    assert values["ecc_enabled",] == 1
+    assert values["ecc_errors_total", "corrected"] == 2
+    assert values["ecc_errors_total", "uncorrected"] == 0
+    assert values["ecc_lifetime_errors", "corrected"] == 4
+    assert values["partitioning_enabled",] == 0
+    assert values["memory_repair_pending",] == 0
+    assert values["memory_repair_failed",] == 0
+    assert values["recovery_action_info", "none"] == 1
+    assert values["reset_required",] == 0
+
+
+def test_the_idle_one_is_idle() -> None:
+    assert reading("zw810e-x2.query", 1).values["clocks_idle",] == 1
+
+
+def test_processes_with_the_columns_of_instances(tmp_path: Path) -> None:
+    with opened(tmp_path, "zw810e-x2") as (machine, backend):
+        first, second = readings(Poll(machine.clock)(backend))
+    assert first.processes is not None
+    assert [(p.pid, p.command, p.gpu_memory_bytes) for p in first.processes] == [
+        (4711, "python3", 91000 * MIB),
+        (4800, None, 48 * MIB),
+        (4900, "serve", 300 * MIB),
+    ]
+    assert second.processes == ()
+
+
+@pytest.mark.parametrize(("at", "health"), [(0, Health.FAILED), (1, Health.FAILED), (2, Health.OK)])
+def test_health(at: int, health: Health) -> None:
+    assert judge(DeviceState.OK, reading("zw810e-bad-day.query", at), [], 0.0).health is health
+
+
+def test_memory_that_could_not_be_repaired() -> None:
+    values = reading("zw810e-bad-day.query", 0).values
+    assert values["ecc_errors_total", "uncorrected"] == 2, "of SRAM and of DRAM"
+    assert values["memory_retired_pages", "double_bit"] == 1
+    assert values["memory_repair_pending",] == 1
+    assert values["memory_repair_failed",] == 1
+    assert values["throttle_active", "thermal_hardware"] == 1
+
+
+def test_a_ppu_that_asks_for_a_reset() -> None:
+    values = reading("zw810e-bad-day.query", 1).values
+    assert values["recovery_action_info", "gpu_reset"] == 1
+    assert values["reset_required",] == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "asked", "action"),
+    [
+        (("PPU Recovery Action : Reboot",), 1, "node_reboot"),
+        (("PPU Recovery Action : Drain and Reset",), 1, "drain_and_reset"),
+        (("PPU Recovery Action : None",), 0, "none"),
+        (("Xid Errors", "    OS Reboot Correctable : 4480"), 1, None),
+        (("Xid Errors", "    OS Reboot Correctable : N/A"), None, None),
+        (("PPU Recovery Action : N/A",), None, None),
+    ],
+)
+def test_what_the_driver_asks_for(
+    lines: tuple[str, ...], asked: int | None, action: str | None
+) -> None:
+    found = of_lines(*lines)
+    assert found.values.get(("reset_required",)) == asked
+    assert found.values.get(("recovery_action_info", action or "")) == (1 if action else None)
+
+
+def test_what_cannot_be_read_hides_nothing_else() -> None:
+    odd = reading("zw810e-bad-day.query", 2)
+    assert odd.absent["utilization_ratio",] is Absence.ERROR
+    assert odd.absent["temperature_celsius", "gpu"] is Absence.ERROR
+    assert odd.absent["temperature_celsius", "memory"] is Absence.UNSUPPORTED
+    assert odd.absent["power_watts",] is Absence.UNSUPPORTED
+    assert odd.absent["power_limit_watts", "enforced"] is Absence.ERROR, "no unit"
+    assert odd.absent["ecc_errors_total", "uncorrected"] is Absence.ERROR
+    assert odd.absent["throttle_active", "power"] is Absence.ERROR
+    assert odd.absent["memory_repair_failed",] is Absence.UNSUPPORTED
+    assert odd.absent["reset_required",] is Absence.UNSUPPORTED
+    assert odd.values["memory_repair_pending",] == 0, "one of two says no"
+    assert odd.values["memory_size_bytes",] == 98304 * MIB
+
+
+@pytest.mark.parametrize(
+    ("pages", "rows", "pending"),
+    [
+        ("Yes", "No", 1),
+        ("No", "Yes", 1),
+        ("No", "No", 0),
+        ("N/A", "N/A", Absence.UNSUPPORTED),
+        ("No", "oops", Absence.ERROR),
+        ("Yes", "oops", 1),
+    ],
+)
+def test_whether_memory_waits_for_a_repair(pages: str, rows: str, pending: object) -> None:
+    found = of_lines(
+        "    Retired Pages",
+        f"        Pending Page Blacklist : {pages}",
+        "    Remapped Rows",
+        f"        Pending : {rows}",
+    )
+    key = ("memory_repair_pending",)
+    assert found.values.get(key, found.absent.get(key)) == pending
+
+
+def test_one_memory_without_a_counter_adds_nothing() -> None:
+    found = of_lines("    ECC Errors", "        Volatile", "            DRAM Correctable : 7")
+    assert found.values["ecc_errors_total", "corrected"] == 7
+    assert found.absent["ecc_errors_total", "uncorrected"] is Absence.UNSUPPORTED
+
+
+def test_a_command_that_has_only_its_table(tmp_path: Path) -> None:
+    with opened(tmp_path, "zw810e-x12") as (machine, backend):
+        polled = Poll(machine.clock)(backend)
+    assert [one.name for one in identities(polled)] == [f"ppu{at}" for at in range(12)]
+    last = polled[11]
+    assert last.identity[0].id == "thead:0001:1b:00.0"
+    values = last.readings[0].values
+    assert values["temperature_celsius", "gpu"] == 41.0
+    assert values["utilization_ratio",] == pytest.approx(0.11)
+    assert values["power_watts",] == 82.0
+    assert values["power_limit_watts", "enforced"] == 400.0
+    assert values["ecc_errors_total", "uncorrected"] == 3
+    assert polled[1].readings[0].values["partitioning_enabled",] == 1
+    assert polled[1].readings[0].values["memory_size_bytes",] == 98304 * MIB, "not its instance's"
+
+
+def test_nobody_asked_for_processes(tmp_path: Path) -> None:
+    with opened(tmp_path, "zw810e-x2") as (_, backend):
+        (device,) = backend.identify(backend.discover()[0])
+        (plain,) = backend.read(device, Request(processes=False))
+    assert plain.absent["processes",] is Absence.NOT_COLLECTED
+
+
+def test_disks_of_the_vendor_are_no_ppus(tmp_path: Path) -> None:
+    with staged(tmp_path, "zw810e-x2") as machine:
+        (tmp_path / "sys/module/alixpu").rmdir()
+        backend = machine.backend()
+        assert backend.probe().present
+        for folder in (tmp_path / "sys/bus/pci/devices").iterdir():
+            (folder / "class").write_text("0x010802\n")
+        assert not backend.probe().present
+
+
+def test_without_the_command_it_says_what_to_install(tmp_path: Path) -> None:
+    with staged(tmp_path, "zw810e-x2") as machine:
+        write_program(tmp_path).unlink()
+        with pytest.raises(BackendUnavailable, match="ppu-smi was found neither") as refused:
+            machine.backend().open()
+    assert "install" in refused.value.remedy
+
+
+def test_complaints_of_the_command_are_told(tmp_path: Path) -> None:
+    with staged(tmp_path, "zw810e-x2") as machine:
+        write_program(tmp_path, "echo 'init HGML error: driver is not loaded' >&2; exit 1")
+        backend = machine.backend()
+        backend.open()
+        with pytest.raises(ReadError, match="-q ended with status 1: init HGML error"):
+            backend.identify(backend.discover()[0])
+
+
+@pytest.mark.parametrize("output", [b"", b"[]", b"PPU", b"\xff", b"GPU 0\n" * 1000])
+@pytest.mark.parametrize("suffix", PARSERS)
+def test_what_is_no_document_is_an_error(suffix: str, output: bytes) -> None:
+    with pytest.raises(ReadError, match="ppu-smi"):
+        PARSERS[suffix](output)
+
+
+def _values(listing: Listing) -> dict[int, dict[tuple[str, ...], Number]]:
+    return {ppu.number: dict(read("d", ppu).values) for ppu in listing.gpus}
+
+
+@pytest.mark.parametrize("file", ["zw810e-x2.txt", "zw810e-x12.txt", "zw810e-x2.query"])
+@settings(max_examples=30)
+@given(data=st.data())
+def test_a_document_that_was_cut_or_shuffled_raises_nothing(file: str, data: st.DataObject) -> None:
+    parse = PARSERS[file.rsplit(".", 1)[1]]
+    whole = (DOCUMENTS / file).read_bytes()
+    true = _values(parse(whole))
+    cut = whole[: whole.rfind(b"\n", 0, data.draw(st.integers(0, len(whole)))) + 1]
+    with contextlib.suppress(ReadError):
+        for number, values in _values(parse(cut)).items():
+            assert values.keys() <= true[number].keys()
+    lines = data.draw(st.permutations(whole.splitlines()[:60]))
+    with contextlib.suppress(ReadError):
+        _values(parse(b"\n".join(lines)))
+
+
+@pytest.mark.oracle
+def test_recorded_numbers_as_ppu_smi_would_print_them() -> None:
+    """Another tool's account of a real machine; expected values are those of its first device."""
+    file = sample("thead/gpustack/detect_output_thead_ppu.json")
+    device = json.loads(file.read_text(encoding="utf-8"))[0]
+    found = parse_text(
+        f"Driver Version : {device['driver_version']}\n"
+        f"PPU 0000{device['appendix']['bdf']}\n"
+        f"    Product Name : {device['name']}\n    PPU UUID : {device['uuid']}\n"
+        f"    Memory Usage\n        Total : {device['memory']} MiB\n"
+        f"        Used : {device['memory_used']} MiB\n"
+        f"    Utilization\n        Ppu : {device['cores_utilization']} %\n"
+        f"    Temperature\n        PPU Current Temp : {device['temperature']} C\n"
+        f"    Power Readings\n        Power Draw : {device['power_used']} W\n"
+        f"        Enforced Power Limit : {device['power']} W\n".encode()
+    )
+    (ppu,) = found.gpus
+    assert found.driver_version == "2.1.0-ra1f23041713"
+    assert ppu.pci_bus_id == "0000:a8:00.0"
+    assert ppu.text(("ppu uuid",)) == "GPU-019e2226-4211-0208-0000-000000ab261d"
+    values = read("d", ppu).values
+    assert values["memory_size_bytes",] == 98304 * MIB
+    assert values["memory_used_bytes",] == 91349 * MIB
+    assert values["utilization_ratio",] == 0.0
+    assert values["temperature_celsius", "gpu"] == 34.0
+    assert values["power_watts",] == 93.0
+    assert values["power_limit_watts", "enforced"] == 400.0
