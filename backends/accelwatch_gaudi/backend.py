@@ -13,14 +13,15 @@ from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, 
 from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
 from accelwatch.listed_process import with_processes
 from accelwatch.pcie_link import put_link
+from accelwatch.polled import Polled
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.sysfs import pci_device_dir
 from accelwatch.vendor_program import chosen_program
-from accelwatch.vendor_tool import VendorTool, accelerators
+from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators, pace_of
 from accelwatch_gaudi import driver, hlml_card, mapping
-from accelwatch_gaudi.document import Card, Document, Entry, card_of
+from accelwatch_gaudi.document import Card, Document, card_of
 from accelwatch_gaudi.hlml_source import HlmlSource, library_path, open_source
 from accelwatch_gaudi.logs import Logs
 from accelwatch_gaudi.tool import HlSmi
@@ -51,6 +52,8 @@ class GaudiBackend:
         self._hl_smi: HlSmi | None = None
         self._hlml: HlmlSource | None = None
         self._tool: VendorTool[Document, Card] | None = None
+        self._table: Polled[Document] | None = None
+        """Beside libhlml, which has no processes and is not to wait for them."""
 
     def probe(self) -> Probe:
         """Look for the vendor on the PCI bus and for the driver."""
@@ -88,6 +91,9 @@ class GaudiBackend:
             prefix=mapping.PREFIX,
             vendor_id=driver.VENDOR_ID,
         )
+        if self._hlml is not None and self._hl_smi is not None:
+            pace_s = pace_of(self._context.options, self.name)
+            self._table = Polled(self._hl_smi.table, self._context.clock, pace_s=pace_s)
         first = self._tool.first()
         version = self._driver_version(first)
         return Opened(
@@ -136,8 +142,9 @@ class GaudiBackend:
 
     def close(self) -> None:
         """Ask no more."""
-        if self._tool is not None:
-            self._tool.close()
+        for polled in (self._tool, self._table):
+            if polled is not None:
+                polled.close()
         if self._hlml is not None:
             self._hlml.close()
         self._logs.close()
@@ -158,21 +165,14 @@ class GaudiBackend:
         return chosen_program(self._context.root, named, (_PROGRAM,), ("opt/habanalabs/bin",))
 
     def _ask(self) -> Document:
-        """What lists the accelerators, and the processes where hl-smi can be had."""
+        """What lists the accelerators."""
         if self._hlml is not None:
-            return Document(cards=tuple(self._hlml.listed()), entries=self._entries())
+            return Document(cards=tuple(self._hlml.listed()))
         if self._hl_smi is not None:
             return self._hl_smi.ask()
         nodes = sorted(driver.nodes(self._context.root).values())
         listed = [{"index": str(node.number), "bus_id": node.pci_bus_id} for node in nodes]
         return Document(cards=tuple(card_of(fields, at) for at, fields in enumerate(listed)))
-
-    def _entries(self) -> tuple[Entry, ...] | None:
-        """The processes of hl-smi's table; libhlml has none."""
-        try:
-            return None if self._hl_smi is None else self._hl_smi.table().entries
-        except ReadError:
-            return None
 
     def _driver_version(self, document: Document | None) -> str | None:
         told = None if document is None else document.driver_version
@@ -221,7 +221,10 @@ class GaudiBackend:
         if self._program is None:
             return _without_processes(reading, Absence.UNSUPPORTED)
         try:
-            told = self._opened.answer_for(device).document.entries
+            if self._table is not None:
+                told = self._table.answer(TIMEOUT_S).document.entries
+            else:
+                told = self._opened.answer_for(device).document.entries
         except ReadError as error:
             return _without_processes(reading, error.absence)
         if told is None:

@@ -1,6 +1,8 @@
 """What libhlml says of a Gaudi, through a stand-in that is loaded as the real one is."""
 
 import contextlib
+import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from backends.gaudi.library import Scenario
 from backends.gaudi.machines import FOLDER, stage, stage_library, write_program
 from polling import EVERYTHING, Poll, assert_all_believed, identities, readings
 from staged_machines import Stage
+from waiting import wait_until
 
 _FIRST = "sys/bus/pci/devices/0000:19:00.0"
 
@@ -234,9 +237,27 @@ def test_a_command_that_fails_costs_processes_only(machine: Machine) -> None:
     with stage_again(machine) as backend:
         (device,) = backend.identify(backend.discover()[0])
         told = backend.read(device, EVERYTHING)[0]
-    assert told.absent["processes",] is Absence.UNSUPPORTED
+    assert told.absent["processes",] is Absence.ERROR
     assert told.values["power_watts",] == 842.0
     assert told.notes == ()
+
+
+def test_numbers_do_not_wait_for_the_command(machine: Machine) -> None:
+    root = machine.stage.root
+    write_program(root, f"touch {root}/asked; exec cat {root}/never")
+    os.mkfifo(root / "never")
+    told: list[Reading] = []
+    with stage_again(machine) as backend:
+        (device,) = backend.identify(backend.discover()[0])
+        assert not (root / "asked").exists()
+        request = msgspec.structs.replace(EVERYTHING, numbers=told.extend)
+        thread = threading.Thread(target=backend.read, args=(device, request), daemon=True)
+        thread.start()
+        wait_until((root / "asked").exists)
+        assert told[0].values["power_watts",] == 842.0
+        # Its end lets the command, and the reading, come to theirs.
+        (root / "never").write_bytes((FOLDER / "gaudi2-x2/table.txt").read_bytes())
+        thread.join()
 
 
 def test_a_library_that_does_not_start_leaves_it_to_hl_smi(machine: Machine) -> None:
