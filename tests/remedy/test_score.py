@@ -11,14 +11,12 @@ from accelwatch.remedy.score import (
     ScoreState,
     Verdict,
     added,
-    failing_of,
     keys_of,
     score,
     tidied,
     verdict,
     worst,
 )
-from accelwatch.rules.document import Advice
 from remedy_ground import Ground
 
 DAY = 86_400.0
@@ -121,18 +119,6 @@ def test_the_worst_of_several_scores_counts() -> None:
     state = added(failures(Failing.APP), ("serial:S",), Failing.RELAPSE, 0.0)
     assert worst(state, (*NODE, "serial:S"), 0.0) == 3.0
     assert verdict(state, ("serial:S", *NODE), 0.0) is Verdict.SERVICE
-
-
-@pytest.mark.parametrize("advice", Advice)
-def test_every_advice_says_how_it_counts(advice: Advice) -> None:
-    kind = failing_of(advice)
-    assert (kind is None) is (advice is Advice.WAIT)
-
-
-def test_advice_counts_by_what_it_costs() -> None:
-    assert failing_of(Advice.RESTART) is Failing.APP
-    assert failing_of(Advice.RESET) is Failing.RESET
-    assert failing_of(Advice.REBOOT) is Failing.REBOOT
 
 
 def test_what_is_as_good_as_nothing_is_forgotten() -> None:

@@ -15,7 +15,6 @@ from accelwatch.remedy.spares import (
     SpareStanding,
     SpareState,
     Wanted,
-    advised,
     draw,
     due_for_test,
     failed,
@@ -246,20 +245,6 @@ def test_spares_are_those_that_are_listed_and_those_that_are_away() -> None:
     assert listed(away, ()).spares == away.spares
     assert listed(returning(away, "s1"), ()).spares != {}
     assert listed(failed(away, "s1", "x"), ()).spares == {}
-
-
-@pytest.mark.parametrize(
-    ("nodes", "rate", "repair_days", "spares"),
-    [(60, 0.0049, 2.0, 3), (0, 0.01, 2.0, 0), (60, 0.0, 2.0, 0), (1024, 0.0049, 0.1, 3)],
-)
-def test_so_many_spares_are_enough_in_99_of_100_cases(
-    nodes: int, rate: float, repair_days: float, spares: int
-) -> None:
-    assert advised(nodes, rate, repair_days) == spares
-
-
-def test_the_advice_for_a_huge_fleet_goes_on_from_that_for_a_large_one() -> None:
-    assert 0 <= advised(701, 1.0, 1.0) - advised(700, 1.0, 1.0) <= 4
 
 
 def test_the_state_can_be_written_down() -> None:

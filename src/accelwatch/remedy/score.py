@@ -10,8 +10,6 @@ from types import MappingProxyType
 
 import msgspec
 
-from accelwatch.rules.document import Advice
-
 HALF_LIFE_S = 7 * 86_400.0
 LONG_VERIFY = 2.0
 SERVICE = 3.0
@@ -41,17 +39,6 @@ WEIGHTS: Mapping[Failing, float] = MappingProxyType(
         Failing.REBOOT: 1.5,
         Failing.RELAPSE: 3.0,
         Failing.EXCLUDED: 0.2,
-    }
-)
-_OF_ADVICE: Mapping[Advice, Failing | None] = MappingProxyType(
-    {
-        Advice.NONE: Failing.WATCH,
-        Advice.RESTART: Failing.APP,
-        Advice.RESET: Failing.RESET,
-        Advice.REBOOT: Failing.REBOOT,
-        Advice.REPLACE: Failing.REBOOT,
-        Advice.EXCLUDE: Failing.WATCH,
-        Advice.WAIT: None,
     }
 )
 
@@ -85,11 +72,6 @@ def keys_of(node: str, *, slot: str = "", serial: str = "") -> tuple[str, ...]:
     place = (f"slot:{node}/{slot}",) if slot else ()
     board = (f"serial:{serial}",) if serial else ()
     return (f"node:{node}", *place, *board)
-
-
-def failing_of(advice: Advice) -> Failing | None:
-    """In which way something failed that a rule advises so about; None for what is not its own fault."""
-    return _OF_ADVICE[advice]
 
 
 def added(state: ScoreState, keys: Iterable[str], failing: Failing, now: float) -> ScoreState:

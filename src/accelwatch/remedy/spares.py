@@ -200,21 +200,6 @@ def due_for_test(state: SpareState, now: float, settings: SpareSettings) -> tupl
     return tuple(sorted(due, key=lambda name: (-due[name], name)))
 
 
-def advised(nodes: int, failures_per_node_day: float, repair_days: float) -> int:
-    """How many spares are enough 99 times of 100: of a Poisson distribution of nodes under repair."""
-    expected = nodes * failures_per_node_day * repair_days
-    if expected > 700:
-        # Beyond that exp(-expected) is 0 in a double; a normal distribution is the same by then.
-        return math.ceil(expected + 2.3263 * math.sqrt(expected))
-    share = reached = math.exp(-expected)
-    count = 0
-    while reached < 0.99:
-        count += 1
-        share *= expected / count
-        reached += share
-    return count
-
-
 _BUSY = (
     SpareStanding.RESERVED,
     SpareStanding.IN_USE,
