@@ -96,6 +96,9 @@ def test_what_is_not_written_down_is_told(tmp_path: Path) -> None:
             code, out, said = await typed("silence", "add", "node=n1", *WHY, *asking)
             assert (code, out[:4]) == (0, "s1  ")
             assert said.startswith("in force, but not written down: no state_dir is set")
+            code, _, said = await typed("incidents", "note", "i99", "ordered", *asking)
+            assert code != 0
+            assert "no incident 'i99' is kept" in said
             _, _, said = await typed("silence", "end", "s1", *asking)
             assert said.startswith("ended, but not written down: no state_dir is set")
 
@@ -121,6 +124,8 @@ def test_what_is_not_written_down_is_told(tmp_path: Path) -> None:
         (("incidents", "close", "i1"), "--reason TEXT"),
         (("incidents", "close"), "accelwatch incidents close ID"),
         (("incidents", "i1", "i2"), "accelwatch incidents close ID"),
+        (("incidents", "note", "i1"), "accelwatch incidents note ID"),
+        (("incidents", "note", "i1", "a", "b"), "accelwatch incidents note ID"),
         (("incidents", "i1", "--reason", "x"), "--reason and --by are for"),
         (("incidents", "--by", "x"), "--reason and --by are for"),
     ],

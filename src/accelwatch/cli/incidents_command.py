@@ -30,14 +30,16 @@ class IncidentFlags(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClosingFlags(msgspec.Struct, frozen=True, kw_only=True):
-    """Why an incident is closed by hand, and by whom."""
+    """Why an incident is closed by hand or written into, and by whom."""
 
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="TEXT", help="With close: why.")
     ] = None
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="NAME", help="With close: who, where no password says it."),
+        typer.Option(
+            "--by", metavar="NAME", help="With close and note: who, where no password says it."
+        ),
     ] = None
 
 
@@ -49,21 +51,28 @@ def incidents_command(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[[show] ID | close ID]", help="One incident with its history, or its end."
+            metavar="[[show] ID | close ID | note ID TEXT]",
+            help="One incident with its history, its end, or a line for its history.",
         ),
     ] = None,
 ) -> None:
     """Show what rules have found in a hub or an agent: what goes on, or one incident by its id.
 
-    `accelwatch incidents close ID --reason TEXT` closes one by hand.
+    `accelwatch incidents close ID --reason TEXT` closes one by hand; `accelwatch incidents note ID TEXT`
+    writes into its history.
     """
     given = words or []
     if len(given) == 2 and given[0] == "close":
         raise typer.Exit(close_incident(given[1], closing, wanted.as_json, hub))
+    if len(given) == 3 and given[0] == "note" and closing.reason is None:
+        raise typer.Exit(note_incident(given[1], given[2], closing.by, wanted.as_json, hub))
     if len(given) == 2 and given[0] == "show":
         given = given[1:]
-    if len(given) > 1 or given in (["close"], ["show"]):
-        raise UsageError("write: accelwatch incidents [ID], or accelwatch incidents close ID")
+    if len(given) > 1 or given in (["close"], ["show"], ["note"]):
+        raise UsageError(
+            "write: accelwatch incidents [ID], accelwatch incidents close ID,"
+            " or accelwatch incidents note ID 'TEXT'"
+        )
     if closing.reason is not None or closing.by is not None:
         raise UsageError("--reason and --by are for: accelwatch incidents close ID")
     raise typer.Exit(show_incidents(given[0] if given else None, wanted, hub))
@@ -80,6 +89,17 @@ def close_incident(id_: str, closing: ClosingFlags, as_json: bool, hub: HubFlags
     if closed["problem"]:
         complain(f"closed, but not written down: {closed['problem']}")
     write_stdout(answer if as_json else f"{closed['id']} closed\n".encode())
+    return OK
+
+
+def note_incident(id_: str, text: str, by: str | None, as_json: bool, hub: HubFlags) -> int:
+    """Write a line into an incident's history. Raises AccelwatchError."""
+    path = f"/v1/incidents/{quote(id_, safe='')}/note"
+    answer = changed(hub, "POST", path, document={"text": text, "by": who(by)})
+    written = msgspec.json.decode(answer)
+    if written["problem"]:
+        complain(f"noted, but not written down: {written['problem']}")
+    write_stdout(answer if as_json else f"{written['id']}: {written['text']}\n".encode())
     return OK
 
 

@@ -255,6 +255,11 @@ class Register:
         await self._advance()
         return problem
 
+    def takes_notes(self, id_: str) -> bool:
+        """Whether lines can be written into its history: of what is kept, and is no group."""
+        incident = self._keeper.get(id_)
+        return incident is not None and not incident.entity.group
+
     async def note(self, lines: Iterable[Line]) -> str:
         """Write lines into the histories of incidents, all together.
 

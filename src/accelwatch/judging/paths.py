@@ -9,15 +9,16 @@ EXPLAIN = "/v1/explain"
 SILENCES = "/v1/silences"
 MAINTENANCE = "/v1/maintenance"
 _CLOSE = "/close"
+_NOTE = "/note"
 
 
 def methods_of_silences(path: str) -> tuple[str, ...]:
-    """The methods that a page of silences, maintenance or closing takes; empty for other paths."""
+    """The methods that a page of silences, maintenance, closing or notes takes; empty for others."""
     if path in (SILENCES, MAINTENANCE):
         return ("GET", "HEAD", "POST")
     if id_below(SILENCES, path) or id_below(MAINTENANCE, path):
         return ("DELETE",)
-    return ("POST",) if to_close(path) else ()
+    return ("POST",) if to_close(path) or to_note(path) else ()
 
 
 def id_below(base: str, path: str) -> str:
@@ -28,6 +29,15 @@ def id_below(base: str, path: str) -> str:
 
 def to_close(path: str) -> str:
     """The id in `/v1/incidents/i3/close`; empty for other paths."""
-    if path.startswith(INCIDENT) and path.endswith(_CLOSE):
-        return path.removeprefix(INCIDENT).removesuffix(_CLOSE)
+    return _between(path, _CLOSE)
+
+
+def to_note(path: str) -> str:
+    """The id in `/v1/incidents/i3/note`; empty for other paths."""
+    return _between(path, _NOTE)
+
+
+def _between(path: str, end: str) -> str:
+    if path.startswith(INCIDENT) and path.endswith(end):
+        return path.removeprefix(INCIDENT).removesuffix(end)
     return ""

@@ -79,6 +79,14 @@ class MaintenanceChanged(msgspec.Struct, frozen=True, kw_only=True):
     problem: str
 
 
+class NoteWritten(msgspec.Struct, frozen=True, kw_only=True):
+    """An incident into whose history a person has written."""
+
+    id: str
+    text: str
+    problem: str
+
+
 class Closed(msgspec.Struct, frozen=True, kw_only=True):
     """An incident that was closed by hand."""
 

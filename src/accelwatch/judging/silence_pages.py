@@ -1,4 +1,4 @@
-"""Pages of silences and maintenance, and closing an incident by hand, for a hub and for an agent.
+"""Pages of silences and maintenance, closing an incident and writing into it, for hub and agent.
 
 Whoever may change something is for the server to decide; here it is done, and said who did it.
 """
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from accelwatch.clock import Clock
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.incidents.incident import OWN_LABELS
-from accelwatch.incidents.register import Register
+from accelwatch.incidents.register import Line, Register
 from accelwatch.incidents.silence import Maintenance, Silence, named
-from accelwatch.judging.paths import MAINTENANCE, SILENCES, id_below, to_close
+from accelwatch.judging.paths import MAINTENANCE, SILENCES, id_below, to_close, to_note
 from accelwatch.judging.silence_documents import (
     Closed,
     MaintenanceChanged,
     MaintenancePage,
+    NoteWritten,
     SilenceChanged,
     SilencesPage,
     silence_document,
@@ -26,8 +27,10 @@ from accelwatch.judging.silence_documents import (
 from accelwatch.judging.silencing import (
     Closing,
     NewMaintenance,
+    NewNote,
     NewSilence,
     asked_for,
+    note_of,
     reason_of,
     silence_of,
     unknown_labels,
@@ -75,7 +78,7 @@ class SilencePages:
         return json_page(MaintenancePage(problems=runner.problems, maintenance=windows), headers)
 
     async def act(self, change: Change) -> Page:
-        """Set, end or close. Raises UsageError, UnmetError."""
+        """Set, end, close or write a note. Raises UsageError, UnmetError."""
         runner = self._judging()
         if change.method == "DELETE":
             ask_again(change.query, ("by",))
@@ -88,6 +91,8 @@ class SilencePages:
             return await self._silence(runner, change)
         if change.path == MAINTENANCE:
             return await self._announce(runner, change)
+        if to_note(change.path):
+            return await self._note(runner, change)
         return await self._close(runner, change)
 
     async def _silence(self, runner: "RuleRunner", change: Change) -> Page:
@@ -152,6 +157,15 @@ class SilencePages:
         )
         closed = timestamp(incident.updated)
         return json_page(Closed(id=incident.id, closed=closed, problem=problem), change.headers)
+
+    async def _note(self, runner: "RuleRunner", change: Change) -> Page:
+        asked, id_ = asked_for(change.body, NewNote), to_note(change.path)
+        actor = named(who(change.user, asked.by), bool(change.user))
+        text = note_of(asked.text)
+        if not runner.register.takes_notes(id_):
+            raise UnmetError(f"no incident {id_[:100]!r} is kept that can be written into")
+        problem = await runner.register.note([Line(id_, actor, text)])
+        return json_page(NoteWritten(id=id_, text=text, problem=problem), change.headers)
 
     def _judging(self) -> "RuleRunner":
         runner = self._runner()

@@ -65,6 +65,13 @@ class Closing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     by: str = ""
 
 
+class NewNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is asked for by POST /v1/incidents/{id}/note."""
+
+    text: str
+    by: str = ""
+
+
 def asked_for(body: bytes, shape: type[Asked]) -> Asked:
     """A request's body. Raises UsageError."""
     try:
@@ -168,9 +175,18 @@ def who(user: str, given: str) -> str:
 
 def reason_of(text: str) -> str:
     """A reason on one line. Raises UsageError for none, and for a long one."""
-    reason = " ".join(text.split())
-    if not reason:
-        raise UsageError("reason: say why, for whoever looks at it later")
-    if len(reason) > _LONGEST_TEXT:
-        raise UsageError(f"reason: more than {_LONGEST_TEXT} characters")
-    return reason
+    return _line_of("reason", text, "say why, for whoever looks at it later")
+
+
+def note_of(text: str) -> str:
+    """A note on one line. Raises UsageError for none, and for a long one."""
+    return _line_of("text", text, "write what whoever looks at it later should know")
+
+
+def _line_of(key: str, text: str, mend: str) -> str:
+    line = " ".join(text.split())
+    if not line:
+        raise UsageError(f"{key}: {mend}")
+    if len(line) > _LONGEST_TEXT:
+        raise UsageError(f"{key}: more than {_LONGEST_TEXT} characters")
+    return line

@@ -173,12 +173,34 @@ def test_an_incident_is_closed_by_hand(tmp_path: Path, rules: RuleSettings) -> N
     played(story)
 
 
+def test_a_person_writes_into_an_incident(tmp_path: Path, rules: RuleSettings) -> None:
+    async def story() -> None:
+        async with judged(rules, state_dir=tmp_path) as (running, _):
+            path = "/v1/incidents/i1/note"
+            assert "text" in await running.post(path, 400, json={"by": "ben"})
+            assert "text: write" in await running.post(path, 400, json={"text": " \n"})
+            assert "500 characters" in await running.post(path, 400, json={"text": "x" * 501})
+            written = await running.post(path, json={"text": "board\nordered", "by": "ben"})
+            assert written == {"id": "i1", "text": "board ordered", "problem": ""}
+            incident = await running.get("/v1/incidents/i1")
+            assert incident["state"] == "open"
+            last = incident["timeline"][-1]
+            assert (last["kind"], last["text"]) == ("note", "board ordered")
+            assert last["actor"] == "ben (unverified)"
+            for other in ("i99", "i1/x"):
+                said = await running.post(f"/v1/incidents/{other}/note", 404, json={"text": "x"})
+                assert "that can be written into" in said
+            await running.get(path, 405)
+
+    played(story)
+
+
 def test_who_has_a_password_is_believed_and_others_are_not_admitted(rules: RuleSettings) -> None:
     protection = Protection(users={"ana": HASH})
 
     async def story() -> None:
         async with judged(rules, protection=protection) as (running, _):
-            for path in (SILENCES, MAINTENANCE, "/v1/incidents/i1/close"):
+            for path in (SILENCES, MAINTENANCE, "/v1/incidents/i1/close", "/v1/incidents/i1/note"):
                 await running.post(path, 401, json=SWAP)
             await delete(running, f"{SILENCES}/s2", 401)
             answer = await running.post(SILENCES, json=SWAP, headers=ANA)

@@ -29,10 +29,11 @@ from accelwatch.judging.silence_documents import (
     Closed,
     MaintenanceChanged,
     MaintenancePage,
+    NoteWritten,
     SilenceChanged,
     SilencesPage,
 )
-from accelwatch.judging.silencing import Closing, NewMaintenance, NewSilence
+from accelwatch.judging.silencing import Closing, NewMaintenance, NewNote, NewSilence
 from accelwatch.rules.document import Severity
 from accelwatch.version import __version__
 from accelwatch.web.stream import INCIDENT_LINES, INCIDENTS, OFFERED
@@ -58,6 +59,8 @@ _ANSWERS = (
     NewSilence,
     NewMaintenance,
     Closing,
+    NewNote,
+    NoteWritten,
     EvidencePage,
     EvidenceTaken,
     NewEvidences,
@@ -190,6 +193,9 @@ def _paths() -> dict[str, Any]:
         ),
         "/v1/incidents/{id}/close": {
             "post": _taking("Close an incident by hand", "Closing", "Closed", id_)
+        },
+        "/v1/incidents/{id}/note": {
+            "post": _taking("Write into an incident's history", "NewNote", "NoteWritten", id_)
         },
         "/v1/silences": {
             **_get("Silences that are not over", "SilencesPage"),
