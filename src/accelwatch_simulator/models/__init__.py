@@ -2,6 +2,7 @@
 
 from accelwatch_simulator.models.amd import mi300x
 from accelwatch_simulator.models.ascend import ascend_910b
+from accelwatch_simulator.models.cambricon import mlu370_x8
 from accelwatch_simulator.models.furiosa import rngd
 from accelwatch_simulator.models.gaudi import gaudi2
 from accelwatch_simulator.models.host import host
@@ -34,4 +35,5 @@ MODELS = {
     "iluvatar": bi_v150,
     "ascend": ascend_910b,
     "thead": zw810e,
+    "cambricon": mlu370_x8,
 }

@@ -1,0 +1,5 @@
+"""Cambricon MLUs (MLU370, MLU590 and others), through cnmon."""
+
+from accelwatch_cambricon.backend import CambriconBackend
+
+__all__ = ["CambriconBackend"]

@@ -1,0 +1,143 @@
+"""What `cnmon info` prints, taken apart: a block of indented `key : value` lines a card. Pure.
+
+A field goes by its path in lower case; the table of `cnmon` gives its columns the same paths.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from accelwatch.errors import ReadError
+from accelwatch.schema.device import normal_pci_bus_id
+
+Path = tuple[str, ...]
+MAX_CARDS = 1024
+_NO_WORD = frozenset({"", "-", "/", "n/a", "na", "none", "unknown", "not supported"})
+_CARD = re.compile(r"Card\s*(\d{1,4})\s*:?\s*")
+_LINE = re.compile(r"( *)([^:]{1,80}?)\s*:\s*(.*?)\s*")
+_HEX = re.compile(r"[0-9A-Fa-f]{1,8}")
+BUS = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]")
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """One process on one card."""
+
+    pid: int
+    command: str
+    memory: str
+    """As told, with its unit."""
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """One card as told."""
+
+    number: int
+    """The vendor's index."""
+    pci_bus_id: str | None
+    fields: Mapping[Path, str]
+    jobs: tuple[Job, ...] | None = None
+    """None when nothing tells which processes there are."""
+
+    def text(self, *path: str) -> str | None:
+        """A field; None when it is missing, empty or says that there is nothing."""
+        return word(self.fields.get(path))
+
+    def completed(self, other: "Card | None") -> "Card":
+        """With what another account of it has and this lacks."""
+        if other is None:
+            return self
+        return Card(
+            number=self.number,
+            pci_bus_id=self.pci_bus_id or other.pci_bus_id,
+            fields={**other.fields, **self.fields},
+            jobs=other.jobs if self.jobs is None else self.jobs,
+        )
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was told."""
+
+    driver_version: str | None = None
+    cards: tuple[Card, ...] = ()
+
+
+def word(told: str | None) -> str | None:
+    """A text that says something."""
+    plain = (told or "").strip()
+    return None if plain.lower() in _NO_WORD else plain
+
+
+def number_of(told: str | None) -> int | None:
+    """A whole number that is not negative."""
+    plain = (told or "").strip()
+    return int(plain) if plain.isascii() and plain.isdecimal() and len(plain) < 10 else None
+
+
+def distinct(cards: Iterable[Card]) -> tuple[Card, ...]:
+    """The first card of each number."""
+    by_number: dict[int, Card] = {}
+    for card in cards:
+        if len(by_number) < MAX_CARDS:
+            by_number.setdefault(card.number, card)
+    return tuple(by_number.values())
+
+
+def parse_info(output: bytes) -> Document:
+    """The cards of `cnmon info`. Raises ReadError when there is none."""
+    blocks: list[tuple[int, list[str]]] = []
+    # Of a line that was cut nobody knows how it went on.
+    for line in output.decode("utf-8", "replace").split("\n")[:-1]:
+        begin = _CARD.fullmatch(line)
+        if begin is not None:
+            blocks.append((int(begin[1]), []))
+        elif blocks:
+            blocks[-1][1].append(line.expandtabs())
+    if not blocks:
+        raise ReadError("cnmon info printed no card", code="garbage")
+    cards = distinct(_card(number, lines) for number, lines in blocks)
+    return Document(driver_version=cards[0].text("driver"), cards=cards)
+
+
+def _card(number: int, lines: list[str]) -> Card:
+    fields: dict[Path, str] = {}
+    processes: list[dict[str, str]] = []
+    above: list[tuple[int, str]] = []
+    for line in lines:
+        match = _LINE.fullmatch(line)
+        if match is None:
+            continue
+        indent, key = len(match[1]), " ".join(match[2].lower().split())
+        above = [heading for heading in above if heading[0] < indent]
+        path = (*(name for _, name in above), key)
+        above.append((indent, key))
+        if path == ("processes", "process"):
+            processes.append({})
+        elif path[:2] == ("processes", "process") and processes:
+            processes[-1].setdefault(key, match[3])
+        else:
+            fields.setdefault(path, match[3])
+    jobs = tuple(job for told in processes if (job := _job(told)) is not None)
+    known = ("processes",) in fields
+    place = _place(fields)
+    return Card(number=number, pci_bus_id=place, fields=fields, jobs=jobs if known else None)
+
+
+def _job(told: Mapping[str, str]) -> Job | None:
+    pid = number_of(told.get("pid"))
+    if not pid:
+        return None
+    command = told.get("cmdline", told.get("command line", ""))
+    return Job(pid=pid, command=command, memory=told.get("mlu memory usage", ""))
+
+
+def _place(fields: Mapping[Path, str]) -> str | None:
+    """The address from its parts, in hexadecimal digits; None when one of them is missing."""
+    keys = ("domain id", "bus num", "device", "function")
+    parts = [(fields.get(("pci", key)) or "").strip() for key in keys]
+    if not all(map(_HEX.fullmatch, parts)):
+        return None
+    domain, bus, device, function = (int(part, 16) for part in parts)
+    if bus > 0xFF or device > 0x1F or function > 7:
+        return None
+    return normal_pci_bus_id(f"{domain:04x}:{bus:02x}:{device:02x}.{function}")

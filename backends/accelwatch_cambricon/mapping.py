@@ -1,0 +1,155 @@
+"""From a card of cnmon to a device and its reading, as tables. Pure."""
+
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.quantity_text import BYTES, CELSIUS, PERCENT, WATTS, Units, quantity
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected, Process, Reading
+from accelwatch_cambricon.document import Card, Job, Path, number_of, word
+
+SOURCE = "cnmon"
+VENDOR = "cambricon"
+
+
+class Row(NamedTuple):
+    """A field by its path, and the series that it is."""
+
+    path: Path
+    series: Series
+    units: Units
+
+
+ROWS = (
+    Row(("utilization", "mlu average"), ("utilization_ratio",), PERCENT),
+    Row(("temperature", "chip"), ("temperature_celsius", "gpu"), CELSIUS),
+    Row(("temperature", "board"), ("temperature_celsius", "board"), CELSIUS),
+    Row(("temperature", "memory"), ("temperature_celsius", "memory"), CELSIUS),
+    Row(("power", "usage"), ("power_watts",), WATTS),
+    Row(("power", "cap"), ("power_limit_watts", "enforced"), WATTS),
+    Row(("fan",), ("fan_speed_ratio", "0"), PERCENT),
+)
+_MEMORY = (
+    Row(("physical memory usage", "used"), ("memory_used_bytes",), BYTES),
+    Row(("physical memory usage", "total"), ("memory_size_bytes",), BYTES),
+)
+_DEVICE = MappingProxyType({"good": "ok", "bad": "failed"})
+"""What the vendor's library has for the health of a card: 1 and 0."""
+_DRIVER = MappingProxyType(
+    {
+        "running": "ok",
+        **dict.fromkeys(
+            ("early inited", "bring up", "booting", "lateinit", "late init", "reset"), "degraded"
+        ),
+        **dict.fromkeys(("boot error", "reset error"), "failed"),
+    }
+)
+"""The states of the driver that the vendor's library lists, but for `unknown`."""
+_WORST = ("failed", "degraded", "ok")
+
+
+def identified(device: Device, card: Card, driver_version: str | None, node: str | None) -> Device:
+    """The device with what the command says of who it is."""
+    uuid, serial = card.text("uuid"), card.text("sn")
+    place = uuid or card.pci_bus_id or device.pci_bus_id or f"{serial or 'unknown'}-{card.number}"
+    model = card.text("product name")
+    return msgspec.structs.replace(
+        device,
+        id=f"{VENDOR}:{place}",
+        index=card.number,
+        name=f"mlu{card.number}",
+        kind=DeviceKind.NPU,
+        model=model,
+        architecture=(model or "").partition("-")[0].lower() or None,
+        uuid=uuid,
+        serial=serial,
+        firmware_version=_plain_version(card.text("firmware")),
+        driver_version=_plain_version(driver_version) or device.driver_version,
+        pci_bus_id=card.pci_bus_id or device.pci_bus_id,
+        device_nodes=() if node is None else (node,),
+    )
+
+
+def _plain_version(told: str | None) -> str | None:
+    """`v5.10.22` is 5.10.22."""
+    return None if told is None else told.removeprefix("v")
+
+
+def read(device_id: str, card: Card) -> Reading:
+    """Everything but processes."""
+    out = Collected(device_id)
+    for row in ROWS:
+        key, *labels = row.series
+        out.put_or_miss(key, quantity(card.fields.get(row.path), row.units), *labels)
+    for row in _MEMORY:
+        size = quantity(card.fields.get(row.path), row.units)
+        out.put_or_miss(row.series[0], size if isinstance(size, Absence) else round(size))
+    notes = (*_refuse_overfull(out), *_put_ecc(out, card))
+    _put_health(out, card)
+    return out.reading(sources={"*": SOURCE}, notes=notes)
+
+
+def _refuse_overfull(out: Collected) -> tuple[str, ...]:
+    used = out.values.get(("memory_used_bytes",), 0)
+    if used <= out.values.get(("memory_size_bytes",), used):
+        return ()
+    del out.values["memory_used_bytes",]
+    out.miss("memory_used_bytes", Absence.ERROR)
+    return ("cnmon tells more memory in use than there is",)
+
+
+def _put_ecc(out: Collected, card: Card) -> tuple[str, ...]:
+    """Whether ECC is on: the column has N/A without it, else a number of errors of any kind."""
+    told = card.fields.get(("ecc-error",))
+    count = number_of(told)
+    if count is not None:
+        out.put("ecc_enabled", 1)
+    elif told is not None and told.strip().upper() == "N/A":
+        out.put("ecc_enabled", 0)
+    else:
+        out.miss("ecc_enabled", Absence.UNSUPPORTED if word(told) is None else Absence.ERROR)
+    return (f"cnmon counts {count} ECC errors, without their kind",) if count else ()
+
+
+def _put_health(out: Collected, card: Card) -> None:
+    device, driver = card.text("health state", "device"), card.text("health state", "driver")
+    if device is None and driver is None:
+        out.miss("reported_status_info", Absence.UNSUPPORTED)
+        out.miss("reported_health_info", Absence.UNSUPPORTED)
+        return
+    out.put("reported_status_info", 1, ", ".join(filter(None, (device, driver))))
+    meant = {
+        health
+        for told, words in ((device, _DEVICE), (driver, _DRIVER))
+        if told is not None and (health := words.get(" ".join(told.lower().split()))) is not None
+    }
+    if not meant:
+        out.miss("reported_health_info", Absence.ERROR)
+        return
+    out.put("reported_health_info", 1, next(health for health in _WORST if health in meant))
+
+
+def processes_of(device_id: str, jobs: Iterable[Job]) -> list[Process]:
+    """The processes on the card, by pid."""
+    by_pid = {job.pid: _process(device_id, job) for job in jobs}
+    return [by_pid[pid] for pid in sorted(by_pid)]
+
+
+def _process(device_id: str, job: Job) -> Process:
+    memory = quantity(job.memory, BYTES)
+    absent = {"utilization_ratio": Absence.UNSUPPORTED}
+    if isinstance(memory, Absence):
+        absent["gpu_memory_bytes"] = memory
+    return Process(
+        device_id=device_id,
+        pid=job.pid,
+        command=PurePosixPath(job.command.split(" ", 1)[0]).name or None,
+        gpu_memory_bytes=None if isinstance(memory, Absence) else round(memory),
+        absent=absent,
+    )
