@@ -1,16 +1,20 @@
 """The hub beside Prometheus 2.42, both scraping the same pages at the same time on one core.
 
-`hub_against_prometheus.py [--targets N] [--series N] [--seconds S] [--warm-up S]`. Prometheus stores
-every sample on disk (a write-ahead log and blocks) and answers PromQL over it; the hub keeps the state
-of each device and 15 minutes of six quantities in memory. Compared is what following a fleet costs.
+`hub_against_prometheus.py [--targets N] [--series N] [--seconds S] [--warm-up S] [--busy N]`. Prometheus
+stores every sample on disk (a write-ahead log and blocks) and answers PromQL over it; the hub keeps the
+state of each device and 15 minutes of six quantities in memory. Compared is what following costs.
+On a busy machine (`--busy 2`) both share their core and its caches with loops that never rest.
 """
 
 import argparse
+import contextlib
+import itertools
 import os
 import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from sys import executable
 from typing import NamedTuple
@@ -51,6 +55,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--series", type=int, default=747)
     parser.add_argument("--seconds", type=float, default=180)
     parser.add_argument("--warm-up", type=float, default=60)
+    parser.add_argument(
+        "--busy", type=int, default=0, help="endless loops beside, a core after the other"
+    )
     return parser.parse_args()
 
 
@@ -72,6 +79,16 @@ def appended() -> float:
     text = ask("/metrics", PROMETHEUS_PORT)[1].decode()
     lines = [line for line in text.splitlines() if line.startswith(APPENDED)]
     return sum(float(line.rpartition(" ")[2]) for line in lines)
+
+
+@contextlib.contextmanager
+def busy(count: int) -> Iterator[None]:
+    """So many loops that never rest, the first on the core of the hub."""
+    cores = itertools.cycle((HUB_CORE, LOAD_CORE))
+    with contextlib.ExitStack() as loops:
+        for core in itertools.islice(cores, count):
+            loops.enter_context(running([executable, "-c", "while True: pass"], core))
+        yield
 
 
 def wait_for(path: Path) -> None:
@@ -117,8 +134,10 @@ def report(given: argparse.Namespace, found: Both, arrivals: int, late_s: float)
     ]
     title = (
         f"{given.targets} targets of {given.series} series every {INTERVAL_S} s, {given.seconds:g} s"
-        f" after {given.warm_up:g} s of warm-up; both on one core.\nPrometheus stores what it scrapes,"
-        " the hub keeps state and 15 minutes of six quantities a device."
+        f" after {given.warm_up:g} s of warm-up; both on one core"
+        f"{f', beside {given.busy} busy loops' if given.busy else ''}.\n"
+        "Prometheus stores what it scrapes, the hub keeps state and 15 minutes of six quantities"
+        " a device."
     )
     return table(title, rows)
 
@@ -140,6 +159,7 @@ def main() -> None:
             wait_for(targets)
             theirs = prometheus_words(program, folder, targets)
             with (
+                busy(given.busy),
                 running(hub_words(folder, targets, scrape, "arrivals"), HUB_CORE) as hub,
                 running(theirs, HUB_CORE) as prometheus,
             ):
