@@ -73,14 +73,36 @@ def test_the_delays_grow_and_the_last_stays() -> None:
         assert asked(state, attempt(number), due, many) == PERMIT
         state = resumed(state, JOB, attempt(number), due, many)
         now = due + 100.0
-    assert waited == [0.0, 60.0, 120.0, 240.0, 480.0, 480.0, 480.0]
+    for wait, delay in zip(waited, [0.0, 60.0, 120.0, 240.0, 480.0, 480.0, 480.0], strict=True):
+        assert 0.8 * delay <= wait <= 1.2 * delay
+
+
+def test_jobs_that_die_together_do_not_begin_together() -> None:
+    limits = Resume(delays_s=(100.0,))
+
+    def due(job: str, at: float) -> float:
+        state = died(RetryState(), job, death(at), 60.0, limits)
+        asked_first, asked_again = (
+            until(may_resume(state, job, attempt(1), now, limits)) for now in (at, at + 1.0)
+        )
+        assert asked_first == asked_again
+        assert asked_first is not None
+        return asked_first - at
+
+    waits = [due(f"cluster/{number}", 50.0) for number in range(200)]
+    assert all(80.0 <= wait <= 120.0 for wait in waits)
+    assert min(waits) < 85.0
+    assert max(waits) > 115.0
+    assert due("cluster/1", 50.0) != due("cluster/1", 51.0)
 
 
 def test_just_before_its_time_a_resume_waits() -> None:
     state = resumed(after(death(0.0)), JOB, attempt(1), 0.0, LIMITS)
     state = died(state, JOB, death(100.0), 60.0, LIMITS)
-    assert until(asked(state, attempt(2), 159.9)) == 160.0
-    assert asked(state, attempt(2), 160.0) == PERMIT
+    due = until(asked(state, attempt(2), 100.0))
+    assert due is not None
+    assert until(asked(state, attempt(2), due - 0.1)) == due
+    assert asked(state, attempt(2), due) == PERMIT
 
 
 @pytest.mark.parametrize(("ran_s", "free"), [(1799.9, False), (1800.0, True)])

@@ -4,6 +4,7 @@ A job that dies of its own fault dies anywhere, so a resume that differs from th
 after two deaths at one step with no fault of a device, is left to people.
 """
 
+import zlib
 from collections.abc import Mapping
 
 import msgspec
@@ -14,6 +15,9 @@ from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remedy.pace import free_at, within
 from accelwatch.remedy.settings import Resume
 
+SPREAD = 0.2
+"""By how much of a delay a resume may be sooner or later, so that jobs that died together do not begin
+together."""
 MOST_DEATHS = 8
 """Deaths of a job that are kept, the newest."""
 
@@ -105,7 +109,7 @@ def may_resume(state: RetryState, job: str, tried: Try, now: float, limits: Resu
     same = _same_again(history, tried)
     if same:
         return _denial(same)
-    ready = _ready_at(history, limits)
+    ready = _ready_at(job, history, limits)
     if ready > now:
         return _denial("the last end was just now; the next resume waits a little longer", ready)
     return PERMIT
@@ -210,10 +214,14 @@ def _cleared(one: Try, other: Try) -> bool:
     return bool(one.cleared) and one.cleared != other.cleared
 
 
-def _ready_at(history: JobHistory, limits: Resume) -> float:
-    delays = limits.delays_s
+def _ready_at(job: str, history: JobHistory, limits: Resume) -> float:
+    if not history.deaths:
+        return 0.0
+    delays, died_at = limits.delays_s, history.deaths[-1].at
     waits = delays[min(history.in_a_row, len(delays) - 1)]
-    return history.deaths[-1].at + waits if history.deaths else 0.0
+    # Of the job and its death alone: asked again, or by another engine, it is the same.
+    share = zlib.crc32(f"{job} {died_at:.3f}".encode()) / 2**32
+    return died_at + waits * (1.0 + SPREAD * (2.0 * share - 1.0))
 
 
 def _denial(text: str, until: float | None = None) -> Denial:
