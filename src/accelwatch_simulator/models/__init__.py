@@ -17,6 +17,7 @@ from accelwatch_simulator.models.parts import Model, Plan, plan
 from accelwatch_simulator.models.rebellions import atom_max
 from accelwatch_simulator.models.tenstorrent import p150a
 from accelwatch_simulator.models.thead import zw810e
+from accelwatch_simulator.models.tpu import v6e
 
 __all__ = ["MODELS", "Model", "Plan", "host", "plan"]
 
@@ -36,4 +37,5 @@ MODELS = {
     "ascend": ascend_910b,
     "thead": zw810e,
     "cambricon": mlu370_x8,
+    "tpu": v6e,
 }

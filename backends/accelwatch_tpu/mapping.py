@@ -1,0 +1,115 @@
+"""From a report of tpu-info to the reading of a chip. Pure."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from accelwatch.quantity_text import BYTES, PERCENT, quantity
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.reading import Collected, Process, Reading
+from accelwatch_tpu.chips import Chip
+from accelwatch_tpu.report import Report
+
+T = TypeVar("T")
+
+VENDOR = "tpu"
+SOURCE = "tpu-info"
+NO_WORKLOAD = "libtpu tells memory and load only while a workload runs, and none does"
+NO_COMMAND = "memory and load are told by tpu-info, which was not found: pip install tpu-info"
+_KEYS = ("utilization_ratio", "memory_size_bytes", "memory_used_bytes", "core_utilization_ratio")
+
+
+def identified(device: Device, chip: Chip, report: Report | None) -> Device:
+    """The device with what bus and report say of who it is."""
+    told = None if report is None else report.accelerator_type
+    name = chip.generation.name if chip.generation else told
+    return msgspec.structs.replace(
+        device,
+        kind=DeviceKind.NPU,
+        model=f"TPU {name}" if name else None,
+        architecture=name,
+        driver_version=None if report is None else report.libtpu_version,
+        device_nodes=(chip.node,) if chip.node else (),
+    )
+
+
+def silent(device_id: str, note: str) -> Reading:
+    """A chip of which nobody can tell anything now."""
+    out = Collected(device_id)
+    for key in _KEYS:
+        out.miss(key, Absence.UNSUPPORTED)
+    return out.reading(notes=(note,))
+
+
+def read(device_id: str, chip: Chip, count: int, report: Report) -> Reading:
+    """Memory and load of one of `count` chips.
+
+    A table has a row a chip, or as many for each chip; the memory of a chip is the sum over its rows,
+    its duty cycle is told by the first of them that has one.
+    """
+    if not report.is_alive:
+        return silent(device_id, NO_WORKLOAD)
+    out = Collected(device_id)
+    parts = _of_chip(report.memory, chip.number, count)
+    out.put_or_miss("memory_used_bytes", _sum([quantity(used, BYTES) for used, _ in parts]))
+    out.put_or_miss("memory_size_bytes", _sum([quantity(whole, BYTES) for _, whole in parts]))
+    if out.values.get(("memory_size_bytes",)) == 0:
+        # A chip without memory: the runtime has not told its size yet.
+        del out.values[("memory_size_bytes",)]
+        out.miss("memory_size_bytes", Absence.UNSUPPORTED)
+    used, size = (out.values.get((key,)) for key in ("memory_used_bytes", "memory_size_bytes"))
+    if used is not None and size is not None and used > size:
+        del out.values[("memory_used_bytes",)]
+        out.miss("memory_used_bytes", Absence.ERROR)
+    duties = [_ratio(text) for text in _of_chip(report.duty, chip.number, count)]
+    told = [ratio for ratio in duties if not isinstance(ratio, Absence)]
+    out.put_or_miss("utilization_ratio", told[0] if told else _first(duties))
+    cores = _of_chip(report.cores, chip.number, count)
+    for at, text in enumerate(cores):
+        out.put_or_miss("core_utilization_ratio", _ratio(text), str(at))
+    if not cores:
+        out.miss("core_utilization_ratio", Absence.UNSUPPORTED)
+    return out.reading(sources={"*": SOURCE})
+
+
+def process_of(device_id: str, chip: Chip, report: Report) -> list[Process]:
+    """The process that has opened the chip; how much memory it has nobody says."""
+    pid = report.pids.get(chip.node or "")
+    if pid is None and len(report.listed) > chip.number:
+        pid = report.pids.get(report.listed[chip.number])
+    if pid is None:
+        return []
+    reason = Absence.UNSUPPORTED
+    absent = {"gpu_memory_bytes": reason, "utilization_ratio": reason}
+    return [Process(device_id=device_id, pid=pid, absent=absent)]
+
+
+def _of_chip(rows: Mapping[int, T], number: int, count: int) -> list[T]:
+    """The rows of a chip; none where they cannot be shared out evenly."""
+    each, rest = divmod(len(rows), count)
+    if rest or set(rows) != set(range(len(rows))):
+        return []
+    return [rows[at] for at in range(number * each, (number + 1) * each)]
+
+
+def _ratio(text: str) -> float | Absence:
+    ratio = quantity(text, PERCENT)
+    return ratio if isinstance(ratio, Absence) or 0 <= ratio <= 1 else Absence.ERROR
+
+
+def _sum(parts: list[float | Absence]) -> int | Absence:
+    """The sum; why the first part is missing, where one is."""
+    total = 0.0
+    for part in parts:
+        if isinstance(part, Absence):
+            return part
+        if part < 0:
+            return Absence.ERROR
+        total += part
+    return round(total) if parts else Absence.UNSUPPORTED
+
+
+def _first(reasons: list[float | Absence]) -> Absence:
+    return next((one for one in reasons if isinstance(one, Absence)), Absence.UNSUPPORTED)

@@ -1,0 +1,131 @@
+"""What `tpu-info` prints: tables, drawn with lines or bars, of chips, memory, duty and cores. Pure.
+
+Columns are known by their header, as releases name and order them differently; a table that is not
+known is passed over.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from accelwatch.errors import ReadError
+
+_BARS = re.compile(r"[|│┃║]")
+_VERSION = re.compile(r"(?:-\s*)?libtpu version:\s*(\S.*)", re.IGNORECASE)
+_TYPE = re.compile(r"(?:-\s*)?accelerator type:\s*(\S+)", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:\S*/)?(\d{1,6})")
+_MAX_ROWS = 4096
+_UNKNOWN = frozenset({"", "n/a", "none", "-"})
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """The texts of the tables, by the number of their row."""
+
+    libtpu_version: str | None = None
+    accelerator_type: str | None = None
+    """`v6e`."""
+    pids: Mapping[str, int] = {}
+    """Device node to the process that has opened it."""
+    listed: Sequence[str] = ()
+    """Device nodes of the chips."""
+    memory: Mapping[int, tuple[str, str]] = {}
+    """Used and whole memory by device: `18.45 GiB`, `31.25 GiB`."""
+    duty: Mapping[int, str] = {}
+    """Duty cycle by device, or by chip."""
+    cores: Mapping[int, str] = {}
+    """Utilisation by TensorCore."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether libtpu of a workload has answered: some cell has a number."""
+        told = (
+            *(used for used, _ in self.memory.values()),
+            *self.duty.values(),
+            *self.cores.values(),
+        )
+        return any(text.lower() not in _UNKNOWN for text in told)
+
+
+def parse(output: bytes) -> Report:
+    """The report. Raises ReadError for an output in which no table of chips or devices is."""
+    text = output.decode("utf-8", "replace")
+    lines = text.splitlines()
+    pids: dict[str, int] = {}
+    listed: list[str] = []
+    memory: dict[int, tuple[str, str]] = {}
+    duty: dict[int, str] = {}
+    cores: dict[int, str] = {}
+    known = False
+    for header, row in _rows(lines):
+        node = row.get("chip", "")
+        if "type" in header and node.startswith("/dev/"):
+            known = True
+            listed.append(node)
+            if (pid := row.get("pid", "")).isascii() and pid.isdecimal() and len(pid) < 10:
+                pids[node] = int(pid)
+            continue
+        if (number := _number(row)) is None:
+            continue
+        for name, cell in row.items():
+            if name.startswith(("hbm usage", "memory usage")):
+                known = True
+                memory[number] = _halves(cell)
+            elif name.startswith("duty cycle"):
+                known = True
+                duty[number] = cell
+            elif name.startswith("tensorcore utilization"):
+                known = True
+                cores[number] = cell
+    if not known:
+        raise ReadError("tpu-info printed no table of chips", code="command_failed")
+    return Report(
+        libtpu_version=_word(_VERSION, lines),
+        accelerator_type=_word(_TYPE, lines),
+        pids=pids,
+        listed=tuple(listed),
+        memory=memory,
+        duty=duty,
+        cores=cores,
+    )
+
+
+def _rows(lines: Sequence[str]) -> Iterator[tuple[Sequence[str], dict[str, str]]]:
+    """Header and cells by column, of each row of each table. The first line with bars is the header."""
+    header: list[str] = []
+    for number, line in enumerate(lines):
+        cells = [cell.strip() for cell in _BARS.split(line)]
+        if number > _MAX_ROWS or len(cells) < 3:
+            if not line.strip() or not _is_ruler(line):
+                header = []
+            continue
+        cells = cells[1:-1]
+        if not header:
+            header = [cell.lower() for cell in cells]
+        elif len(cells) == len(header) and not all(set(cell) <= {"-", ":"} for cell in cells):
+            yield header, dict(zip(header, cells, strict=True))
+
+
+def _halves(cell: str) -> tuple[str, str]:
+    """`18.45 GiB / 31.25 GiB`; a word such as `N/A` is said of both."""
+    used, slash, whole = cell.partition("/")
+    is_pair = slash and cell.lower() not in _UNKNOWN
+    return (used.strip(), whole.strip()) if is_pair else (cell, cell)
+
+
+def _is_ruler(line: str) -> bool:
+    return not any(character.isalnum() for character in line)
+
+
+def _number(row: Mapping[str, str]) -> int | None:
+    """The number in the first column."""
+    match = _NUMBER.fullmatch(next(iter(row.values()), ""))
+    return int(match[1]) if match else None
+
+
+def _word(pattern: re.Pattern[str], lines: Sequence[str]) -> str | None:
+    for line in lines:
+        if match := pattern.fullmatch(line.strip()):
+            word = match[1].strip()
+            return None if word.lower().startswith(("n/a", "none", "unknown")) else word[:64]
+    return None
