@@ -10,7 +10,7 @@ STORE, UNKNOWN = Provenance.STORE, Provenance.UNKNOWN
 
 def test_what_needs_several_is_as_weak_as_the_weakest() -> None:
     assert weakest([PLAIN, STORE, EXPORTER]) is STORE
-    assert weakest([EXPORTER, WELL]) is EXPORTER
+    assert weakest([PLAIN, EXPORTER, WELL]) is EXPORTER
     assert weakest([UNKNOWN, PLAIN]) is UNKNOWN
 
 
