@@ -34,6 +34,8 @@ _FOLDERS = ("usr/local/Ascend/driver/tools",)
 _REMEDY = "install the Ascend driver package, which brings npu-smi; a container needs it mounted"
 _DETAIL_TIMEOUT_S = 2.0
 """For what adds to the table: a chip that hangs there must not hold up the others for long."""
+_BOARD_TIMEOUT_S = 0.6
+"""For who a chip is: a device is identified and read within a second, unless configured otherwise."""
 
 
 class AscendBackend:
@@ -157,7 +159,8 @@ class AscendBackend:
         if key not in self._boards:
             npu, chip = map(str, key)
             try:
-                told = parse_pairs(self._run_detail("info", "-t", "board", "-i", npu, "-c", chip))
+                arguments = ("info", "-t", "board", "-i", npu, "-c", chip)
+                told = parse_pairs(output_of(self._program, *arguments, timeout_s=_BOARD_TIMEOUT_S))
             except ReadError:
                 told = {}
             self._boards[key] = told

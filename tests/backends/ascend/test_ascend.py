@@ -299,6 +299,17 @@ def test_a_chip_without_a_die_id_goes_by_its_place(tmp_path: Path) -> None:
     assert ids["0000:c2:00.0"] == ("ascend:0000:c2:00.0", None), "the command does not tell"
 
 
+def test_a_chip_that_hangs_when_asked_who_it_is_goes_by_its_place(tmp_path: Path) -> None:
+    with opened(tmp_path, "910b4-x2") as (machine, backend):
+        program = tmp_path / "usr/local/bin/npu-smi"
+        asks = program.read_text().replace(
+            "#!/bin/sh\n", '#!/bin/sh\n[ "$3" = board ] && sleep 60\n'
+        )
+        write_program(tmp_path, asks)
+        found = identities(Poll(machine.clock)(backend))
+    assert [device.id for device in found] == ["ascend:0000:01:00.0", "ascend:0000:81:00.0"]
+
+
 def test_who_a_chip_is_is_asked_once(tmp_path: Path) -> None:
     with opened(tmp_path, "910b4-x2") as (machine, backend):
         before = identities(Poll(machine.clock)(backend))
