@@ -42,14 +42,14 @@ class JetsonBackend:
 
     def probe(self) -> Probe:
         """Look into the device tree, and on a Tegra for the GPU."""
-        system = tegra.soc(self._context.root)
-        if system is None:
-            return Probe(present=False)
-        gpu = tegra.integrated_gpu(self._context.root)
-        told = "" if gpu is None else gpu.name
+        root = self._context.root
+        system = tegra.soc(root)
+        gpu = None if system is None else tegra.integrated_gpu(root)
         checks = (
-            Check(subject="nvidia,tegra in the device tree", ok=True, found=system),
-            Check(subject="load of nvgpu", ok=gpu is not None, found=told),
+            Check(
+                subject="nvidia,tegra in the device tree", ok=system is not None, found=system or ""
+            ),
+            Check(subject="load of nvgpu", ok=gpu is not None, found=gpu.name if gpu else ""),
         )
         return Probe(present=gpu is not None, checks=checks)
 
