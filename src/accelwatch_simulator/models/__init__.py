@@ -14,6 +14,7 @@ from accelwatch_simulator.models.metax import c500
 from accelwatch_simulator.models.mthreads import s5000
 from accelwatch_simulator.models.nvidia import h100
 from accelwatch_simulator.models.parts import Model, Plan, plan
+from accelwatch_simulator.models.qualcomm import ai_100
 from accelwatch_simulator.models.rebellions import atom_max
 from accelwatch_simulator.models.tenstorrent import p150a
 from accelwatch_simulator.models.thead import zw810e
@@ -29,6 +30,7 @@ MODELS = {
     "furiosa": rngd,
     "tenstorrent": p150a,
     "mthreads": s5000,
+    "qualcomm": ai_100,
     "jetson": agx_orin,
     "hygon": k100_ai,
     "metax": c500,
