@@ -49,6 +49,8 @@ class FixtureMachine(msgspec.Struct, frozen=True):
     """Traits of a machine that are not those which the table below has for its vendor."""
     finding: frozenset[str] = frozenset()
     """Names of files by which its devices are found at all; what is in all others may be damaged."""
+    tells_of_a_fault: bool = False
+    """All of it can be read, and what is read says that something is wrong."""
 
     @property
     def traits(self) -> frozenset[str]:

@@ -201,7 +201,8 @@ def above_info(fired: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 EVERY_S = 30.0
-HEALTHY = [machine for machine in MACHINES if machine.healthy]
+HEALTHY = [machine for machine in MACHINES if machine.healthy and not machine.tells_of_a_fault]
+TELLING = [machine for machine in MACHINES if machine.tells_of_a_fault]
 
 
 @pytest.mark.parametrize("machine", HEALTHY, ids=lambda machine: machine.name)
@@ -211,6 +212,16 @@ def test_nothing_fires_on_a_healthy_machine(machine: FixtureMachine, tmp_path: P
     # What was read stands still for half an hour.
     still: list[tuple[float, list[Snapshot]]] = [(EVERY_S * at, [shot]) for at in range(70)]
     assert above_info(played(packs(), still, EVERY_S)) == {}
+
+
+@pytest.mark.parametrize("machine", TELLING, ids=lambda machine: machine.name)
+def test_something_fires_where_all_can_be_read_and_tells_of_a_fault(
+    machine: FixtureMachine, tmp_path: Path
+) -> None:
+    with machine.stage(tmp_path) as stage:
+        shot = two_ticks(stage)
+    still: list[tuple[float, list[Snapshot]]] = [(EVERY_S * at, [shot]) for at in range(70)]
+    assert above_info(played(packs(), still, EVERY_S))
 
 
 @pytest.mark.parametrize("vendor", ["nvidia", "amd", "intel"])

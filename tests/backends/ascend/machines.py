@@ -169,17 +169,21 @@ def _without_answer(folder: Path) -> Iterator[Stage]:
         yield machine
 
 
-def _machine(name: str, *, healthy: bool) -> FixtureMachine:
-    can = frozenset({"devices", "removable"})
+def _machine(name: str, *, healthy: bool, tells_of_a_fault: bool = False) -> FixtureMachine:
     return FixtureMachine(
-        f"ascend-{name}", "ascend", healthy, lambda folder: staged(folder, name), can
+        f"ascend-{name}",
+        "ascend",
+        healthy,
+        lambda folder: staged(folder, name),
+        frozenset({"devices", "removable"}),
+        tells_of_a_fault=tells_of_a_fault,
     )
 
 
 MACHINES = (
     _machine("910b4-x2", healthy=True),
     _machine("a3", healthy=True),
-    _machine("310p3-duo", healthy=True),
+    _machine("310p3-duo", healthy=True, tells_of_a_fault=True),
     _machine("910b3-bad-day", healthy=False),
     FixtureMachine(
         "ascend-without-answer", "ascend", False, _without_answer, frozenset({"devices"})

@@ -174,7 +174,7 @@ MACHINES = (
         lambda folder: stage(folder, "gaudi1-table", "hl"),
         _CAN,
     ),
-    FixtureMachine("gaudi-library", "habana", True, _library, _CAN),
+    FixtureMachine("gaudi-library", "habana", True, _library, _CAN, tells_of_a_fault=True),
     FixtureMachine("gaudi-library-lost", "habana", False, _library_lost, frozenset({"devices"})),
     FixtureMachine("gaudi-driver-only", "habana", True, _without_command, _CAN),
     FixtureMachine(
