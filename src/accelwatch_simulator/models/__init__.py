@@ -12,6 +12,7 @@ from accelwatch_simulator.models.intel import max1550
 from accelwatch_simulator.models.jetson import agx_orin
 from accelwatch_simulator.models.metax import c500
 from accelwatch_simulator.models.mthreads import s5000
+from accelwatch_simulator.models.neuron import trainium1
 from accelwatch_simulator.models.nvidia import h100
 from accelwatch_simulator.models.parts import Model, Plan, plan
 from accelwatch_simulator.models.qualcomm import ai_100
@@ -32,6 +33,7 @@ MODELS = {
     "mthreads": s5000,
     "qualcomm": ai_100,
     "jetson": agx_orin,
+    "neuron": trainium1,
     "hygon": k100_ai,
     "metax": c500,
     "habana": gaudi2,

@@ -1,0 +1,147 @@
+"""AWS Neuron: counters from the driver's sysfs; place, memory size and processes from neuron-ls."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from accelwatch import sysfs
+from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
+from accelwatch.errors import AccelwatchError, BackendUnavailable, DeviceLost, ReadError
+from accelwatch.listed_process import with_processes
+from accelwatch.polled import Polled
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Collected, Reading
+from accelwatch.vendor_program import chosen_program, output_of
+from accelwatch.vendor_tool import TIMEOUT_S, pace_of
+from accelwatch_neuron import listing, tree
+from accelwatch_neuron.listing import Entry
+
+_PROGRAM = "neuron-ls"
+_FOLDERS = ("opt/aws/neuron/bin",)
+_FORMS = (("--json-output",), ("--output-format", "json"))
+"""Of releases up to 2.33, and from 2.34 on."""
+_REMEDY = "install aws-neuronx-tools, or name it in collect.options.neuron.neuron_ls"
+_FIRST_WAIT_S = 3.0
+_AMAZON = 0x1D0F
+_CHIPS = frozenset({0x7064, 0x7164, 0x7264, 0x7364})
+"""PCI devices Inferentia, Trainium, Inferentia2, Trainium2; Amazon's disks and NICs are others."""
+_SOURCE = "sysfs"
+
+
+class NeuronBackend:
+    """Options: `neuron_ls` (path of the command), `pace_s` (seconds between two runs)."""
+
+    name = "neuron"
+    vendor = tree.VENDOR
+    serial = False
+    visibility = Visibility(variable="NEURON_RT_VISIBLE_DEVICES")
+    support = Support(
+        vendor="AWS Neuron",
+        source="the driver's sysfs for ECC and memory; `neuron-ls` for place, size and processes",
+        tested_with="recorded values and list of a trn1.2xlarge; composed machines, healthy and faulty",
+    )
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._polled: Polled[dict[int, Entry]] | None = None
+
+    def probe(self) -> Probe:
+        """Look for the driver's tree, then on the PCI bus."""
+        driven = bool(tree.folders(self._context.root))
+        there = driven or self._on_bus()
+        checks = (
+            Check(subject="the driver's devices in sysfs", ok=driven),
+            Check(subject=_PROGRAM, ok=self._find() is not None, remedy=_REMEDY),
+        )
+        return Probe(present=there, checks=checks)
+
+    def open(self) -> Opened:
+        """Find the command. Raises BackendUnavailable without the driver."""
+        root, program = self._context.root, self._find()
+        if not tree.folders(root):
+            raise BackendUnavailable(
+                "there is no device below /sys/devices/virtual/neuron_device",
+                reason="driver_not_loaded",
+                remedy="install aws-neuronx-dkms and load it: modprobe neuron",
+            )
+        version = tree.driver_version(root)
+        versions = {"driver": version} if version else {}
+        pace_s = pace_of(self._context.options, self.name)
+        if program is None:
+            return Opened(source=_SOURCE, versions=versions)
+        self._polled = Polled(lambda: _ask(program), self._context.clock, pace_s=pace_s)
+        return Opened(source=f"{_SOURCE}+{_PROGRAM}", versions=versions)
+
+    def discover(self) -> Sequence[Device]:
+        """The devices of the driver."""
+        root = self._context.root
+        return [tree.device(root, index, at) for index, at in tree.folders(root).items()]
+
+    def identify(self, device: Device) -> Sequence[Device]:
+        """The device with its place on the bus, where neuron-ls tells it. Raises DeviceLost."""
+        self._folder(device)
+        entry, _ = self._entry(device, _FIRST_WAIT_S)
+        bus = None if entry is None else entry.pci_bus_id
+        numa = None if bus is None else sysfs.numa_node(self._context.root, bus)
+        return [msgspec.structs.replace(device, pci_bus_id=bus, numa_node=numa)]
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        """What the driver counts now, and what neuron-ls listed last. Raises DeviceLost."""
+        folder = self._folder(device)
+        out = Collected(device.id)
+        tree.put_ecc(out, folder)
+        tree.put_memory(out, folder)
+        entry, why = self._entry(device, TIMEOUT_S)
+        size = None if entry is None else entry.memory_bytes
+        out.put_or_miss("memory_size_bytes", why if size is None else size)
+        sources = {"*": _SOURCE, "memory_size_bytes": _PROGRAM, "processes": _PROGRAM}
+        if not request.processes:
+            out.miss("processes", Absence.NOT_COLLECTED)
+        elif entry is None or entry.processes is None:
+            out.miss("processes", why)
+        else:
+            numbers = out.reading(sources=sources)
+            request.numbers([numbers])
+            listed = listing.processes_of(device.id, entry)
+            return [with_processes(self._context.root, numbers, listed)]
+        return [out.reading(sources=sources)]
+
+    def close(self) -> None:
+        """Ask no more."""
+        if self._polled is not None:
+            self._polled.close()
+
+    def _folder(self, device: Device) -> Path:
+        folder = tree.folders(self._context.root).get(device.index)
+        if folder is None:
+            raise DeviceLost(f"{device.name}: the driver shows it no more", code="not_listed")
+        return folder
+
+    def _entry(self, device: Device, wait_s: float) -> tuple[Entry | None, Absence]:
+        """What neuron-ls says of the device; the reason is for what it does not say."""
+        if self._polled is None:
+            return None, Absence.UNSUPPORTED
+        try:
+            entry = self._polled.answer(wait_s).document.get(device.index)
+        except AccelwatchError:
+            return None, Absence.ERROR
+        return entry, Absence.ERROR if entry is None else Absence.UNSUPPORTED
+
+    def _on_bus(self) -> bool:
+        functions = sysfs.pci_functions(self._context.root, _AMAZON)
+        return any(device in _CHIPS for _, device, _ in functions)
+
+    def _find(self) -> Path | None:
+        named = self._context.options.get("neuron_ls")
+        return chosen_program(self._context.root, named, (_PROGRAM,), _FOLDERS)
+
+
+def _ask(program: Path) -> dict[int, Entry]:
+    """In the older form, then in the newer. Raises ReadError."""
+    older, newer = _FORMS
+    try:
+        return listing.parse(output_of(program, *older, timeout_s=TIMEOUT_S / 2))
+    except ReadError:
+        return listing.parse(output_of(program, *newer, timeout_s=TIMEOUT_S / 2))

@@ -1,0 +1,87 @@
+"""What neuron-ls lists as JSON: where each device is, how much memory it has, and its processes."""
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from accelwatch.errors import ReadError
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.schema.reading import Process
+
+_BUS = re.compile(r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
+_MOST_BYTES = 1 << 46
+_MOST_PID = 1 << 22
+
+
+class Entry(NamedTuple):
+    """One device; None is what the command does not say or says in a way that cannot be."""
+
+    pci_bus_id: str | None
+    memory_bytes: int | None
+    processes: tuple[tuple[int, str | None], ...] | None
+    """(pid, program) of each."""
+
+
+def parse(output: bytes) -> dict[int, Entry]:
+    """Entries by index, of a list or of an object that has one. Raises ReadError."""
+    try:
+        document = json.loads(output)
+    except (ValueError, RecursionError) as error:
+        raise ReadError("neuron-ls printed no JSON", code="unreadable") from error
+    rows = document
+    if isinstance(document, dict):
+        rows = next((part for part in document.values() if _is_listing(part)), None)
+    if not isinstance(rows, list):
+        raise ReadError("neuron-ls listed no devices", code="unreadable")
+    entries: dict[int, Entry] = {}
+    for row in rows:
+        index = _whole(row.get("neuron_device"), 9999) if isinstance(row, dict) else None
+        if index is not None and index not in entries:
+            entries[index] = _entry(row)
+    return entries
+
+
+def processes_of(device_id: str, entry: Entry) -> list[Process]:
+    """The processes that hold the device; how much each uses of it is not told."""
+    untold = {"gpu_memory_bytes": Absence.UNSUPPORTED, "utilization_ratio": Absence.UNSUPPORTED}
+    return [
+        Process(device_id=device_id, pid=pid, command=program, absent=untold)
+        for pid, program in entry.processes or ()
+    ]
+
+
+def _is_listing(part: Any) -> bool:
+    return isinstance(part, list) and any(
+        isinstance(row, dict) and "neuron_device" in row for row in part
+    )
+
+
+def _entry(row: dict[str, Any]) -> Entry:
+    bus, listed = row.get("bdf"), row.get("neuron_processes")
+    known = isinstance(bus, str) and _BUS.fullmatch(bus.strip()) is not None
+    return Entry(
+        normal_pci_bus_id(str(bus)) if known else None,
+        _whole(row.get("memory_size"), _MOST_BYTES) or None,
+        _processes(listed) if isinstance(listed, list) else None,
+    )
+
+
+def _processes(listed: list[Any]) -> tuple[tuple[int, str | None], ...]:
+    told: dict[int, str | None] = {}
+    for row in listed:
+        pid = _whole(row.get("pid"), _MOST_PID) if isinstance(row, dict) else None
+        if pid:
+            told.setdefault(pid, _program(row.get("command")))
+    return tuple(told.items())
+
+
+def _program(command: Any) -> str | None:
+    """`python3` of `/usr/bin/python3 train.py`: arguments may hold secrets and are not kept."""
+    words = command.split() if isinstance(command, str) else []
+    return words[0].rpartition("/")[2][:64] or None if words else None
+
+
+def _whole(told: Any, most: int) -> int | None:
+    good = isinstance(told, int) and not isinstance(told, bool) and 0 <= told <= most
+    return told if good else None

@@ -1,0 +1,103 @@
+"""The driver's tree in sysfs: only ever read, for a write clears counters or resets the device."""
+
+import re
+from pathlib import Path
+
+from accelwatch import sysfs
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.reading import Collected
+
+VENDOR = "neuron"
+_PLACE = "sys/devices/virtual/neuron_device"
+_FOLDER = re.compile(r"neuron(\d{1,4})")
+_CORE = re.compile(r"neuron_core\d{1,3}")
+_MAX_TEXT = 80
+_ECC = (("mem_ecc_uncorrected", "hbm"), ("sram_ecc_uncorrected", "sram"))
+_REPAIRABLE = "mem_ecc_repairable_uncorrected"
+"""Errors of rows that the driver repairs when it is loaded again."""
+
+
+def folders(root: Path) -> dict[int, Path]:
+    """Folder of each device by its index; empty without the driver."""
+    named = ((_FOLDER.fullmatch(path.name), path) for path in sysfs.list_dir(root / _PLACE))
+    return {int(match[1]): path for match, path in named if match}
+
+
+def device(root: Path, index: int, folder: Path) -> Device:
+    """Who it is; its id is the serial number, without one the driver's index."""
+    serial = _text(folder / "info/serial_number")
+    name = f"neuron{index}"
+    return Device(
+        id=f"{VENDOR}:{serial or name}",
+        vendor=VENDOR,
+        backend=VENDOR,
+        index=index,
+        name=name,
+        kind=DeviceKind.NPU,
+        model=_architecture(folder, "device_name"),
+        architecture=_architecture(folder, "arch_type"),
+        serial=serial,
+        driver_version=driver_version(root),
+        device_nodes=(f"/dev/{name}",) if (root / "dev" / name).exists() else (),
+    )
+
+
+def driver_version(root: Path) -> str | None:
+    """`2.26.5.0`; None where the module does not say it."""
+    return _text(root / "sys/module/neuron/version")
+
+
+def put_ecc(out: Collected, folder: Path) -> None:
+    """Uncorrected errors by place and together; those that a reload of the driver repairs."""
+    counts = [(place, _count(folder / "stats/hardware" / name)) for name, place in _ECC]
+    for place, count in counts:
+        out.put_or_miss("ecc_location_errors_total", count, "uncorrected", place)
+    repairable = _count(folder / "stats/hardware" / _REPAIRABLE)
+    out.put_or_miss("ecc_location_errors_total", repairable, "uncorrected", "hbm_repairable")
+    wanting = repairable if isinstance(repairable, Absence) else repairable > 0
+    out.put_or_miss("memory_repair_pending", wanting)
+    out.put_or_miss("ecc_errors_total", _sum([count for _, count in counts]), "uncorrected")
+
+
+def put_memory(out: Collected, folder: Path) -> None:
+    """Device memory in use, bytes: of all cores, by what it is used for, added up.
+
+    The driver adds and takes away in `total`; `present` is the last change.
+    """
+    uses = [
+        _count(use)
+        for core in sysfs.list_dir(folder)
+        if _CORE.fullmatch(core.name)
+        for use in sysfs.list_dir(core / "stats/memory_usage/device_mem")
+        if (use / "total").exists()
+    ]
+    out.put_or_miss("memory_used_bytes", _sum(uses))
+
+
+def _architecture(folder: Path, name: str) -> str | None:
+    """Drivers show it for the device, for its cores, or both."""
+    place = f"info/architecture/{name}"
+    return _text(folder / place) or _text(folder / "neuron_core0" / place)
+
+
+def _count(path: Path) -> int | Absence:
+    """A counter, which is a file or a folder with a `total`."""
+    told = sysfs.read_int(path / "total" if path.is_dir() else path)
+    return Absence.ERROR if isinstance(told, int) and told < 0 else told
+
+
+def _sum(counts: list[int | Absence]) -> int | Absence:
+    """The sum, if every part is known; else why it is not."""
+    lacking = [count for count in counts if isinstance(count, Absence)]
+    if lacking or not counts:
+        return lacking[0] if lacking else Absence.UNSUPPORTED
+    return sum(count for count in counts if not isinstance(count, Absence))
+
+
+def _text(path: Path) -> str | None:
+    told = sysfs.read_text(path)
+    if isinstance(told, Absence):
+        return None
+    clean = "".join(letter for letter in told if letter.isprintable()).strip()[:_MAX_TEXT]
+    return None if clean.lower() in ("", "n/a", "none", "unknown", "invalid", "0") else clean

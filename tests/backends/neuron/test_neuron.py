@@ -1,0 +1,233 @@
+"""What Neuron's driver and neuron-ls tell, in base units, and what neither says."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from accelwatch.backend import Context, Request
+from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Reading
+from accelwatch_neuron import NeuronBackend, listing
+from accelwatch_neuron.listing import Entry
+from backends.neuron.machines import (
+    BAD_DAY,
+    GIB,
+    LISTING,
+    PLACE,
+    TRN1,
+    lay_out,
+    listed,
+    write_program,
+)
+from packed_trees import FakeTree
+from polling import assert_all_believed
+from samples import sample
+
+ECC = "ecc_location_errors_total"
+
+
+def opened(root: Path) -> NeuronBackend:
+    backend = NeuronBackend(Context(root=root))
+    backend.open()
+    return backend
+
+
+def read(root: Path, files: Mapping[str, str], *, processes: bool = True) -> list[Reading]:
+    lay_out(root, files)
+    backend = opened(root)
+    devices = backend.discover()
+    request = Request(processes=processes)
+    readings = [reading for device in devices for reading in backend.read(device, request)]
+    backend.close()
+    assert_all_believed(devices, readings)
+    return readings
+
+
+def test_who_they_are(tmp_path: Path) -> None:
+    lay_out(tmp_path, TRN1)
+    backend = opened(tmp_path)
+    first, second = backend.discover()
+    assert (first.id, first.name, second.name) == ("neuron:9ff5434815c8bd80", "neuron0", "neuron1")
+    assert (first.model, first.architecture) == ("Trainium1", "NCv2")
+    assert (first.serial, first.driver_version) == ("9ff5434815c8bd80", "2.26.5.0")
+    assert first.device_nodes == ("/dev/neuron0",)
+    assert [backend.identify(device)[0].pci_bus_id for device in (first, second)] == [
+        "0000:00:1e.0",
+        "0000:00:1f.0",
+    ]
+
+
+def test_a_healthy_machine(tmp_path: Path) -> None:
+    first, second = read(tmp_path, TRN1)
+    assert first.values == {
+        (ECC, "uncorrected", "hbm"): 0,
+        (ECC, "uncorrected", "sram"): 0,
+        (ECC, "uncorrected", "hbm_repairable"): 0,
+        ("ecc_errors_total", "uncorrected"): 0,
+        ("memory_repair_pending",): 0,
+        ("memory_used_bytes",): 2 * (GIB + 4096),
+        ("memory_size_bytes",): 32 * GIB,
+    }
+    assert first.processes is not None
+    (process,) = first.processes
+    assert (process.pid, process.command, process.argv) == (4242, "python3", None)
+    assert process.absent["gpu_memory_bytes"] is Absence.UNSUPPORTED
+    assert second.processes == ()
+    assert second.values[("memory_used_bytes",)] == 2 * 4096
+
+
+def test_a_bad_day(tmp_path: Path) -> None:
+    first, second = read(tmp_path, BAD_DAY)
+    assert first.values[("ecc_errors_total", "uncorrected")] == 3
+    assert first.values[(ECC, "uncorrected", "hbm")] == 2
+    assert first.values[(ECC, "uncorrected", "sram")] == 1
+    assert first.values[(ECC, "uncorrected", "hbm_repairable")] == 3
+    assert first.values[("memory_repair_pending",)] == 1
+    assert second.absent[(ECC, "uncorrected", "sram")] is Absence.ERROR
+    assert second.absent[("ecc_errors_total", "uncorrected")] is Absence.ERROR
+    assert second.values[(ECC, "uncorrected", "hbm")] == 0
+    assert second.absent[("memory_used_bytes",)] is Absence.ERROR
+
+
+def test_counters_may_be_folders(tmp_path: Path) -> None:
+    files = {
+        f"{PLACE}/neuron0/info/serial_number": "",
+        f"{PLACE}/neuron0/stats/hardware/mem_ecc_uncorrected/total": "4",
+    }
+    (reading,) = read(tmp_path, files)
+    assert reading.values[(ECC, "uncorrected", "hbm")] == 4
+    assert reading.absent[("memory_repair_pending",)] is Absence.UNSUPPORTED
+    assert reading.absent[("memory_used_bytes",)] is Absence.UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"), [(None, Absence.UNSUPPORTED), ("exit 1", Absence.ERROR)]
+)
+def test_the_drivers_counts_need_no_command(
+    tmp_path: Path, program: str | None, reason: Absence
+) -> None:
+    lay_out(tmp_path, TRN1)
+    if program is None:
+        (tmp_path / "opt/aws/neuron/bin/neuron-ls").unlink()
+    else:
+        write_program(tmp_path, program)
+    backend = opened(tmp_path)
+    device = backend.discover()[0]
+    assert backend.identify(device) == [device]
+    (reading,) = backend.read(device, Request(processes=True))
+    assert reading.values[("memory_used_bytes",)] == 2 * (GIB + 4096)
+    assert reading.absent[("memory_size_bytes",)] is reason
+    assert reading.absent[("processes",)] is reason
+
+
+def test_processes_are_listed_when_asked_for(tmp_path: Path) -> None:
+    first, _ = read(tmp_path, TRN1, processes=False)
+    assert first.processes is None
+    assert first.absent[("processes",)] is Absence.NOT_COLLECTED
+
+
+def test_the_newer_form_is_asked_for_where_the_older_is_gone(tmp_path: Path) -> None:
+    lay_out(tmp_path, TRN1, {"instance": {"type": "trn1"}, "devices": list(LISTING)})
+    write_program(
+        tmp_path, f'[ "$1" = --output-format ] && exec cat {tmp_path}/listing.json; exit 1'
+    )
+    backend = opened(tmp_path)
+    (reading,) = backend.read(backend.discover()[0], Request())
+    assert reading.values[("memory_size_bytes",)] == 32 * GIB
+
+
+def test_without_the_driver_the_chip_is_present_and_not_read(tmp_path: Path) -> None:
+    folder = "sys/bus/pci/devices/0000:00:1e.0"
+    tree = FakeTree(tmp_path)
+    for name, text in (("vendor", "0x1d0f"), ("device", "0x7164"), ("class", "0x088000")):
+        tree.write(f"{folder}/{name}", text.encode())
+    backend = NeuronBackend(Context(root=tmp_path))
+    assert backend.probe().present
+    with pytest.raises(BackendUnavailable, match="neuron_device"):
+        backend.open()
+    tree.write(f"{folder}/device", b"0xec20")
+    assert not backend.probe().present
+
+
+def test_a_device_that_the_driver_gave_up_is_lost(tmp_path: Path) -> None:
+    lay_out(tmp_path, TRN1)
+    backend = opened(tmp_path)
+    device = backend.discover()[0]
+    (tmp_path / PLACE / "neuron0").rename(tmp_path / "gone")
+    with pytest.raises(DeviceLost):
+        backend.read(device, Request())
+
+
+def test_the_recorded_list() -> None:
+    output = sample("neuron/cli/neuron_ls_json_trn1_2xlarge.json").read_bytes()
+    assert listing.parse(output) == {0: Entry("0000:00:1e.0", 34_359_738_368, ())}
+
+
+def test_the_recorded_values(tmp_path: Path) -> None:
+    recorded = json.loads(sample("neuron/sysfs/trn1_2xlarge_values.json").read_text())["files"]
+    lay_out(tmp_path, {f"{PLACE}/neuron0/{name}": text for name, text in recorded.items()})
+    (device,) = opened(tmp_path).discover()
+    assert (device.serial, device.model) == ("9ff5434815c8bd80", "Trainium1")
+    assert device.architecture == "NDv2"
+
+
+@pytest.mark.parametrize(
+    ("change", "entry"),
+    [
+        ({"bdf": "nowhere"}, Entry(None, 32 * GIB, ())),
+        ({"bdf": None}, Entry(None, 32 * GIB, ())),
+        ({"memory_size": "32"}, Entry("0000:00:1e.0", None, ())),
+        ({"memory_size": 0}, Entry("0000:00:1e.0", None, ())),
+        ({"memory_size": True}, Entry("0000:00:1e.0", None, ())),
+        ({"neuron_processes": None}, Entry("0000:00:1e.0", 32 * GIB, None)),
+        (
+            {"neuron_processes": [7, {"pid": 0}, {"pid": 9}]},
+            Entry("0000:00:1e.0", 32 * GIB, ((9, None),)),
+        ),
+    ],
+)
+def test_one_bad_field_hides_no_other(change: dict[str, Any], entry: Entry) -> None:
+    row = {**listed(0, "0000:00:1e.0"), **change}
+    assert listing.parse(json.dumps([row]).encode()) == {0: entry}
+
+
+@pytest.mark.parametrize("output", [b"", b"no devices", b"{}", b"7", b'{"devices": [1]}'])
+def test_what_is_no_list(output: bytes) -> None:
+    with pytest.raises(ReadError):
+        listing.parse(output)
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=4),
+        lambda part: (
+            st.lists(part, max_size=3)
+            | st.dictionaries(st.sampled_from(sorted(LISTING[0])), part, max_size=7)
+        ),
+    )
+)
+def test_no_list_however_damaged_escapes(document: Any) -> None:
+    try:
+        entries = listing.parse(json.dumps(document).encode())
+    except ReadError:
+        return
+    assert all(index >= 0 for index in entries)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(st.sampled_from(sorted(TRN1)), st.binary(max_size=24), max_size=6))
+def test_damaged_files_raise_nothing(tmp_path: Path, damage: dict[str, bytes]) -> None:
+    lay_out(tmp_path, TRN1)
+    (tmp_path / "opt/aws/neuron/bin/neuron-ls").unlink()
+    for path, content in damage.items():
+        (tmp_path / path).write_bytes(content)
+    backend = opened(tmp_path)
+    devices = backend.discover()
+    for device in devices:
+        assert_all_believed([device], backend.read(device, Request()))
