@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch import sysfs
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
+from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
 from accelwatch.errors import AccelwatchError, BackendUnavailable, DeviceLost, ReadError
 from accelwatch.listed_process import with_processes
 from accelwatch.polled import Polled
@@ -36,7 +36,6 @@ class NeuronBackend:
     name = "neuron"
     vendor = tree.VENDOR
     serial = False
-    visibility = Visibility(variable="NEURON_RT_VISIBLE_DEVICES")
     support = Support(
         vendor="AWS Neuron",
         source="the driver's sysfs for ECC and memory; `neuron-ls` for place, size and processes",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from accelwatch.backend import Context, Request
+from accelwatch.backend import Confining, Context, Request
 from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Reading
@@ -61,6 +61,11 @@ def test_who_they_are(tmp_path: Path) -> None:
         "0000:00:1e.0",
         "0000:00:1f.0",
     ]
+
+
+def test_no_variable_of_the_runtime_takes_devices() -> None:
+    """NEURON_RT_VISIBLE_CORES counts cores: indices of devices in it would give a job others."""
+    assert not isinstance(NeuronBackend, Confining)
 
 
 def test_a_healthy_machine(tmp_path: Path) -> None:
