@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accelwatch.grpc.failure import SourceError
 from accelwatch.workloads import cgroup_tree, job_cgroups, job_files
 from accelwatch.workloads.environ import Job
-from accelwatch.workloads.failure import SourceError
 from accelwatch.workloads.gather import without_ended
 from accelwatch.workloads.job_cgroups import JobCgroup
 from accelwatch.workloads.job_files import JobFile

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.clock import SystemClock
-from accelwatch.workloads import http2, podresources
-from accelwatch.workloads.failure import SourceError
+from accelwatch.grpc import http2
+from accelwatch.grpc.failure import SourceError
+from accelwatch.workloads import podresources
 from accelwatch.workloads.podresources import Allocation
 from workloads import kubelet_wire as wire
 from workloads.fake_kubelet import FakeKubelet

@@ -1,7 +1,7 @@
 """What every source of owners has: pauses after failures, and the last good answer for a while."""
 
 from accelwatch.clock import ManualClock
-from accelwatch.workloads.failure import SourceError
+from accelwatch.grpc.failure import SourceError
 from accelwatch.workloads.source import PolledSource
 
 

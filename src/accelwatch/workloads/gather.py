@@ -7,6 +7,7 @@ import msgspec
 
 from accelwatch import sysfs
 from accelwatch.clock import Clock
+from accelwatch.grpc.failure import SourceError
 from accelwatch.workloads import (
     docker,
     job_cgroups,
@@ -15,7 +16,6 @@ from accelwatch.workloads import (
     pod_names,
     podresources,
 )
-from accelwatch.workloads.failure import SourceError
 from accelwatch.workloads.job_files import JobFile
 from accelwatch.workloads.known import Known, SourceState, SourceStatus
 from accelwatch.workloads.members import Key, Members

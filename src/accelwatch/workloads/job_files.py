@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.grpc.failure import SourceError
 from accelwatch.workloads import environ
 from accelwatch.workloads.environ import Job
-from accelwatch.workloads.failure import SourceError
 
 _NAME = re.compile(r"(\d{1,4})(?:\.(\d{1,4}))?", re.ASCII)
 _JOB_ID = re.compile(r"[\x21-\x7e]{1,64}")

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.clock import Clock
-from accelwatch.workloads import grpc
-from accelwatch.workloads.protobuf import fields, messages, text, texts
+from accelwatch.grpc.call import unary
+from accelwatch.grpc.protobuf import fields, messages, text, texts
 
 METHOD = "/v1.PodResourcesLister/List"
 MAX_ALLOCATIONS = 65_536
@@ -31,7 +31,7 @@ class Allocation(msgspec.Struct, frozen=True, kw_only=True):
 
 def fetch(socket: Path, *, timeout_s: float, clock: Clock) -> tuple[Allocation, ...]:
     """What the kubelet says now. Raises SourceError."""
-    return decode(grpc.call(socket, METHOD, b"", timeout_s=timeout_s, clock=clock))
+    return decode(unary(socket, METHOD, b"", timeout_s=timeout_s, clock=clock))
 
 
 def decode(message: bytes) -> tuple[Allocation, ...]:

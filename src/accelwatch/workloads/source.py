@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 from accelwatch.backoff import Backoff
 from accelwatch.clock import Clock
-from accelwatch.workloads.failure import SourceError
+from accelwatch.grpc.failure import SourceError
 from accelwatch.workloads.known import SourceState, SourceStatus
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""What can go wrong with a source of workload facts, as one exception with a word for machines."""
+"""What can go wrong with a source that is asked or read, as one exception with a word for machines."""
 
 from accelwatch.errors import AccelwatchError
 

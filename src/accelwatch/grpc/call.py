@@ -1,4 +1,4 @@
-"""One unary gRPC call over a Unix socket, uncompressed, with one deadline for everything.
+"""One unary gRPC call over a Unix socket or on a port of loopback, uncompressed, with one deadline.
 
 Protocol: grpc/grpc doc/PROTOCOL-HTTP2.md (five-byte message prefix, status in the trailers).
 """
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accelwatch.clock import Clock
-from accelwatch.workloads.failure import SourceError, protocol
+from accelwatch.grpc.failure import SourceError, protocol
 
 if TYPE_CHECKING:
-    from accelwatch.workloads.http2 import Answer
+    from accelwatch.grpc.http2 import Answer
 
 _PREFIX_BYTES = 5
 _OK = "0"
@@ -25,11 +25,16 @@ _STATUS_NAMES = (
 _CHUNK = 64 << 10
 
 
-def call(path: Path, method: str, request: bytes, *, timeout_s: float, clock: Clock) -> bytes:
-    """The answer's message. Raises SourceError whatever goes wrong, within the time."""
-    from accelwatch.workloads.http2 import exchange  # h2 is for nodes with a kubelet only
+def unary(
+    where: Path | int, method: str, request: bytes, *, timeout_s: float, clock: Clock
+) -> bytes:
+    """The answer's message, of a socket's path or a port of 127.0.0.1.
 
-    wire = _Wire(path, clock.monotonic() + timeout_s, clock.monotonic)
+    Raises SourceError whatever goes wrong, within the time.
+    """
+    from accelwatch.grpc.http2 import exchange  # h2 is for nodes with a server to ask only
+
+    wire = _Wire(where, clock.monotonic() + timeout_s, clock.monotonic)
     try:
         wire.connect()
         answer = exchange(wire.send, wire.receive, _headers(method, timeout_s), _framed(request))
@@ -81,22 +86,24 @@ def _message(answer: "Answer") -> bytes:
 class _Wire:
     """A connected socket whose every wait ends at the deadline."""
 
-    def __init__(self, path: Path, deadline: float, now: Callable[[], float]) -> None:
-        self._path = path
+    def __init__(self, where: Path | int, deadline: float, now: Callable[[], float]) -> None:
+        self._address = str(where) if isinstance(where, Path) else ("127.0.0.1", where)
+        self._name = str(where) if isinstance(where, Path) else f"127.0.0.1:{where}"
         self._deadline = deadline
         self._now = now
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        family = socket.AF_UNIX if isinstance(where, Path) else socket.AF_INET
+        self._socket = socket.socket(family, socket.SOCK_STREAM)
 
     def _arm(self) -> None:
         left = self._deadline - self._now()
         if left <= 0:
-            raise SourceError(f"{self._path}: no answer in time", reason="timeout")
+            raise SourceError(f"{self._name}: no answer in time", reason="timeout")
         self._socket.settimeout(left)
 
     def connect(self) -> None:
         self._arm()
         try:
-            self._socket.connect(str(self._path))
+            self._socket.connect(self._address)
         except OSError as error:
             raise self._failure(error) from error
 
@@ -115,7 +122,7 @@ class _Wire:
         except OSError as error:
             raise self._failure(error) from error
         if not chunk:
-            raise SourceError(f"{self._path}: the connection was closed early", reason="io")
+            raise SourceError(f"{self._name}: the connection was closed early", reason="io")
         return chunk
 
     def close(self) -> None:
@@ -124,15 +131,15 @@ class _Wire:
     def _failure(self, error: OSError) -> SourceError:
         match error:
             case TimeoutError():
-                return SourceError(f"{self._path}: no answer in time", reason="timeout")
+                return SourceError(f"{self._name}: no answer in time", reason="timeout")
             case FileNotFoundError() | NotADirectoryError():
-                return SourceError(f"{self._path}: there is no such socket", reason="absent")
+                return SourceError(f"{self._name}: there is no such socket", reason="absent")
             case PermissionError():
                 return SourceError(
-                    f"{self._path}: permission denied",
+                    f"{self._name}: permission denied",
                     reason="permission",
                     remedy="run with group root, or as root, and mount the socket's folder",
                 )
             case ConnectionRefusedError():
-                return SourceError(f"{self._path}: nobody listens", reason="refused")
-        return SourceError(f"{self._path}: {error.strerror or error}", reason="io")
+                return SourceError(f"{self._name}: nobody listens", reason="refused")
+        return SourceError(f"{self._name}: {error.strerror or error}", reason="io")
