@@ -1,13 +1,19 @@
-"""Google's TPUs: chips are found on the PCI bus, and read through tpu-info while a workload runs."""
+"""Google's TPUs: chips are found on the PCI bus, and read through libtpu while a workload runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from accelwatch import sysfs
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
-from accelwatch.errors import AccelwatchError, DeviceLost, DeviceSuspended, ReadError
+from accelwatch.errors import (
+    AccelwatchError,
+    BackendUnavailable,
+    DeviceLost,
+    DeviceSuspended,
+    ReadError,
+)
 from accelwatch.listed_process import with_processes
 from accelwatch.polled import Answer, Polled
 from accelwatch.schema.absence import Absence
@@ -15,17 +21,23 @@ from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, pace_of
-from accelwatch_tpu import mapping
+from accelwatch_tpu import mapping, runtime
 from accelwatch_tpu.chips import Chip, chips
 from accelwatch_tpu.report import Report, parse
 
 _PROGRAM = "tpu-info"
 _REMEDY = "pip install tpu-info, or name it in collect.options.tpu.tpu_info"
 _FIRST_WAIT_S = 3.0
+_RUNTIME_S = 1.0
+"""For one question to libtpu, which answers in milliseconds."""
 
 
 class TpuBackend:
-    """Options: `tpu_info` (path of the command), `pace_s` (seconds between two runs)."""
+    """Options: `tpu_info` (path of the command), `pace_s` (seconds between two runs), `port` of libtpu.
+
+    tpu-info asks libtpu the same as we do, and knows processes and cores besides: where it is there, it
+    comes first.
+    """
 
     name = "tpu"
     vendor = mapping.VENDOR
@@ -33,13 +45,15 @@ class TpuBackend:
     visibility = Visibility(variable="TPU_VISIBLE_CHIPS")
     support = Support(
         vendor="Google TPU",
-        source="the PCI bus; `tpu-info` for memory and load while a workload runs",
+        source="the PCI bus; `tpu-info`, or libtpu's gRPC without it, while a workload runs",
         tested_with="recorded tables of two v6e hosts; composed hosts of v3, v5e and v6e, busy, idle "
-        "and faulty",
+        "and faulty; a gRPC server with composed messages",
     )
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._program: Path | None = None
+        self._port = runtime.PORT
         self._polled: Polled[Report] | None = None
 
     def probe(self) -> Probe:
@@ -52,19 +66,14 @@ class TpuBackend:
         return Probe(present=there, checks=checks)
 
     def open(self) -> Opened:
-        """Find the command, without which the chips have an identity and no numbers."""
-        program = self._find()
-        pace_s = pace_of(self._context.options, self.name)
-        if program is None:
-            return Opened(source="sysfs")
-
-        def ask() -> Report:
-            return parse(output_of(program, timeout_s=TIMEOUT_S))
-
-        self._polled = Polled(ask, self._context.clock, pace_s=pace_s)
+        """Find the command, and begin to ask. Raises BackendUnavailable for an option that is none."""
+        options, clock = self._context.options, self._context.clock
+        self._port, self._program = _port_of(options), self._find()
+        self._polled = Polled(self._ask, clock, pace_s=pace_of(options, self.name))
         report = self._first()
         version = None if report is None else report.libtpu_version
-        return Opened(source=f"sysfs+{_PROGRAM}", versions={"libtpu": version} if version else {})
+        source = "sysfs+libtpu" if self._program is None else f"sysfs+{_PROGRAM}"
+        return Opened(source=source, versions={"libtpu": version} if version else {})
 
     def discover(self) -> Sequence[Device]:
         """The chips on the bus."""
@@ -80,16 +89,17 @@ class TpuBackend:
         chip, count = self._chip_of(device)
         if self._context.leaves_asleep(device.pci_bus_id):
             raise DeviceSuspended(f"{device.name} sleeps and was left asleep")
-        if self._polled is None:
-            return [_without_processes(mapping.silent(device.id, mapping.NO_COMMAND), request)]
-        answer = self._answer(self._polled)
+        answer = self._answer()
         numbers = msgspec.structs.replace(
             mapping.read(device.id, chip, count, answer.document),
             age_s=answer.age_s,
             pace_s=answer.pace_s,
         )
-        if not request.processes:
-            return [_without_processes(numbers, request)]
+        if not request.processes or not answer.document.listed:
+            # Only the command tells who has opened a chip.
+            reason = Absence.UNSUPPORTED if request.processes else Absence.NOT_COLLECTED
+            absent = {**numbers.absent, ("processes",): reason}
+            return [msgspec.structs.replace(numbers, absent=absent)]
         request.numbers([numbers])
         listed = mapping.process_of(device.id, chip, answer.document)
         return [with_processes(self._context.root, numbers, listed)]
@@ -121,9 +131,26 @@ class TpuBackend:
             f"{device.name}: there is no TPU at {device.pci_bus_id} any more", code="not_on_bus"
         )
 
-    def _answer(self, polled: Polled[Report]) -> Answer[Report]:
+    def _ask(self) -> Report:
+        """The command's report; the runtime's own words where that has none. Raises AccelwatchError."""
+        report, error = None, None
+        if self._program is not None:
+            try:
+                report = parse(output_of(self._program, timeout_s=TIMEOUT_S))
+            except AccelwatchError as failure:
+                error = failure
+        if report is None or not report.is_alive:
+            told = runtime.told(self._port, timeout_s=_RUNTIME_S, clock=self._context.clock)
+            if told is not None:
+                return runtime.with_runtime(report, told)
+        if error is not None:
+            raise error
+        return report or Report()
+
+    def _answer(self) -> Answer[Report]:
+        assert self._polled is not None
         try:
-            return polled.answer(TIMEOUT_S)
+            return self._polled.answer(TIMEOUT_S)
         except ReadError:
             raise
         except AccelwatchError as error:
@@ -140,7 +167,13 @@ class TpuBackend:
         return chosen_program(self._context.root, named, (_PROGRAM,))
 
 
-def _without_processes(reading: Reading, request: Request) -> Reading:
-    """Processes are told by the command only."""
-    reason = Absence.UNSUPPORTED if request.processes else Absence.NOT_COLLECTED
-    return msgspec.structs.replace(reading, absent={**reading.absent, ("processes",): reason})
+def _port_of(options: Mapping[str, object]) -> int:
+    """The option `port`. Raises BackendUnavailable for what is none."""
+    told = options.get("port", runtime.PORT)
+    if isinstance(told, bool) or not isinstance(told, int) or not 0 < told < 1 << 16:
+        raise BackendUnavailable(
+            f"port: {told!r} is no port",
+            reason="option",
+            remedy="mend collect.options.tpu.port in the configuration",
+        )
+    return told

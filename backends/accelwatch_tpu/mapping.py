@@ -5,7 +5,6 @@ from typing import TypeVar
 
 import msgspec
 
-from accelwatch.quantity_text import BYTES, PERCENT, quantity
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected, Process, Reading
@@ -15,9 +14,8 @@ from accelwatch_tpu.report import Report
 T = TypeVar("T")
 
 VENDOR = "tpu"
-SOURCE = "tpu-info"
+SOURCE = "libtpu"
 NO_WORKLOAD = "libtpu tells memory and load only while a workload runs, and none does"
-NO_COMMAND = "memory and load are told by tpu-info, which was not found: pip install tpu-info"
 _KEYS = ("utilization_ratio", "memory_size_bytes", "memory_used_bytes", "core_utilization_ratio")
 
 
@@ -35,12 +33,12 @@ def identified(device: Device, chip: Chip, report: Report | None) -> Device:
     )
 
 
-def silent(device_id: str, note: str) -> Reading:
+def _silent(device_id: str) -> Reading:
     """A chip of which nobody can tell anything now."""
     out = Collected(device_id)
     for key in _KEYS:
         out.miss(key, Absence.UNSUPPORTED)
-    return out.reading(notes=(note,))
+    return out.reading(notes=(NO_WORKLOAD,))
 
 
 def read(device_id: str, chip: Chip, count: int, report: Report) -> Reading:
@@ -50,11 +48,11 @@ def read(device_id: str, chip: Chip, count: int, report: Report) -> Reading:
     its duty cycle is told by the first of them that has one.
     """
     if not report.is_alive:
-        return silent(device_id, NO_WORKLOAD)
+        return _silent(device_id)
     out = Collected(device_id)
     parts = _of_chip(report.memory, chip.number, count)
-    out.put_or_miss("memory_used_bytes", _sum([quantity(used, BYTES) for used, _ in parts]))
-    out.put_or_miss("memory_size_bytes", _sum([quantity(whole, BYTES) for _, whole in parts]))
+    out.put_or_miss("memory_used_bytes", _sum([used for used, _ in parts]))
+    out.put_or_miss("memory_size_bytes", _sum([whole for _, whole in parts]))
     if out.values.get(("memory_size_bytes",)) == 0:
         # A chip without memory: the runtime has not told its size yet.
         del out.values[("memory_size_bytes",)]
@@ -63,12 +61,12 @@ def read(device_id: str, chip: Chip, count: int, report: Report) -> Reading:
     if used is not None and size is not None and used > size:
         del out.values[("memory_used_bytes",)]
         out.miss("memory_used_bytes", Absence.ERROR)
-    duties = [_ratio(text) for text in _of_chip(report.duty, chip.number, count)]
+    duties = [_ratio(duty) for duty in _of_chip(report.duty, chip.number, count)]
     told = [ratio for ratio in duties if not isinstance(ratio, Absence)]
     out.put_or_miss("utilization_ratio", told[0] if told else _first(duties))
     cores = _of_chip(report.cores, chip.number, count)
-    for at, text in enumerate(cores):
-        out.put_or_miss("core_utilization_ratio", _ratio(text), str(at))
+    for at, told_of_core in enumerate(cores):
+        out.put_or_miss("core_utilization_ratio", _ratio(told_of_core), str(at))
     if not cores:
         out.miss("core_utilization_ratio", Absence.UNSUPPORTED)
     return out.reading(sources={"*": SOURCE})
@@ -94,8 +92,7 @@ def _of_chip(rows: Mapping[int, T], number: int, count: int) -> list[T]:
     return [rows[at] for at in range(number * each, (number + 1) * each)]
 
 
-def _ratio(text: str) -> float | Absence:
-    ratio = quantity(text, PERCENT)
+def _ratio(ratio: float | Absence) -> float | Absence:
     return ratio if isinstance(ratio, Absence) or 0 <= ratio <= 1 else Absence.ERROR
 
 

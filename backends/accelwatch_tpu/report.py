@@ -10,7 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from accelwatch.errors import ReadError
+from accelwatch.quantity_text import BYTES, PERCENT, quantity
+from accelwatch.schema.absence import Absence
 
+Told = float | Absence
 _BARS = re.compile(r"[|│┃║]")
 _VERSION = re.compile(r"(?:-\s*)?libtpu version:\s*(\S.*)", re.IGNORECASE)
 _TYPE = re.compile(r"(?:-\s*)?accelerator type:\s*(\S+)", re.IGNORECASE)
@@ -20,7 +23,7 @@ _UNKNOWN = frozenset({"", "n/a", "none", "-"})
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The texts of the tables, by the number of their row."""
+    """What the tables say, by the number of their row."""
 
     libtpu_version: str | None = None
     accelerator_type: str | None = None
@@ -29,22 +32,22 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Device node to the process that has opened it."""
     listed: Sequence[str] = ()
     """Device nodes of the chips."""
-    memory: Mapping[int, tuple[str, str]] = {}
-    """Used and whole memory by device: `18.45 GiB`, `31.25 GiB`."""
-    duty: Mapping[int, str] = {}
-    """Duty cycle by device, or by chip."""
-    cores: Mapping[int, str] = {}
-    """Utilisation by TensorCore."""
+    memory: Mapping[int, tuple[Told, Told]] = {}
+    """Bytes in use and in all, by device."""
+    duty: Mapping[int, Told] = {}
+    """Duty cycle by device, or by chip, as a ratio."""
+    cores: Mapping[int, Told] = {}
+    """Utilisation by TensorCore, as a ratio."""
 
     @property
     def is_alive(self) -> bool:
-        """Whether libtpu of a workload has answered: some cell has a number."""
-        told = (
+        """Whether libtpu of a workload has answered: something is told."""
+        parts = (
             *(used for used, _ in self.memory.values()),
             *self.duty.values(),
             *self.cores.values(),
         )
-        return any(text.lower() not in _UNKNOWN for text in told)
+        return any(not isinstance(part, Absence) for part in parts)
 
 
 def parse(output: bytes) -> Report:
@@ -53,9 +56,9 @@ def parse(output: bytes) -> Report:
     lines = text.splitlines()
     pids: dict[str, int] = {}
     listed: list[str] = []
-    memory: dict[int, tuple[str, str]] = {}
-    duty: dict[int, str] = {}
-    cores: dict[int, str] = {}
+    memory: dict[int, tuple[Told, Told]] = {}
+    duty: dict[int, Told] = {}
+    cores: dict[int, Told] = {}
     known = False
     for header, row in _rows(lines):
         node = row.get("chip", "")
@@ -73,10 +76,10 @@ def parse(output: bytes) -> Report:
                 memory[number] = _halves(cell)
             elif name.startswith("duty cycle"):
                 known = True
-                duty[number] = cell
+                duty[number] = quantity(cell, PERCENT)
             elif name.startswith("tensorcore utilization"):
                 known = True
-                cores[number] = cell
+                cores[number] = quantity(cell, PERCENT)
     if not known:
         raise ReadError("tpu-info printed no table of chips", code="command_failed")
     return Report(
@@ -106,11 +109,12 @@ def _rows(lines: Sequence[str]) -> Iterator[tuple[Sequence[str], dict[str, str]]
             yield header, dict(zip(header, cells, strict=True))
 
 
-def _halves(cell: str) -> tuple[str, str]:
+def _halves(cell: str) -> tuple[Told, Told]:
     """`18.45 GiB / 31.25 GiB`; a word such as `N/A` is said of both."""
     used, slash, whole = cell.partition("/")
     is_pair = slash and cell.lower() not in _UNKNOWN
-    return (used.strip(), whole.strip()) if is_pair else (cell, cell)
+    pair = (used, whole) if is_pair else (cell, cell)
+    return quantity(pair[0], BYTES), quantity(pair[1], BYTES)
 
 
 def _is_ruler(line: str) -> bool:

@@ -32,11 +32,11 @@ def unary(
 
     Raises SourceError whatever goes wrong, within the time.
     """
-    from accelwatch.grpc.http2 import exchange  # h2 is for nodes with a server to ask only
-
     wire = _Wire(where, clock.monotonic() + timeout_s, clock.monotonic)
     try:
         wire.connect()
+        from accelwatch.grpc.http2 import exchange  # h2 is for nodes where somebody listens
+
         answer = exchange(wire.send, wire.receive, _headers(method, timeout_s), _framed(request))
     finally:
         wire.close()

@@ -11,6 +11,8 @@ from samples import FIXTURES
 from staged_machines import FixtureMachine, Stage
 
 DOCUMENTS = FIXTURES / "tpu"
+NOBODY = {"port": 9}
+"""Where no libtpu listens."""
 HOSTS = {
     "v5e-x4": ("0x0063", "", 4),
     "v3-8": ("0x0027", "0x004f", 4),
@@ -67,7 +69,7 @@ def stage(folder: Path, name: str) -> Iterator[Stage]:
     lay_out_bus(folder, *HOSTS[name])
     shutil.copy(DOCUMENTS / f"{name}.txt", folder / "tpu.txt")
     write_program(folder)
-    staged = Stage(TpuBackend, folder)
+    staged = Stage(TpuBackend, folder, options=NOBODY)
 
     def remove(device: Device) -> None:
         shutil.rmtree(folder / "sys/bus/pci/devices" / str(device.pci_bus_id))
@@ -82,7 +84,7 @@ def _without_answer(folder: Path) -> Iterator[Stage]:
     """The command complains: the chip is on the bus and cannot be read."""
     lay_out_bus(folder, "0x0063", "", 1)
     write_program(folder, "echo 'No TPU chips found' >&2; exit 1")
-    yield Stage(TpuBackend, folder)
+    yield Stage(TpuBackend, folder, options=NOBODY)
 
 
 def _machine(name: str, *, healthy: bool) -> FixtureMachine:

@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
-from accelwatch.errors import DeviceLost, ReadError
+from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.reading import Number, Reading
 from accelwatch_tpu import TpuBackend
 from accelwatch_tpu.chips import Chip, Generation, chips
-from accelwatch_tpu.mapping import NO_COMMAND, NO_WORKLOAD, read
+from accelwatch_tpu.mapping import NO_WORKLOAD, read
 from accelwatch_tpu.report import parse
-from backends.tpu.machines import DOCUMENTS, lay_out_bus, stage, write_program
+from backends.tpu.machines import DOCUMENTS, NOBODY, lay_out_bus, stage, write_program
 from polling import Poll, assert_all_believed, identities, readings
 from samples import sample
 from staged_machines import Stage
@@ -94,16 +94,24 @@ def test_without_a_workload_nothing_is_told_and_it_says_so(tmp_path: Path) -> No
         assert one.identity[0].driver_version is None
 
 
-def test_without_the_command_a_chip_is_still_known(tmp_path: Path) -> None:
+def test_without_command_and_workload_a_chip_is_still_known(tmp_path: Path) -> None:
     lay_out_bus(tmp_path, "0x0062", "", 1)
-    backend = TpuBackend(Context(root=tmp_path))
-    assert backend.open().source == "sysfs"
+    backend = TpuBackend(Context(root=tmp_path, options=NOBODY))
+    assert backend.open().source == "sysfs+libtpu"
     (device,) = backend.identify(backend.discover()[0])
     (reading,) = backend.read(device, Request())
     backend.close()
     assert device.model == "TPU v5p"
-    assert reading.notes == (NO_COMMAND,)
+    assert reading.notes == (NO_WORKLOAD,)
     assert reading.absent["processes",] is Absence.UNSUPPORTED
+
+
+@pytest.mark.parametrize("port", [0, 65536, "8431", True])
+def test_a_port_that_is_none(tmp_path: Path, port: object) -> None:
+    lay_out_bus(tmp_path, "0x0062", "", 1)
+    with pytest.raises(BackendUnavailable, match="port") as caught:
+        TpuBackend(Context(root=tmp_path, options={"port": port})).open()
+    assert "collect.options.tpu.port" in caught.value.remedy
 
 
 def test_what_cannot_be_true_hides_nothing_else() -> None:

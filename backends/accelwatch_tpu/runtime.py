@@ -1,0 +1,104 @@
+"""What libtpu tells of its devices over gRPC, from within a workload.
+
+Service tpu.monitoring.runtime.RuntimeMetricService, messages of tpu_metric_service.proto:
+google/cloud-accelerator-diagnostics, tpu_info/proto.
+"""
+
+import struct
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.clock import Clock
+from accelwatch.errors import ReadError
+from accelwatch.grpc.call import unary
+from accelwatch.grpc.failure import SourceError, protocol
+from accelwatch.grpc.protobuf import fields, messages
+from accelwatch.schema.absence import Absence
+from accelwatch_tpu.report import Report, Told
+
+PORT = 8431
+"""Of the first process of a workload, unless TPU_RUNTIME_METRICS_PORTS says otherwise."""
+METHOD = "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric"
+TOTAL = "tpu.runtime.hbm.memory.total.bytes"
+USED = "tpu.runtime.hbm.memory.usage.bytes"
+DUTY = "tpu.runtime.tensorcore.dutycycle.percent"
+_MAX_DEVICES = 4096
+
+
+def told(port: int, *, timeout_s: float, clock: Clock) -> Report | None:
+    """What it tells now; None where nobody listens, as without a workload.
+
+    A metric that this libtpu does not know is absent. Raises ReadError.
+    """
+    every: dict[str, Mapping[int, Told]] = {}
+    for name in (TOTAL, USED, DUTY):
+        try:
+            answer = unary(port, METHOD, _request(name), timeout_s=timeout_s, clock=clock)
+            every[name] = gauges(answer)
+        except SourceError as error:
+            if "UNIMPLEMENTED" in str(error) or "NOT_FOUND" in str(error):
+                every[name] = {}
+            elif "nobody listens" in str(error):
+                return None
+            else:
+                raise ReadError(f"libtpu: {error}", code="grpc") from error
+    missing = Absence.UNSUPPORTED
+    numbers = sorted({*every[TOTAL], *every[USED]})
+    return Report(
+        memory={
+            at: (every[USED].get(at, missing), every[TOTAL].get(at, missing)) for at in numbers
+        },
+        duty={
+            at: part if isinstance(part, Absence) else part / 100
+            for at, part in every[DUTY].items()
+        },
+    )
+
+
+def with_runtime(report: Report | None, runtime: Report) -> Report:
+    """The numbers of the runtime, with who and what the command's report tells besides."""
+    if report is None:
+        return runtime
+    return msgspec.structs.replace(report, memory=runtime.memory, duty=runtime.duty)
+
+
+def gauges(response: bytes) -> dict[int, Told]:
+    """Values of a MetricResponse by device. Raises SourceError for what is no message."""
+    values: dict[int, Told] = {}
+    for metric in messages(response, 1):
+        for point in messages(metric, 3):
+            device = _device(point)
+            if device is None or len(values) == _MAX_DEVICES:
+                raise protocol("a value without device, or of too many")
+            values[device] = _value(point)
+    return values
+
+
+def _request(name: str) -> bytes:
+    octets = name.encode()
+    return bytes((0x0A, len(octets))) + octets
+
+
+def _device(point: bytes) -> int | None:
+    """The attribute `device-id`."""
+    for attribute in messages(point, 1):
+        for value in messages(attribute, 2):
+            for number, told_ in fields(value):
+                if number == 3 and isinstance(told_, int) and told_ < _MAX_DEVICES:
+                    return told_
+            # proto3 leaves a number out that is 0, unless it stands in a oneof; both are read.
+            return 0 if not value else None
+    return None
+
+
+def _value(point: bytes) -> Told:
+    for gauge in messages(point, 3):
+        for number, value in fields(gauge):
+            if number == 1 and isinstance(value, bytes) and len(value) == 8:
+                (double,) = struct.unpack("<d", value)
+                return double if 0 <= double < float("inf") else Absence.ERROR
+            if number == 2 and isinstance(value, int):
+                return float(value) if value < 1 << 63 else Absence.ERROR
+        return Absence.ERROR
+    return Absence.UNSUPPORTED

@@ -1,0 +1,121 @@
+"""What libtpu tells over gRPC, and everything that can go wrong on the way."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelwatch.backend import Context, Request
+from accelwatch.clock import SystemClock
+from accelwatch.errors import ReadError
+from accelwatch.grpc.failure import SourceError
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Reading
+from accelwatch_tpu import TpuBackend
+from accelwatch_tpu.mapping import NO_WORKLOAD
+from accelwatch_tpu.runtime import DUTY, TOTAL, USED, gauges, told
+from backends.tpu.libtpu import Libtpu, point, response
+from backends.tpu.machines import DOCUMENTS, NOBODY, lay_out_bus, write_program
+
+GIB = 1 << 30
+METRICS = {
+    TOTAL: response(TOTAL, *(point(at, 32 * GIB) for at in range(2))),
+    USED: response(USED, point(0, 12 * GIB), point(1, 0)),
+    DUTY: response(DUTY, point(0, 98.5), point(1, 0.0)),
+}
+
+
+@contextlib.contextmanager
+def libtpu(metrics: Mapping[str, bytes]) -> Iterator[Libtpu]:
+    server = Libtpu(metrics)
+    yield server
+    server.close()
+
+
+def shown(root: Path, port: int, device: str = "0x006f", chips: int = 2) -> list[Reading]:
+    lay_out_bus(root, device, "", chips)
+    backend = TpuBackend(Context(root=root, options={"port": port}))
+    backend.open()
+    read = [backend.read(device, Request())[0] for device in backend.discover()]
+    backend.close()
+    return read
+
+
+def test_a_workload_tells_memory_and_load(tmp_path: Path) -> None:
+    with libtpu(METRICS) as server:
+        first, second = shown(tmp_path, server.port)
+    assert first.values["memory_size_bytes",] == 32 * GIB
+    assert first.values["memory_used_bytes",] == 12 * GIB
+    assert first.values["utilization_ratio",] == pytest.approx(0.985)
+    assert (second.values["memory_used_bytes",], second.values["utilization_ratio",]) == (0, 0.0)
+    assert first.absent["core_utilization_ratio",] is Absence.UNSUPPORTED
+    assert first.absent["processes",] is Absence.UNSUPPORTED
+
+
+def test_a_chip_of_two_devices(tmp_path: Path) -> None:
+    metrics = {**METRICS, DUTY: response(DUTY, point(0, 50.0))}
+    with libtpu(metrics) as server:
+        (chip,) = shown(tmp_path, server.port, "0x0076", 1)
+    assert chip.values["memory_size_bytes",] == 64 * GIB
+    assert chip.values["utilization_ratio",] == 0.5
+
+
+def test_a_metric_that_this_libtpu_does_not_know(tmp_path: Path) -> None:
+    with libtpu({name: METRICS[name] for name in (TOTAL, USED)}) as server:
+        first, _ = shown(tmp_path, server.port)
+    assert first.values["memory_used_bytes",] == 12 * GIB
+    assert first.absent["utilization_ratio",] is Absence.UNSUPPORTED
+
+
+def test_memory_without_its_size(tmp_path: Path) -> None:
+    with libtpu({USED: METRICS[USED]}) as server:
+        first, _ = shown(tmp_path, server.port)
+    assert first.values["memory_used_bytes",] == 12 * GIB
+    assert first.absent["memory_size_bytes",] is Absence.UNSUPPORTED
+
+
+def test_where_the_command_has_nothing_the_runtime_is_asked(tmp_path: Path) -> None:
+    write_program(tmp_path)
+    (tmp_path / "tpu.txt").write_bytes((DOCUMENTS / "v6e-idle.txt").read_bytes())
+    with libtpu(METRICS) as server:
+        first, _ = shown(tmp_path, server.port)
+    assert first.values["memory_used_bytes",] == 12 * GIB
+    assert first.processes == (), "of the command"
+
+
+def test_where_the_command_fails_the_runtime_is_asked(tmp_path: Path) -> None:
+    write_program(tmp_path, "exit 1")
+    with libtpu(METRICS) as server:
+        first, _ = shown(tmp_path, server.port)
+    assert first.values["utilization_ratio",] == pytest.approx(0.985)
+
+
+def test_nobody_listens(tmp_path: Path) -> None:
+    first, _ = shown(tmp_path, NOBODY["port"])
+    assert first.notes == (NO_WORKLOAD,)
+
+
+def test_what_is_no_message_is_an_error() -> None:
+    with libtpu({TOTAL: b"\x0a\xff"}) as server, pytest.raises(ReadError, match="cut off"):
+        told(server.port, timeout_s=5, clock=SystemClock())
+
+
+def test_values_that_cannot_be_true() -> None:
+    points = (point(0, -1.0), point(1, float("nan")), point(2, float("inf")), point(3, 7))
+    values = gauges(response(DUTY, *points))
+    assert values == {0: Absence.ERROR, 1: Absence.ERROR, 2: Absence.ERROR, 3: 7.0}
+    assert gauges(b"") == {}
+
+
+@given(st.data())
+def test_damaged_messages(data: st.DataObject) -> None:
+    whole = METRICS[data.draw(st.sampled_from(sorted(METRICS)))]
+    at = data.draw(st.integers(0, len(whole) - 1))
+    octet = data.draw(st.integers(0, 255))
+    with contextlib.suppress(SourceError):
+        gauges(whole[:at] + bytes((octet,)) + whole[at + 1 :])
+    with contextlib.suppress(SourceError):
+        gauges(whole[:at])
