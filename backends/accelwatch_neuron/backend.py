@@ -15,15 +15,18 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, pace_of
-from accelwatch_neuron import listing, tree
+from accelwatch_neuron import listing, load, tree
 from accelwatch_neuron.listing import Entry
+from accelwatch_neuron.stream import Stream
 
-_PROGRAM = "neuron-ls"
+_PROGRAM, _MONITOR = "neuron-ls", "neuron-monitor"
 _FOLDERS = ("opt/aws/neuron/bin",)
 _FORMS = (("--json-output",), ("--output-format", "json"))
 """Of releases up to 2.33, and from 2.34 on."""
 _REMEDY = "install aws-neuronx-tools, or name it in collect.options.neuron.neuron_ls"
 _FIRST_WAIT_S = 3.0
+_PERIOD_S = 5.0
+"""From one record of neuron-monitor to the next, as long as nobody configures it."""
 _AMAZON = 0x1D0F
 _CHIPS = frozenset({0x7064, 0x7164, 0x7264, 0x7364})
 """PCI devices Inferentia, Trainium, Inferentia2, Trainium2; Amazon's disks and NICs are others."""
@@ -31,20 +34,23 @@ _SOURCE = "sysfs"
 
 
 class NeuronBackend:
-    """Options: `neuron_ls` (path of the command), `pace_s` (seconds between two runs)."""
+    """Options: `neuron_ls`, `neuron_monitor` (paths), `pace_s` (seconds between runs of neuron-ls)."""
 
     name = "neuron"
     vendor = tree.VENDOR
     serial = False
     support = Support(
         vendor="AWS Neuron",
-        source="the driver's sysfs for ECC and memory; `neuron-ls` for place, size and processes",
-        tested_with="recorded values and list of a trn1.2xlarge; composed machines, healthy and faulty",
+        source="the driver's sysfs for ECC and memory; `neuron-ls` for place, size and processes; "
+        "`neuron-monitor` for load",
+        tested_with="recorded values, list and records of a trn1.2xlarge; composed machines, healthy "
+        "and faulty",
     )
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._polled: Polled[dict[int, Entry]] | None = None
+        self._stream: Stream | None = None
 
     def probe(self) -> Probe:
         """Look for the driver's tree, then on the PCI bus."""
@@ -59,6 +65,7 @@ class NeuronBackend:
     def open(self) -> Opened:
         """Find the command. Raises BackendUnavailable without the driver."""
         root, program = self._context.root, self._find()
+        monitor = self._find(_MONITOR)
         if not tree.folders(root):
             raise BackendUnavailable(
                 "there is no device below /sys/devices/virtual/neuron_device",
@@ -68,10 +75,14 @@ class NeuronBackend:
         version = tree.driver_version(root)
         versions = {"driver": version} if version else {}
         pace_s = pace_of(self._context.options, self.name)
-        if program is None:
-            return Opened(source=_SOURCE, versions=versions)
-        self._polled = Polled(lambda: _ask(program), self._context.clock, pace_s=pace_s)
-        return Opened(source=f"{_SOURCE}+{_PROGRAM}", versions=versions)
+        source = _SOURCE
+        if program is not None:
+            self._polled = Polled(lambda: _ask(program), self._context.clock, pace_s=pace_s)
+            source += f"+{_PROGRAM}"
+        if monitor is not None:
+            self._stream = Stream([str(monitor)], self._context.clock)
+            source += f"+{_MONITOR}"
+        return Opened(source=source, versions=versions)
 
     def discover(self) -> Sequence[Device]:
         """The devices of the driver."""
@@ -92,25 +103,31 @@ class NeuronBackend:
         out = Collected(device.id)
         tree.put_ecc(out, folder)
         tree.put_memory(out, folder)
+        told, age_s = self._load()
+        load.put_load(out, device.index, told)
         entry, why = self._entry(device, TIMEOUT_S)
         size = None if entry is None else entry.memory_bytes
         out.put_or_miss("memory_size_bytes", why if size is None else size)
         sources = {"*": _SOURCE, "memory_size_bytes": _PROGRAM, "processes": _PROGRAM}
+        sources |= dict.fromkeys(("utilization_ratio", "core_utilization_ratio"), _MONITOR)
         if not request.processes:
             out.miss("processes", Absence.NOT_COLLECTED)
         elif entry is None or entry.processes is None:
             out.miss("processes", why)
         else:
-            numbers = out.reading(sources=sources)
+            numbers = _aged(out.reading(sources=sources), age_s)
             request.numbers([numbers])
             listed = listing.processes_of(device.id, entry)
             return [with_processes(self._context.root, numbers, listed)]
-        return [out.reading(sources=sources)]
+        return [_aged(out.reading(sources=sources), age_s)]
 
     def close(self) -> None:
         """Ask no more."""
         if self._polled is not None:
             self._polled.close()
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
 
     def _folder(self, device: Device) -> Path:
         folder = tree.folders(self._context.root).get(device.index)
@@ -128,13 +145,30 @@ class NeuronBackend:
             return None, Absence.ERROR
         return entry, Absence.ERROR if entry is None else Absence.UNSUPPORTED
 
+    def _load(self) -> tuple[load.Load | Absence, float]:
+        """The newest record and its age in seconds; why there is none, and 0."""
+        if self._stream is None:
+            return Absence.UNSUPPORTED, 0.0
+        newest = self._stream.newest()
+        if newest is None:
+            return Absence.TIMEOUT, 0.0
+        line, age_s = newest
+        told = load.parse(line)
+        return (Absence.ERROR, 0.0) if told is None else (told, age_s)
+
     def _on_bus(self) -> bool:
         functions = sysfs.pci_functions(self._context.root, _AMAZON)
         return any(device in _CHIPS for _, device, _ in functions)
 
-    def _find(self) -> Path | None:
-        named = self._context.options.get("neuron_ls")
-        return chosen_program(self._context.root, named, (_PROGRAM,), _FOLDERS)
+    def _find(self, program: str = _PROGRAM) -> Path | None:
+        named = self._context.options.get(program.replace("-", "_"))
+        return chosen_program(self._context.root, named, (program,), _FOLDERS)
+
+
+def _aged(reading: Reading, age_s: float) -> Reading:
+    """As old as its oldest part."""
+    pace_s = _PERIOD_S if age_s else 0.0
+    return msgspec.structs.replace(reading, age_s=age_s, pace_s=pace_s)
 
 
 def _ask(program: Path) -> dict[int, Entry]:

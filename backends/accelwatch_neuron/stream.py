@@ -1,0 +1,101 @@
+"""A command that prints lines for as long as it runs: begun again when it ends or is silent."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+
+from accelwatch.backoff import Backoff
+from accelwatch.clock import Clock
+
+SILENCE_S = 60.0
+"""After so long without a line the command is begun again."""
+_LONGEST = 8 << 20
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 300.0
+_REAP_S = 1.0
+
+
+class Stream:
+    """Keeps the newest line only. A daemon thread reads; any thread may ask."""
+
+    def __init__(self, argv: Sequence[str], clock: Clock) -> None:
+        """The command is begun at once."""
+        self._argv = list(argv)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._line: bytes | None = None
+        self._heard_at = clock.monotonic()
+        self._thread = threading.Thread(target=self._go, daemon=True)
+        self._thread.start()
+
+    def newest(self) -> tuple[bytes, float] | None:
+        """The newest line and its age in seconds; None before the first, and after a long silence."""
+        with self._lock:
+            now = self._clock.monotonic()
+            age_s, process = now - self._heard_at, self._process
+            if age_s <= SILENCE_S:
+                return None if self._line is None else (self._line, age_s)
+            self._line, self._heard_at = None, now
+        _end(process)
+        return None
+
+    def close(self) -> None:
+        """End the command and begin it no more."""
+        self._closed.set()
+        with self._lock:
+            process = self._process
+        _end(process)
+        self._thread.join(_REAP_S)
+
+    def _go(self) -> None:
+        backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        while not self._closed.is_set():
+            if self._follow():
+                backoff.succeeded()
+            self._closed.wait(backoff.failed(self._clock.monotonic()))
+
+    def _follow(self) -> bool:
+        """Read what one run of the command prints; whether it was a line at least."""
+        try:
+            process = subprocess.Popen(
+                self._argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "LC_ALL": "C"},
+                start_new_session=True,
+            )
+        except (OSError, ValueError):
+            return False
+        with self._lock:
+            self._process = process
+        if self._closed.is_set():
+            _end(process)
+        try:
+            return self._read(process)
+        finally:
+            _end(process)
+
+    def _read(self, process: "subprocess.Popen[bytes]") -> bool:
+        told = False
+        assert process.stdout is not None
+        with process.stdout as output:
+            # What is longer than any record, or was cut off by the end, has no end of line.
+            while (line := output.readline(_LONGEST)).endswith(b"\n"):
+                with self._lock:
+                    self._line, self._heard_at = line, self._clock.monotonic()
+                told = True
+        return told
+
+
+def _end(process: "subprocess.Popen[bytes] | None") -> None:
+    """Kill its group; what is stuck in the driver is not waited for."""
+    if process is None or process.poll() is not None:
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError, subprocess.TimeoutExpired):
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(_REAP_S)
