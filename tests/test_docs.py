@@ -43,6 +43,11 @@ def test_the_table_of_support_is_what_the_backends_declare() -> None:
     assert page == _builder("build_support").page(page), "run: python docs/build_support.py"
 
 
+def test_the_checklists_of_the_vendors_are_what_the_machines_of_the_tests_show() -> None:
+    for path, text in _builder("build_checklists").pages():
+        assert path.read_text() == text, f"{path.name}: run python docs/build_checklists.py"
+
+
 def _pages() -> list[Path]:
     folders = ("docs", "examples", "benchmarks", "fixtures")
     return [
