@@ -32,9 +32,6 @@ _ENGINES = {
 _DEVICE_MEMORY = ("vram", "local", "stolen-local")
 """How region names of device memory begin: xe's vram0, i915's local0."""
 
-_HOST_NAMESPACE = "pid:[4026531836]"
-"""The machine's own pid namespace has this fixed number (PROC_PID_INIT_INO)."""
-
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """What the clients of one device told."""
@@ -94,7 +91,7 @@ class Clients:
             seen=scan.processes_seen,
             unreadable=scan.processes_unreadable,
             untold=scan.untold,
-            hidden=scan.processes_seen == 0 or _in_container(self._root),
+            hidden=scan.processes_seen == 0 or proc.in_own_pid_namespace(self._root),
         )
 
     def _memory(self, clients: Sequence[DrmClient]) -> int | None:
@@ -151,14 +148,6 @@ def with_facts(root: Path, process: Process, *, argv: bool) -> Process:
         job=facts.job,
         host_memory_bytes=facts.host_memory_bytes,
     )
-
-
-def _in_container(root: Path) -> bool:
-    """Whether we see only the processes of a pid namespace of our own."""
-    try:
-        return (root / "proc/self/ns/pid").readlink().name != _HOST_NAMESPACE
-    except OSError:
-        return False
 
 
 def _in_use(client: DrmClient) -> bool:

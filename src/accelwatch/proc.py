@@ -165,3 +165,15 @@ def pids(root: Path) -> list[int]:
         )
     except OSError:
         return []
+
+
+_HOST_NAMESPACE = "pid:[4026531836]"
+"""The machine's own pid namespace has this fixed number (PROC_PID_INIT_INO)."""
+
+
+def in_own_pid_namespace(root: Path) -> bool:
+    """Whether we see only the processes of a pid namespace of our own, as in a container."""
+    try:
+        return (root / "proc/self/ns/pid").readlink().name != _HOST_NAMESPACE
+    except OSError:
+        return False
