@@ -1,21 +1,20 @@
-"""The backend of accel class devices: present by their driver, read from sysfs and fdinfo."""
+"""The backend of accel class devices: present by their driver, read from sysfs and fdinfo.
+
+Not all of them are on the PCI bus, so that every machine loads this module: what an open backend does is
+imported when it is first needed.
+"""
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
-from accelwatch.drm_fdinfo import FdinfoScanner
-from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceSuspended
-from accelwatch.listed_process import with_processes
-from accelwatch.pcie_link import put_link
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
-from accelwatch.schema.reading import Collected, Reading
+from accelwatch.schema.reading import Reading
 from accelwatch_accel import node
-from accelwatch_accel.usage import OF_CLIENTS, Usage
 
-_SPAN_S = 0.1
-"""What passes between the two looks of a single reading."""
+if TYPE_CHECKING:
+    from accelwatch_accel.session import Session
 
 
 class AccelBackend:
@@ -33,8 +32,7 @@ class AccelBackend:
     def __init__(self, context: Context, pause: Callable[[float], None] = time.sleep) -> None:
         self._context = context
         self._pause = pause
-        self._scanner = FdinfoScanner(context.root, context.clock)
-        self._usages: dict[str, Usage] = {}
+        self._session: Session | None = None
 
     def probe(self) -> Probe:
         """Look through /sys/class/accel."""
@@ -45,75 +43,28 @@ class AccelBackend:
 
     def open(self) -> Opened:
         """Nothing is loaded. Raises BackendUnavailable where there is no device."""
-        root = self._context.root
-        drivers = sorted({one.driver for one in node.find_nodes(root)})
-        if not drivers:
-            raise BackendUnavailable(
-                "no device that this backend reads is below /sys/class/accel",
-                reason="no_device",
-                remedy="load the driver of the NPU, such as amdxdna",
-            )
-        known = {driver: node.driver_version(root, driver) for driver in drivers}
-        versions = {driver: version for driver, version in known.items() if version}
-        return Opened(source="sysfs", versions=versions)
+        return self._opened.open()
 
     def discover(self) -> Sequence[Device]:
         """All devices, asleep or not."""
-        root = self._context.root
-        return [node.describe(root, one) for one in node.find_nodes(root)]
+        return self._opened.discover()
 
     def identify(self, device: Device) -> Sequence[Device]:
         """With its firmware, unless it sleeps. Raises DeviceLost."""
-        mine = self._node(device)
-        if self._context.leaves_asleep(mine.pci_bus_id):
-            return [device]
-        self._require_there(mine)
-        return [node.identified(device, mine)]
+        return self._opened.identify(device)
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What its clients use. Raises DeviceSuspended before anything could wake it, DeviceLost."""
-        mine = self._node(device)
-        if self._context.leaves_asleep(mine.pci_bus_id):
-            raise DeviceSuspended(f"{mine.place} is in runtime suspend and was left asleep")
-        self._require_there(mine)
-        out = Collected(device.id)
-        if mine.pci_bus_id is not None:
-            put_link(out, self._context.root, mine.pci_bus_id)
-        if request.processes:
-            self._tell_numbers(out, request)
-        usage = self._usages.setdefault(
-            device.id, Usage(self._context.root, self._scanner, mine.place)
-        )
-        if self._context.one_shot:
-            usage.read(Collected(device.id), self._context.clock.monotonic())
-            self._pause(_SPAN_S)
-        listed = usage.read(out, self._context.clock.monotonic())
-        sources = {"*": "sysfs", **dict.fromkeys(OF_CLIENTS, "fdinfo")}
-        if not request.processes:
-            listed = Absence.NOT_COLLECTED
-        if isinstance(listed, Absence):
-            out.miss("processes", listed)
-            return [out.reading(sources=sources)]
-        reading = out.reading(sources=sources)
-        return [with_processes(self._context.root, reading, listed)]
+        return self._opened.read(device, request)
 
     def close(self) -> None:
         """Forget the counters."""
-        self._usages.clear()
+        self._session = None
 
-    def _tell_numbers(self, out: Collected, request: Request) -> None:
-        early = Collected(out.device_id)
-        early.values, early.absent = dict(out.values), dict(out.absent)
-        for key in OF_CLIENTS:
-            early.miss(key, Absence.TIMEOUT)
-        request.numbers([early.reading(sources={"*": "sysfs"})])
+    @property
+    def _opened(self) -> "Session":
+        if self._session is None:
+            from accelwatch_accel.session import Session
 
-    def _node(self, device: Device) -> node.Node:
-        for one in node.find_nodes(self._context.root):
-            if f"{node.VENDOR}:{one.place}" == device.id:
-                return one
-        raise DeviceLost(f"{device.name} is gone from /sys/class/accel", code="gone")
-
-    def _require_there(self, mine: node.Node) -> None:
-        if node.off_the_bus(mine):
-            raise DeviceLost(f"{mine.place} is gone from its bus", code="gone")
+            self._session = Session(self._context, self._pause)
+        return self._session
