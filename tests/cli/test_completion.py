@@ -13,7 +13,7 @@ def test_lists_are_completed_word_by_word() -> None:
     assert completer("fields")("name,power_w") == ["name,power_watts"]
     assert completer("formats")("") == ["table", "json", "csv", "prometheus"]
     assert completer("groups")("all") == ["all"]
-    assert completer("vendors")("n") == ["nvidia"]
+    assert completer("vendors")("nv") == ["nvidia"]
     assert completer("groupings")("u") == ["user"]
     assert "contrast" in completer("themes")("c")
     assert "memory.used" in completer("query_fields")("memory.u")
