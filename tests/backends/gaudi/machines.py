@@ -11,7 +11,7 @@ import pytest
 
 from accelwatch.schema.device import Device
 from accelwatch_gaudi import GaudiBackend
-from backends.gaudi.library import Scenario, build_hlml
+from backends.gaudi.hlml_scenario import Scenario, build_hlml
 from samples import FIXTURES
 from staged_machines import FixtureMachine, Stage
 

@@ -17,7 +17,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_gaudi import GaudiBackend
 from accelwatch_gaudi.hlml import Hlml, NotSupported
-from backends.gaudi.library import Scenario
+from backends.gaudi.hlml_scenario import Scenario
 from backends.gaudi.machines import FOLDER, stage, stage_library, write_program
 from polling import EVERYTHING, Poll, assert_all_believed, identities, readings
 from staged_machines import Stage
