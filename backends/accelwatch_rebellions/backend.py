@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
 from accelwatch.errors import BackendUnavailable, DeviceTimeout, ReadError
-from accelwatch.listed_process import with_processes
+from accelwatch.listed_process import with_processes, without_processes
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
@@ -15,6 +15,7 @@ from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
 from accelwatch_rebellions import mapping
 from accelwatch_rebellions.document import Document, Npu, parse
+from accelwatch_rebellions.ownership import contexts_of, open_nodes
 from accelwatch_rebellions.table import parse_table
 
 VENDOR_ID = 0x1EFF
@@ -91,20 +92,33 @@ class RebellionsBackend:
         """What the newest document says. Raises ReadError."""
         answer, npu = self._opened.entry_for(device)
         numbers = msgspec.structs.replace(
-            mapping.read(device.id, npu), age_s=answer.age_s, pace_s=answer.pace_s
+            mapping.read(device.id, npu, answer.document.npus),
+            age_s=answer.age_s,
+            pace_s=answer.pace_s,
         )
         if not request.processes:
-            absent = {**numbers.absent, ("processes",): Absence.NOT_COLLECTED}
-            return [msgspec.structs.replace(numbers, absent=absent)]
+            return [without_processes(numbers, Absence.NOT_COLLECTED)]
         request.numbers([numbers])
-        entries = [entry for entry in answer.document.contexts if entry.number == npu.number]
-        listed = mapping.processes_of(device.id, entries)
-        return [with_processes(self._context.root, numbers, listed)]
+        return [self._with_processes(numbers, npu, answer.document)]
 
     def close(self) -> None:
         """Ask no more."""
         if self._tool is not None:
             self._tool.close()
+
+    def _with_processes(self, reading: Reading, npu: Npu, document: Document) -> Reading:
+        root, entries = self._context.root, document.contexts
+        if entries is None:
+            return without_processes(reading, Absence.UNSUPPORTED)
+        mine, undecided = contexts_of(
+            npu, document.npus, entries, lambda pid: open_nodes(root, pid)
+        )
+        if undecided:
+            note = f"rbln-smi does not tell on which NPU {undecided} of its contexts are"
+            reading = msgspec.structs.replace(reading, notes=(*reading.notes, note))
+            if not mine:
+                return without_processes(reading, Absence.UNSUPPORTED)
+        return with_processes(root, reading, mapping.processes_of(reading.device_id, mine))
 
     @property
     def _opened(self) -> VendorTool[Document, Npu]:

@@ -1,10 +1,13 @@
 """What `rbln-smi -j` prints, taken apart. Pure; a field of another type than expected is not there.
 
 Keys as the vendor's documentation and the tools that read it have them; `npu` is text before driver
-2.0 and a number since, a process is `process` or `cmd`, its memory `memalloc` or `memory`.
+2.0 and a number since, a process is `process` or `cmd`, its memory `memalloc` or `memory`. Where NPUs
+are grouped, `npu` counts within the group: several have one number, and names of devices are their own.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -16,13 +19,16 @@ Fields = Mapping[str, Any]
 _COMMAND = ("process", "cmd")
 _MEMORY = ("memalloc", "memory")
 _MAX_DEVICES = 1024
+_NODE = re.compile(r"rbln(\d{1,6})")
 
 
 class Npu(msgspec.Struct, frozen=True, kw_only=True):
     """One NPU as listed."""
 
     number: int
-    """The vendor's index."""
+    """Of its device node, `rbln5`; without that name, what `npu` says."""
+    in_group: int
+    """What `npu` says, by which contexts name it."""
     pci_bus_id: str | None
     fields: Fields
     pci: Fields
@@ -35,8 +41,8 @@ class Npu(msgspec.Struct, frozen=True, kw_only=True):
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One context of a process on an NPU."""
 
-    number: int
-    """Of the NPU."""
+    in_group: int
+    """What `npu` says of the NPU."""
     pid: int
     command: str | None
     memory: object
@@ -48,7 +54,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     driver_version: str | None
     npus: tuple[Npu, ...]
-    contexts: tuple[Entry, ...]
+    contexts: tuple[Entry, ...] | None
+    """None where they were not told."""
 
 
 def text_of(fields: Fields, key: str) -> str | None:
@@ -80,32 +87,55 @@ def parse(output: bytes) -> Document:
         raise ReadError("rbln-smi -j printed no list of devices", code="garbage")
     npus = [npu for npu in map(npu_of, told["devices"][:_MAX_DEVICES]) if npu is not None]
     listed = told.get("contexts")
-    entries = map(_entry, listed if isinstance(listed, list) else [])
+    entries = map(entry_of, listed if isinstance(listed, list) else [])
     return Document(
         driver_version=text_of(told, "KMD_version"),
-        npus=tuple({npu.number: npu for npu in reversed(npus)}.values())[::-1],
+        npus=distinct(npus),
         contexts=tuple(entry for entry in entries if entry is not None),
     )
 
 
 def npu_of(told: object) -> Npu | None:
     """An NPU from its fields; None for what has no number."""
-    if not isinstance(told, dict) or (number := number_of(told.get("npu"))) is None:
+    if not isinstance(told, dict) or (in_group := number_of(told.get("npu"))) is None:
         return None
     pci = told.get("pci")
     pci = pci if isinstance(pci, dict) else {}
     bus = text_of(pci, "bus_id")
-    return Npu(number=number, pci_bus_id=bus and normal_pci_bus_id(bus), fields=told, pci=pci)
+    node = _NODE.fullmatch(text_of(told, "device") or "")
+    return Npu(
+        number=in_group if node is None else int(node[1]),
+        in_group=in_group,
+        pci_bus_id=bus and normal_pci_bus_id(bus),
+        fields=told,
+        pci=pci,
+    )
 
 
-def _entry(told: object) -> Entry | None:
+def distinct(npus: Iterable[Npu]) -> tuple[Npu, ...]:
+    """Each once, in the order told, and with a number of its own."""
+    listed = list({(npu.number, npu.pci_bus_id): npu for npu in npus}.values())
+    taken: set[int] = set()
+    numbered: list[Npu] = []
+    for npu in listed:
+        number = npu.number
+        if number in taken:
+            others = taken | {other.number for other in listed}
+            number = next(free for free in count() if free not in others)
+        taken.add(number)
+        numbered.append(msgspec.structs.replace(npu, number=number))
+    return tuple(numbered)
+
+
+def entry_of(told: object) -> Entry | None:
+    """A context from its fields; None for what has no process."""
     if not isinstance(told, dict):
         return None
-    number, pid = number_of(told.get("npu")), number_of(told.get("pid"))
-    if number is None or not pid:
+    in_group, pid = number_of(told.get("npu")), number_of(told.get("pid"))
+    if in_group is None or not pid:
         return None
     return Entry(
-        number=number,
+        in_group=in_group,
         pid=pid,
         command=next((name for key in _COMMAND if (name := text_of(told, key))), None),
         memory=next((told[key] for key in _MEMORY if key in told), None),

@@ -60,7 +60,7 @@ _HEALTH = MappingProxyType(
 
 def identified(device: Device, npu: Npu, driver_version: str | None) -> Device:
     """The device with what the document says of who it is."""
-    uuid, serial, model = npu.text("uuid"), npu.text("sid"), npu.text("name")
+    uuid, serial, model = _told(npu, "uuid"), _told(npu, "sid"), npu.text("name")
     node = number_of(npu.pci.get("numa_node"))
     place = uuid or npu.pci_bus_id or f"{serial or 'unknown'}-{npu.number}"
     return msgspec.structs.replace(
@@ -81,13 +81,31 @@ def identified(device: Device, npu: Npu, driver_version: str | None) -> Device:
     )
 
 
+def _told(npu: Npu, key: str) -> str | None:
+    """A text that is not all zeros, as on test cards."""
+    text = npu.text(key)
+    return text if text is not None and text.strip("0-") else None
+
+
+def power_teller(npu: Npu, npus: Iterable[Npu]) -> Npu:
+    """The NPU at which the power of its card stands: all of a card repeat it, the first counts."""
+    board = _told(npu, "sid")
+    if board is None:
+        return npu
+    return min((other for other in npus if _told(other, "sid") == board), key=_number, default=npu)
+
+
+def _number(npu: Npu) -> int:
+    return npu.number
+
+
 def _architecture(model: str | None) -> str | None:
     named = (name for begin, name in _ARCHITECTURES if (model or "").startswith(begin))
     return next(named, None)
 
 
-def read(device_id: str, npu: Npu) -> Reading:
-    """Everything but processes."""
+def read(device_id: str, npu: Npu, npus: Iterable[Npu] = ()) -> Reading:
+    """Everything but processes; `npus` are all that were listed."""
     out = Collected(device_id)
     for row in ROWS:
         key, *labels = row.series
@@ -96,7 +114,13 @@ def read(device_id: str, npu: Npu) -> Reading:
     _put_performance(out, npu)
     _put_status(out, npu)
     _put_link(out, npu.pci)
-    return out.reading(sources={"*": SOURCE})
+    teller = power_teller(npu, npus)
+    if teller.number == npu.number:
+        return out.reading(sources={"*": SOURCE})
+    out.values.pop(("power_watts",), None)
+    out.miss("power_watts", Absence.UNSUPPORTED)
+    note = f"the power of the card is told once, at rbln{teller.number}"
+    return out.reading(sources={"*": SOURCE}, notes=(note,))
 
 
 def _at(fields: Fields, path: Sequence[str]) -> object:

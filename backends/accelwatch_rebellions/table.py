@@ -1,12 +1,13 @@
 """The table that rbln-smi and rbln-stat print for people, for drivers whose command knows no `-j`. Pure.
 
-Columns are found by their headings: `Perf` is missing in the oldest, and rules are drawn with - or =.
+Columns are found by their headings: `Perf` is missing in the oldest, and rules are drawn with - or =,
+between NPUs too. A second table has the contexts.
 """
 
 import re
 
 from accelwatch.errors import ReadError
-from accelwatch_rebellions.document import Document, Npu, npu_of
+from accelwatch_rebellions.document import Document, Entry, Npu, distinct, entry_of, npu_of
 
 _DRIVER = re.compile(r"KMD ver:\s*(\S+)")
 _COLUMNS = {
@@ -21,29 +22,37 @@ _COLUMNS = {
 }
 """Heading to key of the document."""
 _PLACE, _MEMORY = "pci bus id", "memory(used/total)"
+_PROCESS = "pid"
+"""Heading of the second table, of contexts."""
 
 
 def parse_table(output: bytes) -> Document:
-    """The same document as of `-j`, without uuids, serials and contexts. Raises ReadError."""
+    """The same document as of `-j`, without uuids and serials. Raises ReadError."""
     text = output.decode("utf-8", "replace")
     headings: list[str] = []
     npus: list[Npu] = []
+    entries: list[Entry] = []
+    told = False
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if "npu" in (lower := [cell.lower() for cell in cells]) and _PLACE in lower:
-            headings = lower
+        lower = [cell.lower() for cell in cells]
+        if "npu" in lower and (_PLACE in lower or _PROCESS in lower):
+            headings, told = lower, told or _PROCESS in lower
         elif headings and len(cells) == len(headings):
-            npu = npu_of(_fields(dict(zip(headings, cells, strict=True))))
-            if npu is not None:
-                npus.append(npu)
-        elif npus:
-            # Contexts have a table of their own, with other columns.
-            break
+            row = dict(zip(headings, cells, strict=True))
+            if _PROCESS in row:
+                entries += [entry for entry in [entry_of(row)] if entry is not None]
+            else:
+                npus += [npu for npu in [npu_of(_fields(row))] if npu is not None]
     if not headings:
         raise ReadError("rbln-smi printed neither JSON nor its table of devices", code="garbage")
     driver = _DRIVER.search(text)
     version = None if driver is None or driver[1] == "N/A" else driver[1]
-    return Document(driver_version=version, npus=tuple(npus), contexts=())
+    return Document(
+        driver_version=version,
+        npus=distinct(npus),
+        contexts=tuple(entries) if told else None,
+    )
 
 
 def _fields(row: dict[str, str]) -> dict[str, object]:

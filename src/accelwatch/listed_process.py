@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch import proc
+from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import MAX_PROCESSES, Process, Reading, cut_note, largest
 
 _COMM = 15
@@ -20,6 +21,11 @@ def with_processes(root: Path, reading: Reading, listed: Sequence[Process]) -> R
         listed = largest(listed)
     processes = tuple(with_facts(root, process) for process in listed)
     return msgspec.structs.replace(reading, processes=processes, notes=notes)
+
+
+def without_processes(reading: Reading, why: Absence) -> Reading:
+    """The reading whose processes are not known, and why."""
+    return msgspec.structs.replace(reading, absent={**reading.absent, ("processes",): why})
 
 
 def with_facts(root: Path, process: Process) -> Process:

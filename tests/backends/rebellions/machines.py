@@ -81,6 +81,8 @@ def _without_answer(folder: Path) -> Iterator[Stage]:
 
 MACHINES = (
     _machine("atom-x2", healthy=True),
+    _machine("atom-plus-groups", healthy=True),
+    _machine("atom-max-x2", healthy=True),
     _machine("sdk1", healthy=True),
     _machine("rebel-bad-day", healthy=False),
     FixtureMachine(

@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from accelwatch.backend import Request
 from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import DeviceKind, DeviceState
+from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading
 from accelwatch_rebellions import RebellionsBackend
 from accelwatch_rebellions.document import Document, parse
-from accelwatch_rebellions.mapping import read
+from accelwatch_rebellions.mapping import identified, read
+from accelwatch_rebellions.ownership import contexts_of
 from accelwatch_rebellions.table import parse_table
 from backends.rebellions.machines import DOCUMENTS, document, stage, write_program
-from polling import Poll, assert_all_believed, identities, readings
+from polling import Poll, Polled, assert_all_believed, identities, readings
 from samples import sample
 from staged_machines import Stage
 
@@ -105,8 +106,110 @@ def test_contexts_of_a_process_are_one_process(tmp_path: Path) -> None:
 
 
 def test_processes_of_an_older_driver() -> None:
-    (entry,) = told("sdk1").contexts
-    assert (entry.number, entry.pid, entry.command) == (0, 4711, "python")
+    (entry,) = told("sdk1").contexts or ()
+    assert (entry.in_group, entry.pid, entry.command) == (0, 4711, "python")
+
+
+def test_npus_of_several_groups_are_told_apart(tmp_path: Path) -> None:
+    """`npu` counts within a group: five NPUs, of which three are number 0."""
+    with opened(tmp_path, "atom-plus-groups") as (staged, backend):
+        polled = Poll(staged.clock)(backend)
+    assert [(d.name, d.index, d.pci_bus_id) for d in identities(polled)] == [
+        ("rbln0", 0, "0000:03:00.0"),
+        ("rbln1", 1, "0000:04:00.0"),
+        ("rbln2", 2, "0000:63:00.0"),
+        ("rbln3", 3, "0000:64:00.0"),
+        ("rbln4", 4, "0000:83:00.0"),
+    ]
+    assert len({d.id for d in identities(polled)}) == 5
+    values = [one.readings[0].values for one in polled]
+    assert [told["power_watts",] for told in values] == pytest.approx(
+        [17.2505, 17.0, 39.12025, 38.444, 17.811]
+    )
+    assert [told["utilization_ratio",] for told in values] == pytest.approx(
+        [0.0, 0.0, 0.615, 0.609, 0.0]
+    )
+    assert_all_believed(identities(polled), readings(polled))
+
+
+def processes_by_name(polled: list[Polled]) -> dict[str, list[tuple[int, int | None]] | None]:
+    told = {}
+    for one in polled:
+        processes = one.readings[0].processes
+        told[one.identity[0].name] = processes and [(p.pid, p.gpu_memory_bytes) for p in processes]
+    return told
+
+
+def test_a_context_stands_where_it_can_only_be(tmp_path: Path) -> None:
+    """By what is in use there; what may be on several NPUs is on none, and a note says so."""
+    with opened(tmp_path, "atom-plus-groups") as (staged, backend):
+        polled = Poll(staged.clock)(backend)
+    assert processes_by_name(polled) == {
+        "rbln0": None,
+        "rbln1": (),
+        "rbln2": [(5202, 4 * GIB)],
+        "rbln3": [(5202, 4 * GIB)],
+        "rbln4": (),
+    }
+    first, third = polled[0].readings[0], polled[2].readings[0]
+    assert first.absent["processes",] is Absence.UNSUPPORTED
+    assert "on which NPU 2 of its contexts are" in first.notes[0]
+    assert "on which NPU 2 of its contexts are" in third.notes[0]
+    assert polled[3].readings[0].notes == ()
+
+
+def test_open_device_nodes_decide_where_a_context_is(tmp_path: Path) -> None:
+    with opened(tmp_path, "atom-plus-groups") as (staged, backend):
+        for pid, numbers in ((5101, (0,)), (5202, (2, 3))):
+            folder = tmp_path / f"proc/{pid}/fd"
+            folder.mkdir(parents=True)
+            (folder / "0").symlink_to("/dev/null")
+            for number in numbers:
+                (folder / str(10 + number)).symlink_to(f"/dev/rbln{number}")
+        polled = Poll(staged.clock)(backend)
+    told = processes_by_name(polled)
+    assert told["rbln0"] == [(5101, 96 << 20)]
+    assert told["rbln2"] == [(5202, 4 * GIB + (64 << 20))]
+    assert all(one.readings[0].notes == () for one in polled)
+
+
+def test_the_power_of_a_card_is_counted_once(tmp_path: Path) -> None:
+    """Each of the four NPUs of an ATOM Max repeats what its whole card draws."""
+    with opened(tmp_path, "atom-max-x2") as (staged, backend):
+        polled = Poll(staged.clock)(backend)
+    assert [device.name for device in identities(polled)] == [f"rbln{at}" for at in range(8)]
+    told = [one.readings[0].values.get(("power_watts",)) for one in polled]
+    assert told == [143.25, None, None, None, 88.125, None, None, None]
+    other = polled[5].readings[0]
+    assert other.absent["power_watts",] is Absence.UNSUPPORTED
+    assert other.notes == ("the power of the card is told once, at rbln4",)
+    assert other.processes == ()
+
+
+def test_zeros_are_no_uuid_and_no_board() -> None:
+    zeros = {"uuid": "00000000-0000-0000-0000-000000000000", "sid": "0000000000000000"}
+    devices = [
+        {**zeros, "npu": at, "device": f"rbln{at}", "card_power": "20W", "pci": {"bus_id": bus}}
+        for at, bus in enumerate(("0000:51:00.0", "0000:52:00.0"))
+    ]
+    npus = parse(msgspec.json.encode({"devices": devices})).npus
+    blank = Device(id="d", vendor="rebellions", backend="rebellions", index=0, name="d")
+    known = [identified(blank, npu, None) for npu in npus]
+    assert [device.id for device in known] == [
+        "rebellions:0000:51:00.0",
+        "rebellions:0000:52:00.0",
+    ]
+    assert [(device.uuid, device.serial) for device in known] == [(None, None)] * 2
+    assert [read("d", npu, npus).values["power_watts",] for npu in npus] == [20.0, 20.0]
+
+
+def test_devices_that_give_one_number_are_all_there() -> None:
+    devices = [{"npu": 0, "pci": {"bus_id": f"0000:{at}:00.0"}} for at in (51, 52, 53)]
+    assert [npu.number for npu in parse(msgspec.json.encode({"devices": devices})).npus] == [
+        0,
+        1,
+        2,
+    ]
 
 
 def test_nobody_asked_for_processes(tmp_path: Path) -> None:
@@ -236,6 +339,54 @@ def test_a_command_without_json_is_read_by_its_table(tmp_path: Path) -> None:
     assert values["performance_state",] == 2
 
 
+GROUPED_TABLE = """
++-------------------------------------------------------------------------------------------------+
+|                                Device Information KMD ver: 3.5.1                                |
++-----+-----------+---------+---------------+------+---------+------+---------------------+-------+
+| NPU |    Name   |  Device |   PCI BUS ID  | Temp |  Power  | Perf |  Memory(used/total) |  Util |
++=====+===========+=========+===============+======+=========+======+=====================+=======+
+| 0   | RBLN-CR13 | rbln0   |  0000:03:00.0 |  38C |  100.0W |  P14 |    0.0B / 140.0GiB  |   0.0 |
++-----+-----------+---------+---------------+------+---------+------+---------------------+-------+
+| 0   | RBLN-CR13 | rbln1   |  0000:04:00.0 |  61C |  310.5W |  P2  |  10.5GiB / 140.0GiB |  93.1 |
++-----+-----------+---------+---------------+------+---------+------+---------------------+-------+
++-------------------------------------------------------------------------------------------------+
+|                                       Context Information                                       |
++-----+------------------+---------+-------+----------+------+----------+--------+----------------+
+| NPU | Process          |   PID   |  CTX  | Priority | PTID | Memalloc | Status |    Util Info   |
++=====+==================+=========+=======+==========+======+==========+========+================+
+| 0   | python3          |  6401   | 20001 |  normal  |  0   | 10.5GiB  |  run   |      92.0      |
++-----+------------------+---------+-------+----------+------+----------+--------+----------------+
+"""
+
+
+def test_a_table_with_rules_between_groups_and_with_contexts() -> None:
+    told = parse_table(GROUPED_TABLE.encode())
+    assert [(npu.number, npu.pci_bus_id) for npu in told.npus] == [
+        (0, "0000:03:00.0"),
+        (1, "0000:04:00.0"),
+    ]
+    assert told.driver_version == "3.5.1"
+    busy = read("d", told.npus[1], told.npus).values
+    assert busy["power_watts",] == 310.5
+    assert busy["memory_used_bytes",] == round(10.5 * GIB)
+    (entry,) = told.contexts or ()
+    assert (entry.pid, entry.command, entry.memory) == (6401, "python3", "10.5GiB")
+    mine = contexts_of(told.npus[1], told.npus, [entry], lambda pid: frozenset())
+    assert mine.entries == (entry,), "the other one has nothing in use"
+
+
+def test_a_table_without_contexts_says_nothing_of_processes(tmp_path: Path) -> None:
+    assert parse_table(TABLE.rsplit("\n", 2)[0].encode()).contexts is None
+    with stage(tmp_path, "sdk1") as staged:
+        (tmp_path / "table").write_text(TABLE.rsplit("\n", 2)[0])
+        write_program(tmp_path, f'[ "$1" = -j ] && exit 2; cat {tmp_path}/table')
+        backend = staged.backend()
+        backend.open()
+        (one,) = Poll(staged.clock)(backend)
+    assert one.readings[0].processes is None
+    assert one.readings[0].absent["processes",] is Absence.UNSUPPORTED
+
+
 @pytest.mark.parametrize("output", [b"", b"[]", b"{}", b'{"devices": 5}', b"\xff", b"[" * 100_000])
 def test_what_is_no_document_is_an_error(output: bytes) -> None:
     with pytest.raises(ReadError, match="rbln-smi"):
@@ -269,8 +420,10 @@ _DEVICE = st.dictionaries(st.sampled_from((*_KEYS, "util", "bus_id", "link_speed
 @given(st.lists(_DEVICE | _ANY, max_size=3), _ANY)
 def test_damaged_documents_raise_nothing_untyped(devices: list[object], contexts: object) -> None:
     told = parse(_json({"devices": devices, "contexts": contexts}))
+    assert len({npu.number for npu in told.npus}) == len(told.npus)
     for npu in told.npus:
-        read("d", npu)
+        read("d", npu, told.npus)
+        contexts_of(npu, told.npus, told.contexts or (), lambda pid: frozenset())
 
 
 def _json(told: object) -> bytes:
