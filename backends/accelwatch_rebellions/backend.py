@@ -74,6 +74,7 @@ class RebellionsBackend:
             command="rbln-smi",
             prefix="rbln",
             vendor_id=VENDOR_ID,
+            nodes="rbln[0-9]*",
         )
         first = self._tool.first()
         version = None if first is None else first.driver_version

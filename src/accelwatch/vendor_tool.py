@@ -1,19 +1,21 @@
 """A vendor's command as the source of all its devices: found on the PCI bus, read by one answer for all.
 
 What is on the bus is a device even when the command does not answer or does not list it; what only the
-command lists, as in a container that hides the bus, is one too.
+command lists, as in a container that hides the bus, is one too. A device that the command does not list
+is lost when it did so before, or nobody else can have it (`device_nodes`).
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from accelwatch import sysfs
+from accelwatch import device_nodes, sysfs
 from accelwatch.backend import Context
 from accelwatch.errors import (
     AccelwatchError,
     BackendUnavailable,
     DeviceLost,
+    DevicePermission,
     DeviceSuspended,
     ReadError,
 )
@@ -89,16 +91,19 @@ class VendorTool(Generic[T, E]):
         vendor_id: int,
         classes: Collection[int] = (ACCELERATOR,),
         kind: DeviceKind = DeviceKind.NPU,
+        nodes: str = "",
     ) -> None:
         """`listed` in an answer; `prefix` of the names of devices, `classes` of PCI that they have.
 
-        Raises BackendUnavailable.
+        `nodes` of devices are so called below /dev (`rbln[0-9]*`). Raises BackendUnavailable.
         """
         self._context = context
         self._listed = listed
         self._name, self._command = name, command
         self._prefix, self._vendor_id = prefix, vendor_id
-        self._classes, self._kind = classes, kind
+        self._classes, self._kind, self._nodes = classes, kind, nodes
+        self._known: set[str | None] = set()
+        """Places that the command has listed."""
         self._polled = Polled(ask, context.clock, pace_s=pace_of(context.options, name))
 
     def first(self) -> T | None:
@@ -117,6 +122,8 @@ class VendorTool(Generic[T, E]):
             if not on_bus:
                 raise BackendUnavailable(str(error), reason="command_failed") from error
             listed = []
+        self._known.update(entry.pci_bus_id for entry in listed)
+        on_bus = [bus for bus in on_bus if bus in self._known or not self._is_part(bus)]
         numbers = {entry.pci_bus_id: entry.number for entry in listed}
         free = (number for number in count() if number not in numbers.values())
         hidden = [entry for entry in listed if entry.pci_bus_id not in on_bus]
@@ -127,29 +134,50 @@ class VendorTool(Generic[T, E]):
         ]
 
     def answer_for(self, device: Device) -> Answer[T]:
-        """The newest answer, for a device that is awake. Raises ReadError."""
+        """The newest answer, for a device that is awake. Raises ReadError.
+
+        DevicePermission when the answer is a failure, and the device was never ours.
+        """
         if self._context.leaves_asleep(device.pci_bus_id):
             raise DeviceSuspended(f"{device.name} sleeps and was left asleep")
         try:
             return self._polled.answer(TIMEOUT_S)
-        except ReadError:
-            raise
         except AccelwatchError as error:
+            self.must_be_ours(device)
+            if isinstance(error, ReadError):
+                raise
             raise ReadError(str(error), code="command_failed") from error
 
     def entry_for(self, device: Device) -> tuple[Answer[T], E]:
         """The newest answer, and what it lists at the device's place. Raises ReadError.
 
-        DeviceLost when that is nothing.
+        DeviceLost when that is nothing, DevicePermission when the device was never ours.
         """
         answer, bus = self.answer_for(device), device.pci_bus_id
         for entry in self._listed(answer.document):
             if entry.pci_bus_id == bus if bus else entry.number == device.index:
+                self._known.add(bus)
                 return answer, entry
+        self.must_be_ours(device)
         raise DeviceLost(
             f"{device.name}: {self._command} does not list the {self._kind.upper()} at {bus}",
             code="not_listed",
         )
+
+    def must_be_ours(self, device: Device) -> None:
+        """Raises DevicePermission for what was never listed and is somebody else's."""
+        bus, root = device.pci_bus_id, self._context.root
+        if bus is None or bus in self._known:
+            return
+        others = accelerators(self._context, self._vendor_id, self._classes)
+        if why := device_nodes.why_withheld(root, bus, others, self._nodes):
+            raise DevicePermission(
+                f"{device.name}: the {self._kind.upper()} at {bus} was not given to us: {why}",
+                code="not_given",
+            )
+
+    def _is_part(self, bus: str) -> bool:
+        return device_nodes.is_virtual_function(self._context.root, bus)
 
     def close(self) -> None:
         """Ask no more."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
-from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.health import Health, judge
@@ -20,7 +20,8 @@ from accelwatch_rebellions.document import Document, parse
 from accelwatch_rebellions.mapping import identified, read
 from accelwatch_rebellions.ownership import contexts_of
 from accelwatch_rebellions.table import parse_table
-from backends.rebellions.machines import DOCUMENTS, document, stage, write_program
+from backends.rebellions.machines import DOCUMENTS, document, lay_out_bus, stage, write_program
+from pci_nodes import bind, give, make_part, name_node
 from polling import Poll, Polled, assert_all_believed, identities, readings
 from samples import sample
 from staged_machines import Stage
@@ -265,6 +266,53 @@ def test_a_card_on_the_bus_that_is_not_listed_is_lost(tmp_path: Path) -> None:
         staged.clock.advance(10.0)
         with pytest.raises(DeviceLost, match="does not list the NPU at 0000:d8:00.0"):
             backend.identify(device)
+
+
+def test_a_card_that_was_given_to_somebody_else_is_not_lost(tmp_path: Path) -> None:
+    """In a container: the bus shows both cards, the command one, and /dev one node."""
+    with stage(tmp_path, "atom-x2") as staged:
+        rest = {**document("atom-x2"), "contexts": []}
+        assert isinstance(rest["devices"], list)
+        rest["devices"] = rest["devices"][:1]
+        (tmp_path / "rbln.json").write_bytes(msgspec.json.encode(rest))
+        for bus in ("0000:51:00.0", "0000:d8:00.0"):
+            bind(tmp_path, bus, "rebellions")
+        give(tmp_path, "rbln0")
+        backend = staged.backend()
+        backend.open()
+        mine, other = Poll(staged.clock)(backend)
+        backend.close()
+    assert mine.error is None
+    assert isinstance(other.error, DevicePermission)
+    assert "only 1 of 2 device nodes are here" in str(other.error)
+
+
+def test_a_card_that_was_listed_before_is_lost_wherever_its_node_is(tmp_path: Path) -> None:
+    with opened(tmp_path, "atom-x2") as (staged, backend):
+        device = backend.discover()[1]
+        bind(tmp_path, "0000:d8:00.0", "rebellions")
+        name_node(tmp_path, "0000:d8:00.0", "rebellions", "rbln1")
+        (tmp_path / "rbln.json").write_bytes(msgspec.json.encode(document("sdk1")))
+        staged.clock.advance(10.0)
+        with pytest.raises(DeviceLost, match="does not list"):
+            backend.identify(device)
+
+
+def test_virtual_functions_that_the_command_does_not_list_are_no_cards(tmp_path: Path) -> None:
+    with opened(tmp_path, "sdk1") as (_, backend):
+        lay_out_bus(tmp_path, ["0000:51:00.1"])
+        make_part(tmp_path, "0000:51:00.1", "0000:51:00.0")
+        assert [device.pci_bus_id for device in backend.discover()] == ["0000:51:00.0"]
+
+
+def test_without_any_card_of_its_own_a_container_is_told_so(tmp_path: Path) -> None:
+    with stage(tmp_path, "sdk1") as staged:
+        bind(tmp_path, "0000:51:00.0", "rebellions")
+        write_program(tmp_path, "echo 'No devices found' >&2; exit 1")
+        backend = staged.backend()
+        backend.open()
+        with pytest.raises(DevicePermission, match="only 0 of 1 device nodes are here"):
+            backend.identify(backend.discover()[0])
 
 
 def test_a_card_that_only_the_command_sees_is_there(tmp_path: Path) -> None:

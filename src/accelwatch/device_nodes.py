@@ -1,0 +1,66 @@
+"""Whether a PCI function was given to us: a container sees the whole bus, but only nodes of its own."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from accelwatch import sysfs
+
+_FOR_GUESTS = frozenset({"vfio-pci", "pci-stub", "xen-pciback", "uio_pci_generic"})
+"""Drivers that hold a function for a virtual machine or a program, whatever it is."""
+_MAX_UEVENT_LINES = 64
+
+
+def is_virtual_function(root: Path, pci_bus_id: str) -> bool:
+    """Whether it is a part (SR-IOV) of another function of this bus."""
+    return sysfs.link_name(sysfs.pci_device_dir(root, pci_bus_id) / "physfn") is not None
+
+
+def why_withheld(root: Path, pci_bus_id: str, others: Sequence[str], pattern: str) -> str:
+    """Why a function is somebody else's; empty where it may be ours.
+
+    Its driver holds it, and its node is not here or may not be opened. Where sysfs does not name the
+    node, there are fewer nodes of this `pattern` (`rbln[0-9]*` below /dev) than functions that the
+    driver holds, of all of the vendor's (`others`). A function without a driver is nobody's.
+    """
+    driver = _driver(root, pci_bus_id)
+    if driver is None:
+        return ""
+    if driver in _FOR_GUESTS:
+        return f"{driver} holds it for somebody else"
+    nodes = _nodes(root, pci_bus_id)
+    if nodes:
+        return _of_nodes(root, nodes)
+    if not pattern:
+        return ""
+    here = len(list((root / "dev").glob(pattern)))
+    held = [bus for bus in others if _driver(root, bus) == driver]
+    whole = [bus for bus in held if not is_virtual_function(root, bus)]
+    return f"only {here} of {len(whole)} device nodes are here" if here < len(whole) else ""
+
+
+def _driver(root: Path, pci_bus_id: str) -> str | None:
+    return sysfs.link_name(sysfs.pci_device_dir(root, pci_bus_id) / "driver")
+
+
+def _of_nodes(root: Path, nodes: Sequence[str]) -> str:
+    """Why none of these can be opened; empty when one can."""
+    here = [node for node in nodes if (root / "dev" / node).exists()]
+    if not here:
+        return f"/dev/{nodes[0]} is not here"
+    if not any(os.access(root / "dev" / node, os.R_OK) for node in here):
+        return f"this user may not open /dev/{here[0]}"
+    return ""
+
+
+def _nodes(root: Path, pci_bus_id: str) -> list[str]:
+    """Names below /dev of what the function's driver has made of it, from `uevent`."""
+    names: list[str] = []
+    for kind in sysfs.list_dir(sysfs.pci_device_dir(root, pci_bus_id)):
+        if kind.is_symlink() or not kind.is_dir():
+            continue
+        for folder in sysfs.list_dir(kind):
+            told = sysfs.read_text(folder / "uevent")
+            lines = told.splitlines()[:_MAX_UEVENT_LINES] if isinstance(told, str) else []
+            names += [line[8:] for line in lines if line.startswith("DEVNAME=")]
+    return [name for name in names if name and ".." not in name]
