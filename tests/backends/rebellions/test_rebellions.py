@@ -133,8 +133,8 @@ def test_npus_of_several_groups_are_told_apart(tmp_path: Path) -> None:
     assert_all_believed(identities(polled), readings(polled))
 
 
-def processes_by_name(polled: list[Polled]) -> dict[str, list[tuple[int, int | None]] | None]:
-    told = {}
+def processes_by_name(polled: list[Polled]) -> dict[str, object]:
+    told: dict[str, object] = {}
     for one in polled:
         processes = one.readings[0].processes
         told[one.identity[0].name] = processes and [(p.pid, p.gpu_memory_bytes) for p in processes]
