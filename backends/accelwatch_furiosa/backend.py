@@ -6,19 +6,21 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
-from accelwatch.errors import BackendUnavailable, ReadError
-from accelwatch.listed_process import with_processes
+from accelwatch.errors import BackendUnavailable, DeviceTimeout, ReadError
+from accelwatch.listed_process import with_processes, without_processes
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
-from accelwatch_furiosa import mapping
+from accelwatch_furiosa import mapping, rngd
 from accelwatch_furiosa.document import Card, Document, cards_of, jobs_of
 
 VENDOR_ID = 0x1ED2
 _NEW, _OLD = "furiosa-smi", "furiosactl"
 """The second is of the Warboy generation."""
+_FORMS: tuple[tuple[str, ...], ...] = (("--format", "json"), ("--output", "json"), ())
+"""Of the output: of the releases since RNGD, of those before, and the table for people."""
 _REMEDY = "install the package furiosa-smi (for Warboy: furiosa-toolkit, which brings furiosactl)"
 
 
@@ -30,7 +32,7 @@ class FuriosaBackend:
     serial = False
     support = Support(
         vendor="FuriosaAI",
-        source="`furiosa-smi` info, status and ps as JSON or tables (RNGD); `furiosactl` (Warboy)",
+        source="`furiosa-smi` as JSON or tables, and sysfs (RNGD); `furiosactl` (Warboy)",
         tested_with="the vendor's recorded tables of RNGD and Warboy and the identity of two RNGD "
         "cards; composed documents, healthy and faulty",
     )
@@ -38,6 +40,7 @@ class FuriosaBackend:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._program = Path()
+        self._form: tuple[str, ...] | None = None
         self._tool: VendorTool[Document, Card] | None = None
 
     def probe(self) -> Probe:
@@ -75,6 +78,7 @@ class FuriosaBackend:
             command=program.name,
             prefix="npu",
             vendor_id=VENDOR_ID,
+            nodes="rngd/npu*mgmt",
         )
         self._tool.first()
         return Opened(source=program.name)
@@ -86,23 +90,27 @@ class FuriosaBackend:
     def identify(self, device: Device) -> Sequence[Device]:
         """The card by its uuid; it has no partitions. Raises ReadError."""
         _, card = self._opened.entry_for(device)
-        return [mapping.identified(device, card)]
+        folder = rngd.folder(self._context.root, card.number)
+        version = None if folder is None else rngd.version(folder)
+        named = mapping.identified(device, card)
+        return [msgspec.structs.replace(named, driver_version=version)]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What the newest document says. Raises ReadError."""
         answer, card = self._opened.entry_for(device)
         numbers = msgspec.structs.replace(
-            mapping.read(device.id, card, self._program.name),
-            age_s=answer.age_s,
-            pace_s=answer.pace_s,
+            self._numbers(device, card), age_s=answer.age_s, pace_s=answer.pace_s
         )
+        if not request.processes:
+            return [without_processes(numbers, Absence.NOT_COLLECTED)]
         jobs = answer.document.jobs
-        if not request.processes or jobs is None:
-            reason = Absence.ERROR if request.processes else Absence.NOT_COLLECTED
-            absent = {**numbers.absent, ("processes",): reason}
-            return [msgspec.structs.replace(numbers, absent=absent)]
+        if isinstance(jobs, Absence):
+            return [without_processes(numbers, jobs)]
         request.numbers([numbers])
         mine = [job for job in jobs if job.number == card.number]
+        if not mine and card.occupied:
+            # Who is not root is told of its own processes only.
+            return [without_processes(numbers, Absence.PERMISSION)]
         listed = mapping.processes_of(device.id, mine)
         return [with_processes(self._context.root, numbers, listed)]
 
@@ -116,22 +124,49 @@ class FuriosaBackend:
         assert self._tool is not None
         return self._tool
 
+    def _numbers(self, device: Device, card: Card) -> Reading:
+        """What the command said, and the driver says now."""
+        root = self._context.root
+        out = mapping.collected(device.id, card)
+        sources = {"*": self._program.name}
+        if (folder := rngd.folder(root, card.number)) is not None:
+            sources |= rngd.put_all(out, root, folder, card.pci_bus_id)
+        return out.reading(sources=sources)
+
     def _ask(self) -> Document:
         if self._program.name == _OLD:
             cards = cards_of(self._run("info", "--full"))
         else:
-            cards = cards_of(self._run("info", "--format", "json"), self._status())
+            info = self._told("info")
+            try:
+                cards = cards_of(info, self._told("status"))
+            except DeviceTimeout:
+                cards = cards_of(info, Absence.TIMEOUT)
+            except ReadError:
+                # A command that has no status, as far as its complaint says.
+                cards = cards_of(info)
         try:
             return Document(cards=cards, jobs=jobs_of(self._run("ps")))
-        except ReadError:
-            return Document(cards=cards)
+        except ReadError as error:
+            return Document(cards=cards, jobs=error.absence)
 
-    def _status(self) -> bytes:
-        """Empty for a command that has no status: the numbers of `info` stand alone then."""
-        try:
-            return self._run("status", "--format", "json")
-        except ReadError:
-            return b""
+    def _told(self, what: str) -> bytes:
+        """What the command says, in the form that is known to work. Raises ReadError."""
+        if self._form is not None:
+            return self._run(what, *self._form)
+        refused: ReadError | None = None
+        for form in _FORMS:
+            try:
+                told = self._run(what, *form)
+            except DeviceTimeout:
+                raise
+            except ReadError as error:
+                refused = refused or error
+                continue
+            self._form = form
+            return told
+        assert refused is not None
+        raise refused
 
     def _run(self, *arguments: str) -> bytes:
         return output_of(self._program, *arguments, timeout_s=TIMEOUT_S)

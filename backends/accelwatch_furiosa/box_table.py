@@ -1,6 +1,24 @@
 """Tables drawn with + - and |, as furiosa-smi and furiosactl print them. Pure."""
 
 
+def blocks_of(output: bytes) -> list[dict[str, str]]:
+    """As `rows_of`, where a row is all lines from one rule to the next: cells are joined by blanks."""
+    blocks: list[dict[str, str]] = []
+    lines: list[bytes] = []
+    headings = b""
+    for line in output.splitlines():
+        if line.strip().startswith(b"|"):
+            headings = headings or line
+            lines.append(line)
+            continue
+        if lines and lines[0] is not headings:
+            rows = rows_of(b"\n".join([headings, *lines]))
+            names = rows[0] if rows else ()
+            blocks += [{name: " ".join(row[name] for row in rows).strip() for name in names}]
+        lines = []
+    return blocks
+
+
 def rows_of(output: bytes) -> list[dict[str, str]]:
     """Each row by its headings, in lower case; none of an output that has no table."""
     headings: list[str] = []

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from accelwatch.errors import ReadError
+from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import normal_pci_bus_id
-from accelwatch_furiosa.box_table import rows_of
+from accelwatch_furiosa.box_table import blocks_of, rows_of
 
 Fields = Mapping[str, Any]
 MAX_DEVICES = 1024
@@ -29,9 +30,14 @@ _HEADINGS = {
     "pert": "pert",
     "temp.": "temperature",
     "power": "power",
+    "power limit": "power_limit",
+    "clock": "core_clock",
+    "core clock": "core_clock",
     "pci-bdf": "pci_bdf",
 }
 """Heading of a table to key of the JSON; `furiosactl` calls the architecture a name."""
+_CORE = re.compile(r"Core (\d{1,3}): ([\d.]{1,8})%")
+_MEMORY = re.compile(r"([\d.]{1,8})\s*/\s*([\d.]{1,8}\s*[KMGT]iB)", re.IGNORECASE)
 _NOTHING = frozenset({"", "n/a", "none", "null", "unknown", "-"})
 
 
@@ -43,7 +49,16 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     pci_bus_id: str | None
     info: Fields
     status: Fields = {}
-    """Empty where the command has no status."""
+    """Empty where the command has no status, or did not tell it."""
+    untold: Absence = Absence.UNSUPPORTED
+    """Why the status says nothing of what it does not say."""
+
+    @property
+    def occupied(self) -> bool:
+        """Whether a core is said to be in use."""
+        told = self.status.get("pe_utilizations")
+        cores = told if isinstance(told, list) else []
+        return any(isinstance(core, dict) and core.get("pe_occupancy") is True for core in cores)
 
     def text(self, key: str) -> str | None:
         """A text of the information; None when it is missing or says that there is none."""
@@ -64,11 +79,11 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """All that was listed."""
 
     cards: tuple[Card, ...]
-    jobs: tuple[Job, ...] | None = None
-    """None where processes were not to be had."""
+    jobs: tuple[Job, ...] | Absence = Absence.UNSUPPORTED
+    """Why there are none, where processes were not to be had."""
 
 
-def cards_of(info: bytes, status: bytes = b"") -> tuple[Card, ...]:
+def cards_of(info: bytes, status: bytes | Absence = Absence.UNSUPPORTED) -> tuple[Card, ...]:
     """Cards from the output of `info` and, where there is one, of `status`: JSON or tables.
 
     Raises ReadError when `info` is neither. A status that is none costs only what it would have said.
@@ -78,12 +93,17 @@ def cards_of(info: bytes, status: bytes = b"") -> tuple[Card, ...]:
         told = [_by_key(row) for row in rows_of(info)]
         if not told and b"|" not in info:
             raise ReadError("furiosa-smi info printed neither JSON nor a table", code="garbage")
-    by_name = {name: one for one in _listed(status) or () if (name := _number(one)) is not None}
+    states, untold = (
+        ([], status) if isinstance(status, Absence) else (_states(status), Absence.ERROR)
+    )
+    by_name = {name: one for one in states if (name := _number(one)) is not None}
+    if by_name:
+        untold = Absence.UNSUPPORTED
     cards: dict[int, Card] = {}
     for fields in told[:MAX_DEVICES]:
         number = _number(fields)
         if number is not None and number not in cards:
-            cards[number] = _card(number, fields, by_name.get(number, {}))
+            cards[number] = _card(number, fields, by_name.get(number, {}), untold)
     return tuple(cards.values())
 
 
@@ -107,6 +127,30 @@ def _listed(output: bytes) -> list[Fields] | None:
     return [one for one in told if isinstance(one, dict)] if isinstance(told, list) else None
 
 
+def _states(output: bytes) -> list[Fields]:
+    """What `status` says of each card, from its JSON or its table."""
+    told = _listed(output)
+    return [_state(block) for block in blocks_of(output)] if told is None else told
+
+
+def _state(block: Mapping[str, str]) -> Fields:
+    """A row of the table, in the keys of the JSON; cores are told where they are in use."""
+    fields: dict[str, object] = {"device": block.get("device", "")}
+    if liveness := block.get("liveness", ""):
+        fields["liveness"] = liveness
+    memory = next(
+        (match for key in ("memory", "dram") if (match := _MEMORY.search(block.get(key, "")))), None
+    )
+    if memory is not None:
+        unit = memory[2].lstrip("0123456789. ")
+        fields["memory"] = {"DRAM": {"used_size": f"{memory[1]} {unit}", "total_size": memory[2]}}
+    cores = _CORE.findall(block.get("core utilization", ""))
+    fields["pe_utilizations"] = [
+        {"pe_core": int(core), "pe_utilization": f"{share}%"} for core, share in cores
+    ]
+    return fields
+
+
 def _by_key(row: Mapping[str, str]) -> Fields:
     return {_HEADINGS[heading]: cell for heading, cell in row.items() if heading in _HEADINGS}
 
@@ -120,7 +164,7 @@ def _number(fields: Fields) -> int | None:
     return None
 
 
-def _card(number: int, info: Fields, status: Fields) -> Card:
+def _card(number: int, info: Fields, status: Fields, untold: Absence) -> Card:
     bus = info.get("pci_bdf")
     place = normal_pci_bus_id(bus) if isinstance(bus, str) and ":" in bus else None
-    return Card(number=number, pci_bus_id=place, info=info, status=status)
+    return Card(number=number, pci_bus_id=place, info=info, status=status, untold=untold)

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.quantity_text import CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
+from accelwatch.quantity_text import BYTES, CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.reading import Collected, Process, Reading
+from accelwatch.schema.reading import Collected, Process
 from accelwatch_furiosa.document import Card, Job
 
 VENDOR = "furiosa"
-_BYTES: Units = MappingProxyType({"": 1.0, "b": 1.0})
+_BYTES: Units = MappingProxyType({**BYTES, "": 1.0})
 _BUSY: Units = PERCENT
 """`pe_utilization` is of a hundred."""
 
@@ -32,7 +32,13 @@ ROWS = (
     Row("temperature", ("temperature_celsius", "gpu"), CELSIUS),
     Row("power", ("power_watts",), WATTS),
     Row("power_limit", ("power_limit_watts", "enforced"), WATTS),
-    Row("core_frequency", ("clock_hertz", "npu"), HERTZ),
+    Row("core_clock", ("clock_hertz", "npu"), HERTZ),
+)
+_OF_STATUS = (
+    "memory_size_bytes",
+    "memory_used_bytes",
+    "utilization_ratio",
+    "reported_status_info",
 )
 _LIVENESS = MappingProxyType({"alive": "ok", "true": "ok", "dead": "failed", "false": "failed"})
 """What `liveness` says: of the library a truth, of the command a word."""
@@ -59,20 +65,24 @@ def identified(device: Device, card: Card) -> Device:
     )
 
 
-def read(device_id: str, card: Card, source: str) -> Reading:
-    """Everything but processes."""
+def collected(device_id: str, card: Card) -> Collected:
+    """Everything that the command says, but processes."""
     out = Collected(device_id)
     for key, series, units in ROWS:
         name, *labels = series
         out.put_or_miss(name, quantity(card.info.get(key), units), *labels)
-    _put_memory(out, card.status.get("memory"))
-    _put_cores(out, card.status.get("pe_utilizations"))
-    _put_liveness(out, card.status.get("liveness"))
-    return out.reading(sources={"*": source})
+    if card.status:
+        _put_memory(out, card.status.get("memory"))
+        _put_cores(out, card.status.get("pe_utilizations"))
+        _put_liveness(out, card.status.get("liveness"))
+    else:
+        for name in _OF_STATUS:
+            out.miss(name, card.untold)
+    return out
 
 
 def _put_memory(out: Collected, told: object) -> None:
-    """`{"DRAM": {"total_size", "used_size"}}`, bytes."""
+    """`{"DRAM": {"total_size", "used_size"}}`, bytes or with a unit."""
     dram = told.get("DRAM") if isinstance(told, Mapping) else None
     fields = dram if isinstance(dram, Mapping) else {}
     for key, field in (("memory_size_bytes", "total_size"), ("memory_used_bytes", "used_size")):
@@ -91,7 +101,8 @@ def _put_cores(out: Collected, told: object) -> None:
         core = one.get("pe_core") if isinstance(one, Mapping) else None
         if isinstance(core, bool) or not isinstance(core, int) or not 0 <= core < 1024:
             continue
-        share = quantity(one.get("pe_utilization"), _BUSY)
+        told_of_core = one.get("pe_utilization", one.get("utilization"))
+        share = quantity(told_of_core, _BUSY)
         out.put_or_miss("core_utilization_ratio", share, str(core))
         if not isinstance(share, Absence):
             shares.append(share)

@@ -1,6 +1,7 @@
 """What furiosa-smi and furiosactl say of an NPU, in base units, and what they do not say."""
 
 import contextlib
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,15 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
-from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading
 from accelwatch_furiosa import FuriosaBackend
 from accelwatch_furiosa.document import Card, cards_of, jobs_of
-from accelwatch_furiosa.mapping import read
+from accelwatch_furiosa.mapping import collected
 from backends.furiosa.machines import OUTPUT, stage, write_program
+from pci_nodes import bind, give
 from polling import Poll, assert_all_believed, identities, readings
 from samples import sample
 from staged_machines import Stage
@@ -34,13 +36,17 @@ def opened(folder: Path, name: str) -> Iterator[tuple[Stage, FuriosaBackend]]:
         backend.close()
 
 
+def read(card: Card) -> Reading:
+    return collected("d", card).reading()
+
+
 def cards(name: str) -> tuple[Card, ...]:
     folder = OUTPUT / name
     return cards_of((folder / "info.json").read_bytes(), (folder / "status.json").read_bytes())
 
 
 def reading(name: str, at: int) -> Reading:
-    return read("d", cards(name)[at], "furiosa-smi")
+    return read(cards(name)[at])
 
 
 def test_who_a_card_is(tmp_path: Path) -> None:
@@ -121,7 +127,7 @@ def test_health(at: int, health: Health) -> None:
 @pytest.mark.parametrize(("told", "health"), [(True, "ok"), (False, "failed")])
 def test_liveness_as_a_truth(told: bool, health: str) -> None:
     card = Card(number=0, pci_bus_id=None, info={}, status={"liveness": told})
-    assert read("d", card, "furiosa-smi").values["reported_health_info", health] == 1
+    assert read(card).values["reported_health_info", health] == 1
 
 
 def test_what_cannot_be_read_hides_nothing_else() -> None:
@@ -196,7 +202,7 @@ def test_damaged_documents_raise_nothing_untyped(info: dict[str, object], status
         msgspec.json.encode([{**info, "dev_name": "npu0"}]), msgspec.json.encode([second])
     )
     for card in told:
-        read("d", card, "furiosa-smi")
+        read(card)
 
 
 @given(st.binary(max_size=200), st.integers(0, 800))
@@ -205,7 +211,7 @@ def test_damaged_tables_raise_nothing_untyped(noise: bytes, length: int) -> None
     for output in (noise, whole[:length], whole[:length] + noise):
         with contextlib.suppress(ReadError):
             for card in cards_of(output):
-                read("d", card, "furiosactl")
+                read(card)
         jobs_of(output)
 
 
@@ -233,7 +239,7 @@ def test_recorded_tables(
     (card,) = cards_of(sample(f"furiosa/cli/{file}.txt").read_bytes())
     assert (card.number, card.pci_bus_id) == (number, f"0000:{bus}:00.0")
     assert card.text("firmware") == firmware
-    values = read("d", card, "furiosa-smi").values
+    values = read(card).values
     assert values == {
         ("temperature_celsius", "gpu"): pytest.approx(celsius),
         ("power_watts",): pytest.approx(watts),
@@ -245,3 +251,187 @@ def test_recorded_processes() -> None:
     (job,) = jobs_of(sample("furiosa/cli/furiosactl_ps.txt").read_bytes())
     assert (job.number, job.pid) == (0, 132529)
     assert job.command == "/usr/bin/python3 /usr/local/bin/uvicorn image_classify:app"
+
+
+INFO_TABLE = """\
++------+--------+-----------------+-------------------+---------+-------+-------------+------------+
+| Arch | Device | S/N             | Firmware          | Temp.   | Power | Power Limit | Core Clock |
++------+--------+-----------------+-------------------+---------+-------+-------------+------------+
+| RNGD | npu0   | RNG00000000001Q | 2026.3.0, 0000000 | 51.25°C |  96 W |       180 W |   2000 MHz |
++------+--------+-----------------+-------------------+---------+-------+-------------+------------+
+"""
+STATUS_TABLE = """\
++------+--------+----------+-----------------+---------------+------------------+
+| Arch | Device | Liveness | Memory          | Cores         | Core Utilization |
++------+--------+----------+-----------------+---------------+------------------+
+|      |        |          |                 | 0 (occupied), | Core 0: 81.50%,  |
+| RNGD | npu0   | alive    | 23.75/47.50 GiB | 1 (occupied)  | Core 1: 40.50%   |
++------+--------+----------+-----------------+---------------+------------------+
+|      |        |          |                 | 0 (available),| Core 0: -,       |
+| RNGD | npu1   | dead     | 0.00/47.50 GiB  | 1 (available) | Core 1: -        |
++------+--------+----------+-----------------+---------------+------------------+
+"""
+_TABLES = '[ "$2" ] && { echo "unexpected argument" >&2; exit 2; }; '
+
+
+def test_a_command_without_json_is_read_by_its_tables(tmp_path: Path) -> None:
+    with stage(tmp_path, "rngd-x2") as staged:
+        shutil.rmtree(tmp_path / "sys/bus/pci/devices")
+        (tmp_path / "sys/class/rngd_mgmt").mkdir(parents=True)
+        (tmp_path / "info").write_text(INFO_TABLE)
+        (tmp_path / "status").write_text(STATUS_TABLE)
+        show = f"[ $1 = ps ] && cat {tmp_path}/output/ps.txt || cat {tmp_path}/$1"
+        write_program(tmp_path, "furiosa-smi", _TABLES + show)
+        backend = staged.backend()
+        backend.open()
+        one = Poll(staged.clock)(backend)[0]
+    values = one.readings[0].values
+    assert one.identity[0].serial == "RNG00000000001Q"
+    assert values["power_watts",] == 96.0
+    assert values["power_limit_watts", "enforced"] == 180.0
+    assert values["clock_hertz", "npu"] == 2e9
+    assert values["memory_used_bytes",] == round(23.75 * (1 << 30))
+    assert values["memory_size_bytes",] == round(47.5 * (1 << 30))
+    assert values["core_utilization_ratio", "1"] == pytest.approx(0.405)
+    assert values["utilization_ratio",] == pytest.approx(0.61)
+    assert values["reported_health_info", "ok"] == 1
+
+
+def test_the_table_of_status() -> None:
+    info = b'[{"dev_name": "npu0"}, {"dev_name": "npu1"}]'
+    _, dead = cards_of(info, STATUS_TABLE.encode())
+    told = read(dead)
+    assert told.values["reported_health_info", "failed"] == 1
+    assert told.values["memory_used_bytes",] == 0
+    assert told.absent["utilization_ratio",] is Absence.UNSUPPORTED, "a core at rest tells no load"
+
+
+def test_older_releases_take_the_form_of_the_output_by_another_name(tmp_path: Path) -> None:
+    with stage(tmp_path, "rngd-x2") as staged:
+        refuse = '[ "$2" = --format ] && { echo "unexpected argument" >&2; exit 2; }; '
+        write_program(tmp_path, "furiosa-smi", refuse + f"cat {tmp_path}/output/$1.*")
+        backend = staged.backend()
+        backend.open()
+        first = Poll(staged.clock)(backend)[0].readings[0]
+    assert first.values["clock_hertz", "npu"] == 1e9
+    assert first.values["utilization_ratio",] == pytest.approx(0.4)
+
+
+def test_a_command_that_failed_once_is_asked_in_the_same_form_again(tmp_path: Path) -> None:
+    with stage(tmp_path, "rngd-x2") as staged:
+        write_program(tmp_path, "furiosa-smi", "echo 'Error: permission denied' >&2; exit 1")
+        backend = staged.backend()
+        backend.open()
+        write_program(tmp_path, "furiosa-smi")
+        staged.clock.advance(100.0)
+        first = Poll(staged.clock)(backend)[0].readings[0]
+    assert first.values["clock_hertz", "npu"] == 1e9
+
+
+def test_a_status_that_hangs_is_a_timeout_and_what_info_says_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accelwatch_furiosa.backend.TIMEOUT_S", 0.2)
+    with stage(tmp_path, "rngd-x2") as staged:
+        hang = f"[ $1 = status ] && exec sleep 30; cat {tmp_path}/output/$1.*"
+        write_program(tmp_path, "furiosa-smi", hang)
+        backend = staged.backend()
+        backend.open()
+        first = Poll(staged.clock)(backend)[0].readings[0]
+    assert first.values["power_watts",] == 148.0
+    assert first.absent["utilization_ratio",] is Absence.TIMEOUT
+    assert first.absent["memory_used_bytes",] is Absence.TIMEOUT
+    assert first.absent["reported_status_info",] is Absence.TIMEOUT
+
+
+def test_a_status_that_is_none_is_an_error() -> None:
+    (card,) = cards_of(b'[{"dev_name": "npu0"}]', b"Segmentation fault")
+    assert read(card).absent["utilization_ratio",] is Absence.ERROR
+
+
+def test_cores_in_use_by_nobody_that_is_told_are_not_called_free(tmp_path: Path) -> None:
+    """`ps` tells who is not root of its own processes only."""
+    with stage(tmp_path, "rngd-x2") as staged:
+        (tmp_path / "output/ps.txt").write_text("| NPU | PID | CMD |\n")
+        backend = staged.backend()
+        backend.open()
+        busy, idle = (one.readings[0] for one in Poll(staged.clock)(backend))
+    assert (busy.processes, busy.absent["processes",]) == (None, Absence.PERMISSION)
+    assert idle.processes == ()
+
+
+def lay_out_driver(root: Path, reasons: str) -> None:
+    folder = root / "sys/class/rngd_mgmt/rngd!npu1mgmt"
+    folder.mkdir(parents=True)
+    (folder / "throttle_reason").write_text(f"{reasons}\n")
+    (folder / "power_limit_mw").write_text("225000\n")
+    (folder / "version").write_text("2026.3.1, 0000000\n")
+    hwmon = root / "sys/bus/pci/devices/0000:45:00.0/hwmon/hwmon4"
+    hwmon.mkdir(parents=True)
+    for file, text in (
+        ("temp1_label", "PEAK"),
+        ("temp1_input", "61000"),
+        ("temp2_label", "AMBIENT"),
+    ):
+        (hwmon / file).write_text(f"{text}\n")
+    (hwmon / "temp2_input").write_text("34500\n")
+
+
+@pytest.mark.parametrize(
+    ("reasons", "active"),
+    [
+        ("0x00000000", set()),
+        ("0x00000001", set()),
+        ("0x00000002", {"thermal_hardware"}),
+        ("0x00000004", {"power"}),
+        ("0x00000040", {"power"}),
+        ("0x00000008", {"clock_setting"}),
+        ("0x00000010", {"clock_setting"}),
+        ("0x00000020", {"other"}),
+        ("0x00000100", {"other"}),
+        ("0x00000046", {"thermal_hardware", "power"}),
+    ],
+)
+def test_why_the_driver_slows_a_card(tmp_path: Path, reasons: str, active: set[str]) -> None:
+    with stage(tmp_path, "rngd-x2") as staged:
+        lay_out_driver(tmp_path, reasons)
+        backend = staged.backend()
+        backend.open()
+        polled = Poll(staged.clock)(backend)
+    values = polled[1].readings[0].values
+    told = {series[1] for series in values if series[0] == "throttle_active" and values[series]}
+    assert told == active
+    assert len([series for series in values if series[0] == "throttle_active"]) == 4
+    assert values["clocks_idle",] == int(reasons.endswith("1"))
+    assert values["power_limit_watts", "enforced"] == 225.0
+    assert values["temperature_celsius", "board"] == 34.5
+    assert polled[1].identity[0].driver_version == "2026.3.1, 0000000"
+    assert_all_believed(identities(polled), readings(polled))
+    assert polled[0].readings[0].values["power_limit_watts", "enforced"] == 180.0
+
+
+def test_a_driver_that_tells_less(tmp_path: Path) -> None:
+    with stage(tmp_path, "rngd-x2") as staged:
+        lay_out_driver(tmp_path, "slow")
+        folder = tmp_path / "sys/class/rngd_mgmt/rngd!npu1mgmt"
+        (folder / "power_limit_mw").unlink()
+        backend = staged.backend()
+        backend.open()
+        second = Poll(staged.clock)(backend)[1].readings[0]
+    assert second.absent["throttle_active", "power"] is Absence.ERROR
+    assert second.absent["power_limit_watts", "enforced"] is Absence.UNSUPPORTED
+    assert second.values["power_watts",] == 38.0
+
+
+def test_a_card_of_another_container_is_not_lost(tmp_path: Path) -> None:
+    with stage(tmp_path, "rngd-x2") as staged:
+        info = msgspec.json.decode((tmp_path / "output/info.json").read_bytes())
+        (tmp_path / "output/info.json").write_bytes(msgspec.json.encode(info[:1]))
+        for bus in ("0000:03:00.0", "0000:45:00.0"):
+            bind(tmp_path, bus, "furiosa_rngd")
+        give(tmp_path, "rngd/npu0mgmt")
+        backend = staged.backend()
+        backend.open()
+        mine, other = Poll(staged.clock)(backend)
+    assert mine.error is None
+    assert isinstance(other.error, DevicePermission)
