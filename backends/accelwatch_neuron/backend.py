@@ -8,6 +8,7 @@ import msgspec
 from accelwatch import sysfs
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
 from accelwatch.errors import AccelwatchError, BackendUnavailable, DeviceLost, ReadError
+from accelwatch.line_stream import LineStream
 from accelwatch.listed_process import with_processes
 from accelwatch.polled import Polled
 from accelwatch.schema.absence import Absence
@@ -17,7 +18,6 @@ from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, pace_of
 from accelwatch_neuron import listing, load, tree
 from accelwatch_neuron.listing import Entry
-from accelwatch_neuron.stream import Stream
 
 _PROGRAM, _MONITOR = "neuron-ls", "neuron-monitor"
 _FOLDERS = ("opt/aws/neuron/bin",)
@@ -50,7 +50,7 @@ class NeuronBackend:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._polled: Polled[dict[int, Entry]] | None = None
-        self._stream: Stream | None = None
+        self._stream: LineStream | None = None
 
     def probe(self) -> Probe:
         """Look for the driver's tree, then on the PCI bus."""
@@ -80,7 +80,7 @@ class NeuronBackend:
             self._polled = Polled(lambda: _ask(program), self._context.clock, pace_s=pace_s)
             source += f"+{_PROGRAM}"
         if monitor is not None:
-            self._stream = Stream([str(monitor)], self._context.clock)
+            self._stream = LineStream([str(monitor)], self._context.clock)
             source += f"+{_MONITOR}"
         return Opened(source=source, versions=versions)
 

@@ -15,9 +15,9 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_neuron import NeuronBackend, load
-from accelwatch_neuron.stream import SILENCE_S, Stream
 from backends.neuron.machines import TRN1, lay_out
 from samples import sample
+from shell_scripts import script
 
 BUSY: Series = ("utilization_ratio",)
 
@@ -122,47 +122,6 @@ def test_no_damaged_record_escapes(document: Any) -> None:
     parsed = load.parse(json.dumps(document).encode())
     if parsed is not None:
         load.put_load(Collected("neuron:x"), 0, parsed)
-
-
-def script(path: Path, text: str) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return str(path)
-
-
-def first_line(stream: Stream) -> tuple[bytes, float]:
-    for _ in range(2000):
-        if (newest := stream.newest()) is not None:
-            return newest
-        time.sleep(0.005)
-    raise AssertionError("no line came")
-
-
-def test_the_newest_line_with_its_age_and_nothing_after_a_silence(tmp_path: Path) -> None:
-    clock = ManualClock()
-    stream = Stream([script(tmp_path / "monitor", "echo one; exec sleep 600")], clock)
-    try:
-        assert first_line(stream) == (b"one\n", 0.0)
-        clock.advance(7)
-        assert stream.newest() == (b"one\n", 7.0)
-        clock.advance(SILENCE_S)
-        assert stream.newest() is None
-    finally:
-        stream.close()
-
-
-@pytest.mark.parametrize("text", ["exit 1", "printf unfinished"])
-def test_a_command_without_a_line_says_nothing(tmp_path: Path, text: str) -> None:
-    stream = Stream([script(tmp_path / "monitor", text)], ManualClock())
-    stream.close()
-    assert stream.newest() is None
-
-
-def test_a_command_that_cannot_be_run_says_nothing(tmp_path: Path) -> None:
-    stream = Stream([str(tmp_path / "none")], ManualClock())
-    stream.close()
-    assert stream.newest() is None
 
 
 def test_load_of_a_device_with_its_age(tmp_path: Path) -> None:

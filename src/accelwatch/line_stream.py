@@ -2,28 +2,30 @@
 
 import contextlib
 import os
+import selectors
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Sequence
 
 from accelwatch.backoff import Backoff
 from accelwatch.clock import Clock
 
 SILENCE_S = 60.0
-"""After so long without a line the command is begun again."""
 _LONGEST = 8 << 20
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 300.0
 _REAP_S = 1.0
 
 
-class Stream:
+class LineStream:
     """Keeps the newest line only. A daemon thread reads; any thread may ask."""
 
-    def __init__(self, argv: Sequence[str], clock: Clock) -> None:
-        """The command is begun at once."""
+    def __init__(self, argv: Sequence[str], clock: Clock, silence_s: float = SILENCE_S) -> None:
+        """The command is begun at once; after `silence_s` without a line it is begun again."""
         self._argv = list(argv)
         self._clock = clock
+        self._silence_s = silence_s
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
@@ -37,7 +39,7 @@ class Stream:
         with self._lock:
             now = self._clock.monotonic()
             age_s, process = now - self._heard_at, self._process
-            if age_s <= SILENCE_S:
+            if age_s <= self._silence_s:
                 return None if self._line is None else (self._line, age_s)
             self._line, self._heard_at = None, now
         _end(process)
@@ -61,14 +63,7 @@ class Stream:
     def _follow(self) -> bool:
         """Read what one run of the command prints; whether it was a line at least."""
         try:
-            process = subprocess.Popen(
-                self._argv,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "LC_ALL": "C"},
-                start_new_session=True,
-            )
+            process = _begin(self._argv)
         except (OSError, ValueError):
             return False
         with self._lock:
@@ -90,6 +85,51 @@ class Stream:
                     self._line, self._heard_at = line, self._clock.monotonic()
                 told = True
         return told
+
+
+def first_line(argv: Sequence[str], timeout_s: float) -> bytes | None:
+    """What the command prints first, with its end of line; None when none came in time.
+
+    For a single reading: no thread, and the command is ended.
+    """
+    try:
+        process = _begin(argv)
+    except (OSError, ValueError):
+        return None
+    assert process.stdout is not None
+    try:
+        with process.stdout as output:
+            return _line_of(output.fileno(), time.monotonic() + timeout_s)
+    finally:
+        _end(process)
+
+
+def _line_of(output: int, until: float) -> bytes | None:
+    told = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(output, selectors.EVENT_READ)
+        while b"\n" not in told and len(told) < _LONGEST:
+            more = (
+                os.read(output, 1 << 16)
+                if selector.select(max(0.0, until - time.monotonic()))
+                else b""
+            )
+            if not more:
+                return None
+            told += more
+    line, end, _ = told.partition(b"\n")
+    return line + end if end else None
+
+
+def _begin(argv: Sequence[str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        list(argv),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "LC_ALL": "C"},
+        start_new_session=True,
+    )
 
 
 def _end(process: "subprocess.Popen[bytes] | None") -> None:

@@ -1,0 +1,58 @@
+"""The newest line of a command that runs on, and the first line of one that is ended then."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from accelwatch.clock import ManualClock
+from accelwatch.line_stream import SILENCE_S, LineStream, first_line
+from shell_scripts import script
+
+
+def newest(stream: LineStream) -> tuple[bytes, float]:
+    for _ in range(2000):
+        if (told := stream.newest()) is not None:
+            return told
+        time.sleep(0.005)
+    raise AssertionError("no line came")
+
+
+def test_the_newest_line_with_its_age_and_nothing_after_a_silence(tmp_path: Path) -> None:
+    clock = ManualClock()
+    stream = LineStream([script(tmp_path / "monitor", "echo one; exec sleep 600")], clock)
+    try:
+        assert newest(stream) == (b"one\n", 0.0)
+        clock.advance(7)
+        assert stream.newest() == (b"one\n", 7.0)
+        clock.advance(SILENCE_S)
+        assert stream.newest() is None
+    finally:
+        stream.close()
+
+
+@pytest.mark.parametrize("text", ["exit 1", "printf unfinished"])
+def test_a_command_without_a_line_says_nothing(tmp_path: Path, text: str) -> None:
+    stream = LineStream([script(tmp_path / "monitor", text)], ManualClock())
+    stream.close()
+    assert stream.newest() is None
+
+
+def test_a_command_that_cannot_be_run_says_nothing(tmp_path: Path) -> None:
+    stream = LineStream([str(tmp_path / "none")], ManualClock())
+    stream.close()
+    assert stream.newest() is None
+
+
+def test_the_first_line_of_a_command_that_runs_on(tmp_path: Path) -> None:
+    argv = [script(tmp_path / "monitor", "echo one; echo two; exec sleep 600")]
+    assert first_line(argv, 20.0) == b"one\n"
+
+
+@pytest.mark.parametrize("text", ["exit 1", "printf unfinished", "exec sleep 600"])
+def test_no_first_line_is_made_up(tmp_path: Path, text: str) -> None:
+    assert first_line([script(tmp_path / "monitor", text)], 0.2) is None
+
+
+def test_no_first_line_of_what_cannot_be_run(tmp_path: Path) -> None:
+    assert first_line([str(tmp_path / "none")], 0.2) is None
