@@ -6,21 +6,32 @@ from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch_kernel_log.amd import AMD
 from accelwatch_kernel_log.correlation import Correlator
+from accelwatch_kernel_log.gaudi import GAUDI
 from accelwatch_kernel_log.hardware import HARDWARE
 from accelwatch_kernel_log.host import HOST
 from accelwatch_kernel_log.intel import INTEL
 from accelwatch_kernel_log.memory import Memory
-from accelwatch_kernel_log.npu import NPU
+from accelwatch_kernel_log.neuron import NEURON
 from accelwatch_kernel_log.nvidia import NVIDIA
 from accelwatch_kernel_log.pattern import Match, Pattern, find
 from accelwatch_kernel_log.record import Record
+from accelwatch_kernel_log.tenstorrent import TENSTORRENT
 
 _PLACE = ("gpu_instance", "compute_instance", "link", "ring", "engine", "socket", "die")
 """Parts that say where in a device a fault is: two links that fail at once are two faults."""
 _VICTIM = "pid"
 _ASKED = frozenset({"xid_119"})
 """Codes whose process is whoever asked next, often a monitor: it tells nothing of the fault."""
-PATTERNS: tuple[Pattern, ...] = (*NVIDIA, *AMD, *INTEL, *NPU, *HOST, *HARDWARE)
+PATTERNS: tuple[Pattern, ...] = (
+    *NVIDIA,
+    *AMD,
+    *INTEL,
+    *GAUDI,
+    *NEURON,
+    *TENSTORRENT,
+    *HOST,
+    *HARDWARE,
+)
 """In the order in which they are tried."""
 SOURCE = "kernel_log"
 OVERRUN = "kernel_log_overrun"

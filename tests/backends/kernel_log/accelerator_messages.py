@@ -70,7 +70,8 @@ NVIDIA: list[Composed] = [
 
 AMD: list[Composed] = [
     (
-        "amdgpu 0000:c1:00.0: [drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring gfx timeout, signaled",
+        "amdgpu 0000:c1:00.0: [drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring gfx "
+        "timeout, signaled",
         "amdgpu_ring_timeout",
         Category.HANG,
         "0000:c1:00.0",
@@ -166,7 +167,8 @@ AMD: list[Composed] = [
         "0000:c1:00.0",
     ),
     (
-        "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring sdma0 timeout, signaled seq=9, emitted seq=9",
+        "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring sdma0 timeout, signaled seq=9, "
+        "emitted seq=9",
         "amdgpu_ring_timeout",
         Category.HANG,
         "",
@@ -273,6 +275,133 @@ HABANALABS: list[Composed] = [
         Category.FIRMWARE,
         "0000:1a:00.0",
     ),
+    (
+        "habanalabs 0000:1a:00.0: Failed to initialize accel2. Device 0000:1a:00.0 is NOT usable !",
+        "habanalabs_init_failed",
+        Category.FIRMWARE,
+        "0000:1a:00.0",
+    ),
+    (
+        "accel accel4: Device heartbeat failed! PCI link is healthy",
+        "habanalabs_heartbeat",
+        Category.HANG,
+        "accel4",
+    ),
+    (
+        "habanalabs hl4: Device CPU packet timeout (status = 0x0)",
+        "habanalabs_cpucp_timeout",
+        Category.FIRMWARE,
+        "hl4",
+    ),
+    (
+        "habanalabs hl1: Failed to reset! Device is NOT usable",
+        "habanalabs_reset_failed",
+        Category.HANG,
+        "hl1",
+    ),
+    (
+        "accel accel1: 0000:33:00.0 Failed to reset! Device is NOT usable",
+        "habanalabs_reset_failed",
+        Category.HANG,
+        "accel1",
+    ),
+    (
+        "habanalabs hl1: Going to reset device",
+        "habanalabs_reset_begin",
+        Category.OTHER,
+        "hl1",
+    ),
+    (
+        "accel accel1: Successfully finished resetting the 0000:33:00.0 device",
+        "habanalabs_reset_succeeded",
+        Category.OTHER,
+        "accel1",
+    ),
+    (
+        "habanalabs hl1: Command submission 4711 has not finished in time!",
+        "habanalabs_submission_timeout",
+        Category.HANG,
+        "hl1",
+    ),
+    (
+        "accel accel1: Collective Wait command submission 12 has not finished in 30 seconds!",
+        "habanalabs_submission_timeout",
+        Category.HANG,
+        "accel1",
+    ),
+    (
+        "habanalabs hl6: Clock throttling due to overheating",
+        "habanalabs_overheating",
+        Category.THERMAL,
+        "hl6",
+    ),
+    (
+        'habanalabs hl5: Received H/W interrupt 123 ["HBM_2_1_DERR"]',
+        "habanalabs_ecc_uncorrected",
+        Category.MEMORY_FATAL,
+        "hl5",
+    ),
+    (
+        'habanalabs hl5: Received H/W interrupt 36 ["TPC3_SERR"]',
+        "habanalabs_ecc_corrected",
+        Category.MEMORY_CONTAINED,
+        "hl5",
+    ),
+    (
+        'habanalabs hl5: Received H/W interrupt 430 ["TPC0_KRN_ERR"]',
+        "habanalabs_interrupt",
+        Category.OTHER,
+        "hl5",
+    ),
+    (
+        "habanalabs accel5: HBM0_MC1_SPI_SEVERE: ECC error detected. address: 0x1000. "
+        "Syndrome: 0x2. block id: 0x31. critical 1.",
+        "habanalabs_ecc_uncorrected",
+        Category.MEMORY_FATAL,
+        "accel5",
+    ),
+    (
+        "accel accel5: HDMA3_DERR: ECC error detected. address: 0x1000. Syndrom: 0x2. "
+        "block id 4. critical 0.",
+        "habanalabs_ecc_contained",
+        Category.MEMORY_CONTAINED,
+        "accel5",
+    ),
+    (
+        "accel accel5: TPC9_SERR: ECC error detected. address: 0x1000. Syndrom: 0x2. "
+        "block id 4. critical 0.",
+        "habanalabs_ecc_corrected",
+        Category.MEMORY_CONTAINED,
+        "accel5",
+    ),
+    (
+        "habanalabs hl5: ECC error detected. address: 0x1000. Syndrom: 0x2. block id 4. "
+        "critical 0.",
+        "habanalabs_ecc_contained",
+        Category.MEMORY_CONTAINED,
+        "hl5",
+    ),
+    (
+        "accel accel2: HBM1_MC0_SEI_SEVERE: System Critical Error Interrupt - HBM(1) "
+        "MC(0) MC_CH(2) MC_PC(1). Error cause: read parity error",
+        "habanalabs_hbm_critical",
+        Category.MEMORY_FATAL,
+        "accel2",
+    ),
+    (
+        "accel accel2: HBM1_MC0_SEI_NON_SEVERE: System Non-critical Error Interrupt - "
+        "HBM(1) MC(0) MC_CH(2) MC_PC(1). Error cause: too many correctable errors",
+        "habanalabs_hbm_error",
+        Category.MEMORY_CONTAINED,
+        "accel2",
+    ),
+    (
+        "habanalabs hl2: System Error Interrupt - HBM(1) MC(0) MC_CH(2) MC_PC(1). "
+        "Critical(1). Error cause: ECC",
+        "habanalabs_hbm_critical",
+        Category.MEMORY_FATAL,
+        "hl2",
+    ),
 ]
 
 NEURON: list[Composed] = [
@@ -288,6 +417,112 @@ NEURON: list[Composed] = [
         Category.OTHER,
         "neuron3",
     ),
+    (
+        "neuron:udma_m2m_copy: DMA completion timeout on nd03 for DMA-7 q2 desc count 64",
+        "neuron_dma_timeout",
+        Category.HANG,
+        "neuron3",
+    ),
+    (
+        "neuron:nr_reset_thread_fn: nd12: reset request 5101 failed",
+        "neuron_reset_failed",
+        Category.HANG,
+        "neuron12",
+    ),
+    (
+        "neuron:nr_reset_thread_fn: nd12: reset request 5101 was initiated, but failed to complete",
+        "neuron_reset_failed",
+        Category.HANG,
+        "neuron12",
+    ),
+    (
+        "neuron:nr_reset_thread_fn: nd0: failed to initialize dma after reset",
+        "neuron_reset_failed",
+        Category.HANG,
+        "neuron0",
+    ),
+    (
+        "neuron:f: [ND 4] Total Uncorrected ecc err count is 0, but repair state is 2 "
+        "which is invalid. Please contact Neuron for support.",
+        "neuron_repair_state_invalid",
+        Category.MEMORY_CONTAINED,
+        "neuron4",
+    ),
+    (
+        "neuron:fw_io_execute_request: seq: 17, cmd: 2 timed out",
+        "neuron_firmware_timeout",
+        Category.FIRMWARE,
+        "",
+    ),
 ]
 
-ACCELERATORS = [*NVIDIA, *AMD, *INTEL, *HABANALABS, *NEURON]
+TENSTORRENT: list[Composed] = [
+    (
+        "tenstorrent 0000:41:00.0: ARC queue WPTR read returned all-1s; device gone?",
+        "tenstorrent_off_the_bus",
+        Category.BUS,
+        "0000:41:00.0",
+    ),
+    (
+        "tenstorrent 0000:41:00.0: ARC queue RPTR read returned all-1s; device gone?",
+        "tenstorrent_off_the_bus",
+        Category.BUS,
+        "0000:41:00.0",
+    ),
+    (
+        "tenstorrent 0000:41:00.0: Timeout waiting for ARC response",
+        "tenstorrent_arc_timeout",
+        Category.FIRMWARE,
+        "0000:41:00.0",
+    ),
+    (
+        "tenstorrent 0000:41:00.0: Timeout waiting for space in ARC message queue",
+        "tenstorrent_arc_timeout",
+        Category.FIRMWARE,
+        "0000:41:00.0",
+    ),
+    (
+        "tenstorrent 0000:41:00.0: Couldn't communicate with firmware; NOC is likely hung.",
+        "tenstorrent_noc_hung",
+        Category.HANG,
+        "0000:41:00.0",
+    ),
+    (
+        "tenstorrent 0000:41:00.0: Device is unresponsive, cannot reset.",
+        "tenstorrent_unresponsive",
+        Category.HANG,
+        "0000:41:00.0",
+    ),
+    (
+        "tenstorrent 0000:41:00.0: Watchdog is disabled and device is unresponsive, cannot reset.",
+        "tenstorrent_unresponsive",
+        Category.HANG,
+        "0000:41:00.0",
+    ),
+    (
+        "tenstorrent 0000:41:00.0: Device initialization failed",
+        "tenstorrent_init_failed",
+        Category.FIRMWARE,
+        "0000:41:00.0",
+    ),
+    (
+        "tenstorrent 0000:41:00.0: Timed out waiting for FW telemetry",
+        "tenstorrent_firmware_not_running",
+        Category.FIRMWARE,
+        "0000:41:00.0",
+    ),
+    (
+        "tenstorrent 0000:41:00.0: Skipping message 000000A0 due to FW not running",
+        "tenstorrent_firmware_not_running",
+        Category.FIRMWARE,
+        "0000:41:00.0",
+    ),
+    (
+        "tenstorrent 0000:41:00.0: Failed to send ARC message for A3 state",
+        "tenstorrent_firmware_not_running",
+        Category.FIRMWARE,
+        "0000:41:00.0",
+    ),
+]
+
+ACCELERATORS = [*NVIDIA, *AMD, *INTEL, *HABANALABS, *NEURON, *TENSTORRENT]
