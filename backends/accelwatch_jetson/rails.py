@@ -1,7 +1,7 @@
 """Supply rails of a module: INA3221 monitors, in hwmon's form and in NVIDIA's older one."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,9 +24,16 @@ class Rail(NamedTuple):
     watts: float | Absence
 
 
-def rails(root: Path) -> list[Rail]:
-    """All channels that a name has been given to."""
-    return [*_of_hwmon(root), *_of_iio(root)]
+def rails(root: Path, others: Iterable[Rail] = ()) -> dict[str, Rail]:
+    """All channels that a name has been given to; of `others` those whose watts are not known here."""
+    told = {rail.name: rail for rail in (*_of_hwmon(root), *_of_iio(root))}
+    for rail in others:
+        known = told.get(rail.name)
+        if known is None:
+            told[rail.name] = rail
+        elif isinstance(known.watts, Absence):
+            told[rail.name] = known._replace(watts=rail.watts)
+    return told
 
 
 def _of_hwmon(root: Path) -> Iterator[Rail]:
@@ -61,9 +68,8 @@ def _of_iio(root: Path) -> Iterator[Rail]:
                     )
 
 
-def put_rails(out: Collected, root: Path) -> str:
+def put_rails(out: Collected, told: Mapping[str, Rail]) -> str:
     """Every rail, and as power the one that feeds the GPU; the note says that it feeds others too."""
-    told = {rail.name: rail for rail in rails(root)}
     for rail in told.values():
         out.put_or_miss("power_component_watts", rail.watts, rail.name)
         out.put_or_miss("voltage_volts", rail.volts, rail.name)
@@ -82,7 +88,12 @@ def put_rails(out: Collected, root: Path) -> str:
 
 def _word(path: Path) -> str | None:
     told = sysfs.read_text(path)
-    if isinstance(told, Absence) or told.upper() in ("", "NC", "N/A"):
+    return None if isinstance(told, Absence) else rail_name(told)
+
+
+def rail_name(told: str) -> str | None:
+    """The name as a label; None for what is no rail."""
+    if told.upper() in ("", "NC", "N/A"):
         return None
     word = re.sub(r"[^a-z0-9]+", "_", told.lower()).strip("_")[:40]
     return None if word in ("", "sum_of_shunt_voltages") else word

@@ -1,15 +1,15 @@
-"""What the kernel's files say of the GPU now: load, clocks, memory, temperatures, rails, fan."""
+"""What is known of the GPU now: load, clocks, memory, temperatures, rails, fan, engines beside it."""
 
 import re
 from pathlib import Path
 
 from accelwatch import sysfs
-from accelwatch.backend import Request
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.shared_memory import put_shared_memory
 from accelwatch_jetson import rails, thermal
+from accelwatch_jetson.tegrastats import Line
 
 _DEVFREQ = re.compile(r"(?:[0-9a-f]{6,16}\.)?(?:gpu|gm20b|gp10b|gv11b|ga10b)(?:\.0)?")
 _CLOCKS = (
@@ -20,21 +20,33 @@ _CLOCKS = (
 _FULL_LOAD = 1000
 """`load` counts in thousandths."""
 _FULL_FAN = 255
-_SOURCE = "sysfs"
+_SOURCE, _TOLD = "sysfs", "tegrastats"
+_ONLY_TOLD = ("engine_utilization_ratio", "memory_controller_utilization_ratio")
 
 
-def reading(root: Path, folder: Path, device: Device, request: Request) -> Reading:
-    """The reading of the GPU whose folder in sysfs is given; it never fails as a whole."""
+def reading(root: Path, folder: Path, device: Device, told: Line | Absence) -> Reading:
+    """What the kernel shows of the GPU in `folder`, and what only `told` by tegrastats; never fails.
+
+    Where both tell something, the kernel is right.
+    """
     out = Collected(device.id)
     out.put_or_miss("utilization_ratio", _ratio(folder / "load", _FULL_LOAD))
     _put_clocks(out, root)
     put_shared_memory(root, out)
     thermal.put_temperatures(out, root)
-    note = rails.put_rails(out, root)
+    line = Line({}, []) if isinstance(told, Absence) else told
+    note = rails.put_rails(out, rails.rails(root, line.rails))
     _put_fan(out, root)
-    reason = Absence.UNSUPPORTED if request.processes else Absence.NOT_COLLECTED
-    out.miss("processes", reason)
-    return out.reading(sources={"*": _SOURCE}, notes=(note,) if note else ())
+    if isinstance(told, Absence):
+        for key in _ONLY_TOLD:
+            out.miss(key, told)
+    for series, value in line.values.items():
+        if series not in out.values and not (isinstance(value, Absence) and series in out.absent):
+            out.put_or_miss(series[0], value, *series[1:])
+    sources = {"*": _SOURCE}
+    if told is not Absence.UNSUPPORTED:
+        sources |= dict.fromkeys(_ONLY_TOLD, _TOLD)
+    return out.reading(sources=sources, notes=(note,) if note else ())
 
 
 def _ratio(path: Path, full: int) -> float | Absence:

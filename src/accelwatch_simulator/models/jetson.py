@@ -5,19 +5,21 @@ Figures are those of the vendor's data sheet, rounded; nothing here was read fro
 
 from functools import cache
 
-from accelwatch_simulator.models.parts import GIB, Model, clocks, fixed, heat, terse
+from accelwatch_simulator.models.parts import GIB, Model, clocks, each, fixed, heat, live, terse
 
 
 @cache
 def agx_orin() -> Model:
-    """A module of which the kernel tells load, clocks, heat and rails, but no error counters."""
+    """A module of which load, clocks, heat, rails and engines are told, but no error counters."""
     memory, watts = 62 * GIB, 40.0
     rows = (
         *terse(watts, memory),
         *heat("gpu", 38, 30),
         *heat("junction", 42, 32),
         *heat("soc", 40, 26),
-        *clocks({"graphics": (1300, True)}),
+        *clocks({"graphics": (1300, True), "memory": (3199, False)}),
+        live("bandwidth", 0.0, 1.0, "memory_controller_utilization_ratio"),
+        *each(0.0, "engine_utilization_ratio", "encoder", "decoder", "vic", "dla0", "dla1"),
         fixed(96, "temperature_limit_celsius", "gpu", "shutdown"),
     )
     return Model(

@@ -8,6 +8,7 @@ from pathlib import Path
 from accelwatch.schema.device import Device
 from accelwatch_jetson import JetsonBackend
 from packed_trees import FakeTree
+from shell_scripts import script
 from staged_machines import FixtureMachine, Stage
 
 GPU = "sys/devices/platform/bus@0/17000000.gpu"
@@ -93,6 +94,25 @@ MUTE: Mapping[str, str] = {
 }
 """A module that says next to nothing."""
 
+LINE = (
+    "07-25-2026 09:08:28 RAM 20642/62817MB (lfb 1x2MB) SWAP 0/31408MB (cached 0MB) "
+    "CPU [23%@2201,off,4%@2201] EMC_FREQ 3%@3199 GR3D_FREQ 12%@[1300,1300] NVENC0 off NVDEC0 40%@793 "
+    "NVJPG0 off NVJPG1 115 VIC 9%@601 OFA off NVDLA0 off NVDLA1 off PVA0_FREQ off APE 174 "
+    "cpu@52.9C/52.9C soc0@49.5C/49.5C gpu@47.6C/47.6C tboard@31.5C/31.5C "
+    "VDD_GPU_SOC 5139mW/5139mW/5139mW VIN_SYS_5V0 5500mW/5500mW/5500mW"
+)
+"""Composed after lines of JetPack 7."""
+CLIENTS = """CLIENT                        PROCESS      PID        SIZE
+user                       python3     4242     524288K
+user              Compositor Thr      4300       6372K
+user                       python3     4242        128K
+kernel                      kernel        0       1024K
+total                                          531812K
+"""
+"""As nvmap lists them below debugfs."""
+GARBAGE = "head -c 300 /dev/zero; echo; exec sleep 60"
+TOLD = "cat %s; exec sleep 60"
+
 
 def lay_out(root: Path, files: Mapping[str, str]) -> None:
     """The files of a module."""
@@ -101,11 +121,22 @@ def lay_out(root: Path, files: Mapping[str, str]) -> None:
         tree.write(path, content.encode())
 
 
+def lay_out_tegrastats(root: Path, text: str) -> str:
+    """A tegrastats of these shell lines; `%s` is a file that has the line."""
+    at = root / "line.txt"
+    at.write_text(f"{LINE}\n")
+    return script(root / "usr/bin/tegrastats", text.replace("%s", str(at)))
+
+
 @contextlib.contextmanager
-def stage(folder: Path, files: Mapping[str, str]) -> Iterator[Stage]:
-    """The module; nvgpu can be unloaded."""
+def stage(
+    folder: Path, files: Mapping[str, str], tegrastats: str = "", *, answers: bool = False
+) -> Iterator[Stage]:
+    """The module; nvgpu can be unloaded. A tegrastats that `answers` is waited for at each read."""
     lay_out(folder, files)
-    staged = Stage(JetsonBackend, folder)
+    if tegrastats:
+        lay_out_tegrastats(folder, tegrastats)
+    staged = Stage(JetsonBackend, folder, one_shot=answers)
 
     def remove(device: Device) -> None:
         for path in files:
@@ -122,8 +153,22 @@ def _machine(name: str, healthy: bool, files: Mapping[str, str]) -> FixtureMachi
     return FixtureMachine(name, "nvidia", healthy, lambda at: stage(at, files), can, finding)
 
 
+def _with_tegrastats(
+    name: str, healthy: bool, text: str, *, answers: bool = False
+) -> FixtureMachine:
+    files = {**ORIN, "sys/kernel/debug/nvmap/iovmm/clients": CLIENTS}
+    can = frozenset({"devices", "removable"})
+    return FixtureMachine(
+        f"jetson-{name}", "nvidia", healthy, lambda at: stage(at, files, text, answers=answers), can
+    )
+
+
 MACHINES = (
     _machine("agx-orin", True, ORIN),
     _machine("tx2-bad-day", False, TX2),
     _machine("xavier-mute", False, MUTE),
+    _with_tegrastats("orin-tegrastats", True, TOLD, answers=True),
+    _with_tegrastats("orin-tegrastats-dies", False, "echo 'needs root' >&2; exit 1"),
+    _with_tegrastats("orin-tegrastats-garbage", False, GARBAGE, answers=True),
+    _with_tegrastats("orin-tegrastats-hangs", False, "exec sleep 60"),
 )

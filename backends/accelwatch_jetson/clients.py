@@ -1,0 +1,37 @@
+"""Processes that hold memory of nvmap, the allocator of GPU and media engines; root only, in debugfs."""
+
+import re
+from pathlib import Path
+
+from accelwatch import sysfs
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Process
+
+_CLIENTS = "sys/kernel/debug/nvmap/iovmm/clients"
+_ROW = re.compile(r"\s*\S+\s+(\S.*?)\s+(\d{1,10})\s+(\d{1,15})([KMG]?)\s*", re.ASCII)
+"""Client, process, pid, size; the row of the total has no pid."""
+_FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def processes(root: Path, device_id: str) -> list[Process] | Absence:
+    """By pid, with what nvmap gave them in bytes; why they are not known. A pid of 0 is the kernel."""
+    text = sysfs.read_text(root / _CLIENTS)
+    if isinstance(text, Absence):
+        return text
+    if not text.startswith("CLIENT"):
+        return Absence.ERROR
+    held: dict[int, tuple[str, int]] = {}
+    for row in map(_ROW.fullmatch, text.splitlines()):
+        if row is not None and int(row[2]):
+            before = held.get(int(row[2]), ("", 0))[1]
+            held[int(row[2])] = (row[1], before + int(row[3]) * _FACTORS[row[4]])
+    return [
+        Process(
+            device_id=device_id,
+            pid=pid,
+            command=command,
+            gpu_memory_bytes=size,
+            absent={"utilization_ratio": Absence.UNSUPPORTED},
+        )
+        for pid, (command, size) in sorted(held.items())
+    ]
