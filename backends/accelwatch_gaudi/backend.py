@@ -11,7 +11,7 @@ import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
 from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
-from accelwatch.listed_process import with_processes
+from accelwatch.listed_process import with_processes, without_processes
 from accelwatch.pcie_link import put_link
 from accelwatch.polled import Polled
 from accelwatch.schema.absence import Absence
@@ -22,6 +22,7 @@ from accelwatch.vendor_program import chosen_program
 from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators, pace_of
 from accelwatch_gaudi import driver, hlml_card, mapping
 from accelwatch_gaudi.document import Card, Document, card_of
+from accelwatch_gaudi.hlml_card import HlmlCard
 from accelwatch_gaudi.hlml_source import HlmlSource, library_path, open_source
 from accelwatch_gaudi.logs import Logs
 from accelwatch_gaudi.tool import HlSmi
@@ -116,7 +117,7 @@ class GaudiBackend:
         """The accelerator by its uuid; it has no partitions. Raises ReadError."""
         if self._hlml is not None:
             self._must_be_awake(device)
-            card, document = self._hlml.card_at(device).identity(), None
+            card, document = self._library_card(self._hlml, device).identity(), None
         else:
             answer, card = self._opened.entry_for(device)
             document = answer.document
@@ -136,7 +137,7 @@ class GaudiBackend:
                 raise
             reading = self._of_driver(device, node, error)
         if not request.processes:
-            return [_without_processes(reading, Absence.NOT_COLLECTED)]
+            return [without_processes(reading, Absence.NOT_COLLECTED)]
         request.numbers([reading])
         return [self._with_processes(reading, device)]
 
@@ -182,6 +183,12 @@ class GaudiBackend:
     def _node_of(self, device: Device) -> driver.Node | None:
         return driver.nodes(self._context.root).get(device.pci_bus_id or "")
 
+    def _library_card(self, library: HlmlSource, device: Device) -> HlmlCard:
+        """The device's own. Raises DeviceLost, and DevicePermission for what was given to others."""
+        if not library.lists(device):
+            self._opened.must_be_ours(device)
+        return library.card_at(device)
+
     def _must_be_there(self, device: Device) -> None:
         """Raises DeviceLost for what has left the bus while hl-smi's answer is older than that."""
         bus, root = device.pci_bus_id, self._context.root
@@ -201,7 +208,7 @@ class GaudiBackend:
         if self._hlml is not None:
             self._must_be_awake(device)
             self._must_be_there(device)
-            source = self._hlml.card_at(device)
+            source = self._library_card(self._hlml, device)
             card = source.card(slow=request.slow)
             mapping.put_card(out, card)
             hlml_card.put_throttle(out, card)
@@ -219,16 +226,16 @@ class GaudiBackend:
 
     def _with_processes(self, reading: Reading, device: Device) -> Reading:
         if self._program is None:
-            return _without_processes(reading, Absence.UNSUPPORTED)
+            return without_processes(reading, Absence.UNSUPPORTED)
         try:
             if self._table is not None:
                 told = self._table.answer(TIMEOUT_S).document.entries
             else:
                 told = self._opened.answer_for(device).document.entries
         except ReadError as error:
-            return _without_processes(reading, error.absence)
+            return without_processes(reading, error.absence)
         if told is None:
-            return _without_processes(reading, Absence.UNSUPPORTED)
+            return without_processes(reading, Absence.UNSUPPORTED)
         entries = [entry for entry in told if entry.number == device.index]
         listed = mapping.processes_of(device.id, entries)
         return with_processes(self._context.root, reading, listed)
@@ -246,7 +253,3 @@ class GaudiBackend:
     def _put_link(self, out: Collected, device: Device) -> None:
         if device.pci_bus_id is not None:
             put_link(out, self._context.root, device.pci_bus_id)
-
-
-def _without_processes(reading: Reading, why: Absence) -> Reading:
-    return msgspec.structs.replace(reading, absent={**reading.absent, ("processes",): why})

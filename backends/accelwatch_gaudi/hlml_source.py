@@ -33,6 +33,10 @@ class HlmlSource:
                 self._cards[bus] = HlmlCard(self._hlml, handle, number, bus)
         return [Card(number=number, pci_bus_id=bus) for bus, (number, _) in handles.items()]
 
+    def lists(self, device: Device) -> bool:
+        """Whether the library has one at the device's place."""
+        return (device.pci_bus_id or "") in self._cards
+
     def card_at(self, device: Device) -> HlmlCard:
         """The device's own. Raises DeviceLost when the library has none at its place."""
         card = self._cards.get(device.pci_bus_id or "")

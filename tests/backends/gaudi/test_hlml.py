@@ -11,7 +11,13 @@ import pytest
 
 from accelwatch.backend import Request
 from accelwatch.clock import ManualClock
-from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceTimeout, ReadError
+from accelwatch.errors import (
+    BackendUnavailable,
+    DeviceLost,
+    DevicePermission,
+    DeviceTimeout,
+    ReadError,
+)
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
@@ -19,6 +25,7 @@ from accelwatch_gaudi import GaudiBackend
 from accelwatch_gaudi.hlml import Hlml, NotSupported
 from backends.gaudi.hlml_scenario import Scenario
 from backends.gaudi.machines import FOLDER, stage, stage_library, write_program
+from pci_nodes import bind, give, name_node
 from polling import EVERYTHING, Poll, assert_all_believed, identities, readings
 from staged_machines import Stage
 from waiting import wait_until
@@ -207,6 +214,21 @@ def test_a_card_that_the_library_does_not_list(machine: Machine) -> None:
     with stage_again(machine) as backend:
         first, second = backend.discover()
         assert backend.identify(first)
+        with pytest.raises(DeviceLost, match="libhlml does not list the NPU at 0000:3b:00.0"):
+            backend.identify(second)
+
+
+def test_a_card_of_another_container(machine: Machine) -> None:
+    """The bus shows it and its driver's node; /dev has not got the node."""
+    machine.scenario.set("count", 1)
+    root = machine.stage.root
+    bind(root, "0000:3b:00.0", "habanalabs")
+    name_node(root, "0000:3b:00.0", "accel", "accel/accel1")
+    with stage_again(machine) as backend:
+        _, second = backend.discover()
+        with pytest.raises(DevicePermission, match="/dev/accel/accel1 is not here"):
+            backend.identify(second)
+        give(root, "accel/accel1")
         with pytest.raises(DeviceLost, match="libhlml does not list the NPU at 0000:3b:00.0"):
             backend.identify(second)
 
