@@ -18,7 +18,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import Place, VendorTool, accelerators
-from accelwatch_tenstorrent import driver, mapping
+from accelwatch_tenstorrent import driver, mapping, registers
 from accelwatch_tenstorrent.heartbeat import Heartbeats
 from accelwatch_tenstorrent.snapshot import Chip, Snapshot, parse
 
@@ -101,6 +101,7 @@ class TenstorrentBackend:
             command=_PROGRAM,
             prefix="tt",
             vendor_id=VENDOR_ID,
+            nodes="tenstorrent/[0-9]*",
         )
         if self._wants_tool():
             self._tool.first()
@@ -221,6 +222,7 @@ class TenstorrentBackend:
             chips = [chip for chip in chips if remote[chip.at] == device.index]
         if chips:
             return answer, chips[0]
+        self._opened.must_be_ours(device)
         where = "remote chip" if bus is None else f"chip at {bus}"
         raise DeviceLost(f"{device.name}: tt-smi does not list the {where}", code="not_listed")
 
@@ -254,7 +256,7 @@ class TenstorrentBackend:
     def _from_tool(self, device: Device) -> Reading:
         answer, chip = self._chip_of(device)
         out: Collected = mapping.of_tool(device.id, chip)
-        beat = mapping.heartbeat_of(chip)
+        beat = registers.heartbeat(chip)
         alive, unknown = None, Absence.UNSUPPORTED if beat is None else Absence.NOT_COLLECTED
         if beat is not None:
             read_at = self._context.clock.monotonic() - answer.age_s

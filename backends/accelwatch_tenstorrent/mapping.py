@@ -12,7 +12,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected
-from accelwatch_tenstorrent import driver
+from accelwatch_tenstorrent import driver, registers
 from accelwatch_tenstorrent.snapshot import Chip, text_of
 
 VENDOR = "tenstorrent"
@@ -41,10 +41,12 @@ class Row(NamedTuple):
 ROWS = (
     Row("telemetry", "asic_temperature", ("temperature_celsius", "gpu"), CELSIUS),
     Row("telemetry", "power", ("power_watts",), WATTS),
+    Row("telemetry", "board_power", ("power_component_watts", "board"), WATTS),
     Row("telemetry", "voltage", ("voltage_volts", "core"), _VOLTS),
     Row("telemetry", "current", ("current_amperes", "core"), _AMPERES),
     Row("telemetry", "aiclk", ("clock_hertz", "npu"), _MEGAHERTZ),
     Row("limits", "tdp_limit", ("power_limit_watts", "enforced"), WATTS),
+    Row("limits", "board_power_limit", ("power_component_limit_watts", "board", "enforced"), WATTS),
     Row("limits", "asic_fmax", ("clock_limit_hertz", "npu", "max"), _MEGAHERTZ),
     Row("board", "pcie_speed", ("pcie_link_generation", "current"), _PLAIN),
     Row("board", "pcie_width", ("pcie_link_width_lanes", "current"), _PLAIN),
@@ -54,12 +56,13 @@ _REGISTERS = (
     ("AXICLK", ("clock_hertz", "fabric"), 1e6),
     ("ARCCLK", ("clock_hertz", "soc"), 1e6),
     ("MAX_GDDR_TEMP", ("temperature_celsius", "memory"), 1.0),
+    ("VREG_TEMPERATURE", ("temperature_celsius", "vr"), 1.0),
     ("THM_LIMIT_THROTTLE", ("temperature_limit_celsius", "gpu", "slowdown"), 1.0),
     ("THM_LIMIT_SHUTDOWN", ("temperature_limit_celsius", "gpu", "shutdown"), 1.0),
 )
 """Of the firmware, by its name; 0 is an empty one."""
-_HEARTBEATS = ("TIMER_HEARTBEAT", "ARC0_HEALTH")
-"""Of Blackhole and of Wormhole."""
+_IF_TOLD = frozenset({"power_component_watts", "power_component_limit_watts"})
+"""What only newer releases of tt-smi have."""
 
 
 class Signs(NamedTuple):
@@ -69,6 +72,7 @@ class Signs(NamedTuple):
     dram_trained: bool | None = None
     ethernet_stuck: bool = False
     thermal_trips: int | None = None
+    silent: bool = False
 
 
 def identified_by_driver(device: Device, node: driver.Node, architecture: str | None) -> Device:
@@ -119,34 +123,41 @@ def of_tool(device_id: str, chip: Chip) -> Collected:
     """What a snapshot says, but health."""
     out = Collected(device_id)
     for row in ROWS:
-        value = quantity(getattr(chip, row.part).get(row.key), row.units)
-        _put(out, row.series, value)
+        _put_row(out, chip, row)
     for name, series, factor in _REGISTERS:
         register = chip.register(name)
         if register:
             out.put(series[0], register * factor, *series[1:])
+    architecture = architecture_of(chip)
+    inlet = registers.inlet_celsius(chip, architecture)
+    if inlet is not None:
+        out.put("temperature_celsius", inlet, "inlet")
     if "THM_LIMIT_SHUTDOWN" not in chip.registers:
         # Wormhole: the bound that the firmware keeps. Blackhole's tool calls the shutdown so.
         limit = quantity(chip.limits.get("thm_limit"), CELSIUS)
-        _put(out, ("temperature_limit_celsius", "gpu", "slowdown"), limit)
+        bound = "shutdown" if architecture == "blackhole" else "slowdown"
+        _put(out, ("temperature_limit_celsius", "gpu", bound), limit or Absence.UNSUPPORTED)
     fan = chip.register("FAN_RPM")
     if fan is not None and not (chip.board_type or "").startswith("tt-galaxy"):
         out.put("fan_speed_rpm", fan, "0")
     return out
 
 
-def heartbeat_of(chip: Chip) -> int | None:
-    """The counter that the firmware moves."""
-    told = (chip.register(name) for name in _HEARTBEATS)
-    return next((value for value in told if value is not None), None)
+def _put_row(out: Collected, chip: Chip, row: Row) -> None:
+    value = quantity(getattr(chip, row.part).get(row.key), row.units)
+    if not registers.tells(chip, row.key) or (row.part == "limits" and value == 0):
+        value = Absence.UNSUPPORTED
+    if row.series[0] in _IF_TOLD and value is Absence.UNSUPPORTED:
+        return
+    _put(out, row.series, value)
 
 
 def signs_of(chip: Chip, alive: bool | None) -> Signs:
     """What a snapshot says of health."""
-    trained = chip.board.get("dram_status")
     return Signs(
         alive=alive,
-        dram_trained=trained if isinstance(trained, bool) else None,
+        silent=registers.silent(chip),
+        dram_trained=registers.dram_trained(chip, architecture_of(chip)),
         ethernet_stuck=chip.ethernet_stuck,
         thermal_trips=chip.register("THERM_TRIP_COUNT"),
     )
@@ -165,6 +176,7 @@ def put_health(out: Collected, signs: Signs, unknown: Absence) -> None:
     words = [
         word
         for word, holds in (
+            ("firmware not running", signs.silent),
             ("heartbeat stuck", signs.alive is False),
             ("DRAM not trained", signs.dram_trained is False),
             ("ETH heartbeat stuck", signs.ethernet_stuck),
@@ -175,7 +187,7 @@ def put_health(out: Collected, signs: Signs, unknown: Absence) -> None:
     ]
     for word in words:
         out.put("reported_status_info", 1, word)
-    if signs.alive is False or signs.dram_trained is False:
+    if signs.silent or signs.alive is False or signs.dram_trained is False:
         out.put("reported_health_info", 1, "failed")
     elif signs.ethernet_stuck:
         out.put("reported_health_info", 1, "degraded")

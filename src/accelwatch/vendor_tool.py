@@ -103,7 +103,7 @@ class VendorTool(Generic[T, E]):
         self._prefix, self._vendor_id = prefix, vendor_id
         self._classes, self._kind, self._nodes = classes, kind, nodes
         self._known: set[str | None] = set()
-        """Places that the command has listed."""
+        """Places at which the command has listed a device that was read."""
         self._polled = Polled(ask, context.clock, pace_s=pace_of(context.options, name))
 
     def first(self) -> T | None:
@@ -122,9 +122,9 @@ class VendorTool(Generic[T, E]):
             if not on_bus:
                 raise BackendUnavailable(str(error), reason="command_failed") from error
             listed = []
-        self._known.update(entry.pci_bus_id for entry in listed)
-        on_bus = [bus for bus in on_bus if bus in self._known or not self._is_part(bus)]
         numbers = {entry.pci_bus_id: entry.number for entry in listed}
+        told = self._known | set(numbers)
+        on_bus = [bus for bus in on_bus if bus in told or not self._is_part(bus)]
         free = (number for number in count() if number not in numbers.values())
         hidden = [entry for entry in listed if entry.pci_bus_id not in on_bus]
         seen = [Place(bus, numbers[bus] if bus in numbers else next(free)) for bus in on_bus]

@@ -289,7 +289,7 @@ def test_a_card_that_was_given_to_somebody_else_is_not_lost(tmp_path: Path) -> N
 
 def test_a_card_that_was_listed_before_is_lost_wherever_its_node_is(tmp_path: Path) -> None:
     with opened(tmp_path, "atom-x2") as (staged, backend):
-        device = backend.discover()[1]
+        (device,) = backend.identify(backend.discover()[1])
         bind(tmp_path, "0000:d8:00.0", "rebellions")
         name_node(tmp_path, "0000:d8:00.0", "rebellions", "rbln1")
         (tmp_path / "rbln.json").write_bytes(msgspec.json.encode(document("sdk1")))

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -11,15 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
-from accelwatch.errors import AccelwatchError, BackendUnavailable, DeviceLost, ReadError
+from accelwatch.errors import (
+    AccelwatchError,
+    BackendUnavailable,
+    DeviceLost,
+    DevicePermission,
+    ReadError,
+)
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch_tenstorrent import TenstorrentBackend, mapping
+from accelwatch_tenstorrent import TenstorrentBackend, mapping, registers
 from accelwatch_tenstorrent.heartbeat import STUCK_S, Heartbeats
 from accelwatch_tenstorrent.snapshot import Chip, Snapshot, parse
 from backends.tenstorrent.machines import FOLDER, lay_out, stage, stage_tool, tree, write_program
+from pci_nodes import bind, give
 from polling import Poll, assert_all_believed, identities, readings
 from samples import sample
 from staged_machines import Stage
@@ -368,7 +375,7 @@ def look_at_all(snapshot: Snapshot) -> None:
     for chip in snapshot.chips:
         out = told(chip)
         mapping.put_health(out, mapping.signs_of(chip, None), Absence.UNSUPPORTED)
-        assert mapping.heartbeat_of(chip) is None or chip.registers
+        assert registers.heartbeat(chip) is None or chip.registers
         assert chip.serial is None or len(chip.serial) == 16
 
 
@@ -400,6 +407,131 @@ def test_damaged_files_raise_nothing_untyped(tmp_path_factory: object, noise: by
         Poll(staged.clock)(backend)
 
 
+def a_chip(board: str, telem: Mapping[str, object], **parts: Mapping[str, object]) -> Chip:
+    """The only one of a snapshot."""
+    info = {"bus_id": "0000:01:00.0", "board_type": board, **parts.get("board_info", {})}
+    told = {"smbus_telem": telem, **parts, "board_info": info}
+    (chip,) = parse(json.dumps({"device_info": [told]}).encode()).chips
+    return chip
+
+
+_DEAD = {"VCORE": None, "TDC": None, "TDP": None, "AICLK": None, "ASIC_TEMPERATURE": None}
+
+
+def test_numbers_that_tt_smi_puts_for_registers_without_one_are_none() -> None:
+    """Of a chip whose firmware does not run it prints 10 kV, 0 W, 0 MHz and 0 degrees."""
+    chip = a_chip(
+        "p150a",
+        {**_DEAD, "DDR_STATUS": None},
+        board_info={"dram_status": False},
+        telemetry={
+            "voltage": "10000.00",
+            "current": "  0.0",
+            "power": "  0.0",
+            "aiclk": "   0",
+            "asic_temperature": " 0.0",
+        },
+        limits={"tdp_limit": 0, "asic_fmax": 0, "thm_limit": 0},
+    )
+    out = told(chip)
+    assert out.values == {}
+    assert out.absent["power_watts",] is Absence.UNSUPPORTED
+    assert out.absent["power_limit_watts", "enforced"] is Absence.UNSUPPORTED
+    mapping.put_health(out, mapping.signs_of(chip, None), Absence.UNSUPPORTED)
+    assert {series for series in out.values if out.values[series]} == {
+        ("reported_status_info", "firmware not running"),
+        ("reported_health_info", "failed"),
+    }
+
+
+def test_a_register_less_costs_one_number() -> None:
+    telem = {**_DEAD, "TDP": "0x27"}
+    chip = a_chip("p150a", telem, telemetry={"power": " 39.0", "voltage": "10000.00"})
+    out = told(chip)
+    assert out.values == {("power_watts",): 39.0}
+    assert out.absent["voltage_volts", "core"] is Absence.UNSUPPORTED
+    assert not mapping.signs_of(chip, None).silent
+
+
+def test_power_of_the_whole_board() -> None:
+    chip = a_chip(
+        "p150a",
+        {"INPUT_POWER": "0x60", "BOARD_POWER_LIMIT": "0x12c"},
+        telemetry={"board_power": " 96.0"},
+        limits={"board_power_limit": "300"},
+    )
+    values = told(chip).values
+    assert values["power_component_watts", "board"] == 96.0
+    assert values["power_component_limit_watts", "board", "enforced"] == 300.0
+
+
+def test_sensors_of_the_board() -> None:
+    wormhole = a_chip("n150", {"BOARD_TEMPERATURE": "0x323433", "VREG_TEMPERATURE": "0x2d"})
+    assert told(wormhole).values["temperature_celsius", "inlet"] == 50
+    assert told(wormhole).values["temperature_celsius", "vr"] == 45
+    assert ("temperature_celsius", "inlet") not in told(a_chip("n150", {})).values
+    blackhole = a_chip("p150a", {"BOARD_TEMPERATURE": "0x323433", "VREG_TEMPERATURE": "0x0"})
+    assert told(blackhole).values == {}
+
+
+@pytest.mark.parametrize(
+    ("board", "telem", "word", "trained"),
+    [
+        ("p150a", {"DDR_STATUS": "0x5555"}, True, True),
+        ("p150a", {"DDR_STATUS": "0x55555555"}, False, True),
+        ("p150a", {"DDR_STATUS": "0x55555554"}, True, False),
+        ("p150a", {"DDR_STATUS": "0x5557"}, False, False),
+        ("p150a", {"DDR_STATUS": "0xd5555555"}, False, False),
+        ("p100a", {"DDR_STATUS": "0x1555", "ENABLED_GDDR": "0x7f"}, False, True),
+        ("p100a", {"DDR_STATUS": "0x1455", "ENABLED_GDDR": "0x7f"}, False, False),
+        ("n150", {"DDR_STATUS": "0x2222222"}, True, True),
+        ("n300 L", {"DDR_STATUS": "0x2222122"}, False, False),
+        ("n150", {"DDR_STATUS": None}, False, None),
+        ("a board", {"DDR_STATUS": "0x1"}, False, False),
+        ("p150a", {}, True, True),
+        ("p150a", {}, "N/A", None),
+    ],
+)
+def test_whether_the_memory_works(
+    board: str, telem: dict[str, object], word: object, trained: bool | None
+) -> None:
+    """By the register: tt-smi calls memory untrained that it cannot ask, and that is newer than it."""
+    chip = a_chip(board, telem, board_info={"dram_status": word})
+    assert mapping.signs_of(chip, None).dram_trained is trained
+
+
+def test_a_blackhole_without_the_register_of_its_shutdown() -> None:
+    values = told(a_chip("p150a", {"THM_LIMITS": "0x6e"}, limits={"thm_limit": "110"})).values
+    assert values == {("temperature_limit_celsius", "gpu", "shutdown"): 110.0}
+
+
+@pytest.mark.parametrize(
+    ("telem", "beat"),
+    [
+        ({"TIMER_HEARTBEAT": "0x10", "ARC0_HEALTH": "0x1"}, 16),
+        ({"ARC0_HEALTH": "0x1", "ARC3_HEALTH": "0x2"}, 3),
+        ({"ARC0_HEALTH": None, "ARC3_HEALTH": "0x2"}, 2),
+        ({"ARC3_HEALTH": None}, None),
+    ],
+)
+def test_what_counts_up_while_the_firmware_lives(
+    telem: dict[str, object], beat: int | None
+) -> None:
+    assert registers.heartbeat(a_chip("n150", telem)) == beat
+
+
+def test_a_chip_of_another_container_is_not_lost(tmp_path: Path) -> None:
+    with stage_tool(tmp_path, "n300.json", "0x401e") as staged:
+        lay_out(tmp_path, 1, {"bus": "0000:41:00.0", "device": "0x401e"})
+        for bus in ("0000:01:00.0", "0000:41:00.0"):
+            bind(tmp_path, bus, "tenstorrent")
+        give(tmp_path, "tenstorrent/0")
+        with opened(staged) as backend:
+            errors = {one.found.pci_bus_id: one.error for one in Poll(staged.clock)(backend)}
+    assert errors["0000:01:00.0"] is None
+    assert isinstance(errors["0000:41:00.0"], DevicePermission)
+
+
 @pytest.mark.oracle
 def test_recorded_n150() -> None:
     snapshot = parse(sample("tenstorrent/tt_smi_json/dstack_single_n150_gpu.json").read_bytes())
@@ -407,9 +539,10 @@ def test_recorded_n150() -> None:
     assert snapshot.driver_version == "1.33"
     assert (chip.pci_bus_id, chip.board_type) == ("0000:01:00.0", "n150 L")
     assert (chip.serial, chip.asic_id) == ("0100018611902010", None)
-    assert mapping.heartbeat_of(chip) == 0x6B1943
+    assert registers.heartbeat(chip) == 0x6B1943 + 0x42E0
     assert told(chip).values == {
         ("temperature_celsius", "gpu"): 54.3,
+        ("temperature_celsius", "inlet"): 50,
         ("temperature_limit_celsius", "gpu", "slowdown"): 75.0,
         ("power_watts",): 12.0,
         ("power_limit_watts", "enforced"): 100.0,
@@ -461,7 +594,7 @@ def test_recorded_blackhole_galaxy() -> None:
     first, last = snapshot.chips[0], snapshot.chips[31]
     assert (first.asic_id, first.pci_bus_id) == ("30da68d3319cdf5f", "0000:01:00.0")
     assert (last.asic_id, last.pci_bus_id) == ("1092e6d0dbd47817", "0000:c8:00.0")
-    assert mapping.heartbeat_of(first) == 0x62DF9
+    assert registers.heartbeat(first) == 0x62DF9
     assert told(first).values == {
         ("temperature_celsius", "gpu"): 45.4,
         ("temperature_celsius", "memory"): 56.0,
