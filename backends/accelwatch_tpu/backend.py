@@ -11,6 +11,7 @@ from accelwatch.errors import (
     AccelwatchError,
     BackendUnavailable,
     DeviceLost,
+    DevicePermission,
     DeviceSuspended,
     ReadError,
 )
@@ -22,7 +23,7 @@ from accelwatch.schema.reading import Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, pace_of
 from accelwatch_tpu import mapping, runtime
-from accelwatch_tpu.chips import Chip, chips
+from accelwatch_tpu.chips import Chip, chips, shared_out
 from accelwatch_tpu.report import Report, parse
 
 _PROGRAM = "tpu-info"
@@ -76,8 +77,9 @@ class TpuBackend:
         return Opened(source=source, versions={"libtpu": version} if version else {})
 
     def discover(self) -> Sequence[Device]:
-        """The chips on the bus."""
-        return [self._device(chip) for chip in chips(self._context.root)]
+        """The chips on the bus; those that were given to others come last."""
+        mine, others = shared_out(chips(self._context.root))
+        return [self._device(chip) for chip in (*mine, *others)]
 
     def identify(self, device: Device) -> Sequence[Device]:
         """The chip by its place on the bus: it has no serial that a guest sees. Raises ReadError."""
@@ -101,7 +103,7 @@ class TpuBackend:
             absent = {**numbers.absent, ("processes",): reason}
             return [msgspec.structs.replace(numbers, absent=absent)]
         request.numbers([numbers])
-        listed = mapping.process_of(device.id, chip, answer.document)
+        listed = mapping.processes_of(device.id, chip, answer.document)
         return [with_processes(self._context.root, numbers, listed)]
 
     def close(self) -> None:
@@ -122,11 +124,20 @@ class TpuBackend:
         )
 
     def _chip_of(self, device: Device) -> tuple[Chip, int]:
-        """The chip, and how many there are. Raises DeviceLost when it is not on the bus any more."""
-        there = chips(self._context.root)
-        for chip in there:
+        """The chip, and how many there are for us. Raises DeviceLost when it is not on the bus any more.
+
+        DevicePermission when it was given to another container: of others the nodes are here.
+        """
+        mine, others = shared_out(chips(self._context.root))
+        for chip in mine:
             if chip.pci_bus_id == device.pci_bus_id:
-                return chip, len(there)
+                return chip, len(mine)
+        if any(chip.pci_bus_id == device.pci_bus_id for chip in others):
+            raise DevicePermission(
+                f"{device.name}: the TPU at {device.pci_bus_id} was not given to us: "
+                "its node is not here",
+                code="not_given",
+            )
         raise DeviceLost(
             f"{device.name}: there is no TPU at {device.pci_bus_id} any more", code="not_on_bus"
         )
@@ -143,6 +154,10 @@ class TpuBackend:
             told = runtime.told(self._port, timeout_s=_RUNTIME_S, clock=self._context.clock)
             if told is not None:
                 return runtime.with_runtime(report, told)
+        elif told_besides := runtime.bandwidth(
+            self._port, timeout_s=_RUNTIME_S, clock=self._context.clock
+        ):
+            report = msgspec.structs.replace(report, bandwidth=told_besides)
         if error is not None:
             raise error
         return report or Report()

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from accelwatch import sysfs
+from accelwatch.natural_order import natural
 
 VENDOR_ID = 0x1AE0
 """Google's; its network and disk functions of a virtual machine have it too."""
@@ -34,16 +35,26 @@ class Chip(NamedTuple):
     """A chip on the bus."""
 
     pci_bus_id: str
+    """Of its first function: a core of 7x has one of its own."""
     number: int
-    """From 0 in the order of the bus, as libtpu counts the chips of a host."""
+    """From 0, as libtpu counts the chips of a host: by the number of their nodes."""
     generation: Generation | None
     node: str | None
-    """`/dev/vfio/3`, the IOMMU group (v5e and later), or `/dev/accel0`."""
+    """`/dev/vfio/3`, the IOMMU group (v5e and later), or `/dev/accel0`; None where it is not here."""
+    nodes: tuple[str, ...] = ()
+    """Of all its cores."""
+
+
+class _Function(NamedTuple):
+    bus: str
+    generation: Generation | None
+    node: str
+    """Its node, here or not; empty where none is known."""
 
 
 def chips(root: Path) -> list[Chip]:
-    """All chips, in the order of the bus. Network and disk functions of the vendor are none."""
-    listed: list[Chip] = []
+    """All chips, as libtpu counts them. Network and disk functions of the vendor are none."""
+    by_chip: dict[str, list[_Function]] = {}
     for bus, device, _ in sysfs.pci_functions(root, VENDOR_ID):
         folder = sysfs.pci_device_dir(root, bus)
         generation = _BY_DEVICE.get(device)
@@ -52,13 +63,35 @@ def chips(root: Path) -> list[Chip]:
             generation = _BY_SUBSYSTEM.get(subsystem) if isinstance(subsystem, int) else None
         elif generation is None:
             continue
-        listed.append(Chip(bus, len(listed), generation, _node(root, folder)))
-    return listed
+        function = _Function(bus, generation, _node(root, folder))
+        by_chip.setdefault(bus.rpartition(".")[0], []).append(function)
+    ordered = sorted(by_chip.values(), key=lambda cores: (natural(cores[0].node), cores[0].bus))
+    return [_chip(root, number, cores) for number, cores in enumerate(ordered)]
 
 
-def _node(root: Path, folder: Path) -> str | None:
-    """The device node, if it is there."""
+def shared_out(every: list[Chip]) -> tuple[list[Chip], list[Chip]]:
+    """Those that this container may use, and those of others, whose nodes are not here.
+
+    Ours are counted anew, as libtpu does there, then the others. All are ours where none has a node.
+    """
+    mine = [chip for chip in every if chip.node is not None] or every
+    others = [chip for chip in every if chip not in mine]
+    counted = [chip._replace(number=number) for number, chip in enumerate([*mine, *others])]
+    return counted[: len(mine)], counted[len(mine) :]
+
+
+def _chip(root: Path, number: int, cores: list[_Function]) -> Chip:
+    nodes = tuple(
+        core.node for core in cores if (root / core.node.lstrip("/")).exists() and core.node
+    )
+    first = cores[0]
+    return Chip(first.bus, number, first.generation, nodes[0] if nodes else None, nodes)
+
+
+def _node(root: Path, folder: Path) -> str:
+    """The device node, that of the driver first; empty where sysfs names none."""
     group = sysfs.link_name(folder / "iommu_group")
     named = [entry.name for entry in sysfs.list_dir(folder / "accel")]
     nodes = [f"/dev/{name}" for name in named] + ([f"/dev/vfio/{group}"] if group else [])
-    return next((node for node in nodes if (root / node.lstrip("/")).exists()), None)
+    here = (node for node in nodes if (root / node.lstrip("/")).exists())
+    return next(here, nodes[0] if nodes else "")

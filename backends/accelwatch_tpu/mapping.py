@@ -16,7 +16,13 @@ T = TypeVar("T")
 VENDOR = "tpu"
 SOURCE = "libtpu"
 NO_WORKLOAD = "libtpu tells memory and load only while a workload runs, and none does"
-_KEYS = ("utilization_ratio", "memory_size_bytes", "memory_used_bytes", "core_utilization_ratio")
+_KEYS = (
+    "utilization_ratio",
+    "memory_size_bytes",
+    "memory_used_bytes",
+    "memory_bandwidth_utilization_ratio",
+    "core_utilization_ratio",
+)
 
 
 def identified(device: Device, chip: Chip, report: Report | None) -> Device:
@@ -29,7 +35,7 @@ def identified(device: Device, chip: Chip, report: Report | None) -> Device:
         model=f"TPU {name}" if name else None,
         architecture=name,
         driver_version=None if report is None else report.libtpu_version,
-        device_nodes=(chip.node,) if chip.node else (),
+        device_nodes=chip.nodes,
     )
 
 
@@ -64,6 +70,8 @@ def read(device_id: str, chip: Chip, count: int, report: Report) -> Reading:
     duties = [_ratio(duty) for duty in _of_chip(report.duty, chip.number, count)]
     told = [ratio for ratio in duties if not isinstance(ratio, Absence)]
     out.put_or_miss("utilization_ratio", told[0] if told else _first(duties))
+    shares = [_ratio(share) for share in _of_chip(report.bandwidth, chip.number, count)]
+    out.put_or_miss("memory_bandwidth_utilization_ratio", _mean(shares))
     cores = _of_chip(report.cores, chip.number, count)
     for at, told_of_core in enumerate(cores):
         out.put_or_miss("core_utilization_ratio", _ratio(told_of_core), str(at))
@@ -72,16 +80,18 @@ def read(device_id: str, chip: Chip, count: int, report: Report) -> Reading:
     return out.reading(sources={"*": SOURCE})
 
 
-def process_of(device_id: str, chip: Chip, report: Report) -> list[Process]:
-    """The process that has opened the chip; how much memory it has nobody says."""
-    pid = report.pids.get(chip.node or "")
-    if pid is None and len(report.listed) > chip.number:
-        pid = report.pids.get(report.listed[chip.number])
-    if pid is None:
-        return []
+def processes_of(device_id: str, chip: Chip, report: Report) -> list[Process]:
+    """The processes that have opened the chip; how much memory they have nobody says."""
+    pids = next((report.pids[node] for node in chip.nodes if node in report.pids), None)
+    if pids is None and len(report.listed) > chip.number:
+        pids = report.pids.get(report.listed[chip.number])
     reason = Absence.UNSUPPORTED
     absent = {"gpu_memory_bytes": reason, "utilization_ratio": reason}
-    return [Process(device_id=device_id, pid=pid, absent=absent)]
+    return [
+        Process(device_id=device_id, pid=pid, absent=absent)
+        for pid in sorted(set(pids or ()))
+        if pid
+    ]
 
 
 def _of_chip(rows: Mapping[int, T], number: int, count: int) -> list[T]:
@@ -106,6 +116,12 @@ def _sum(parts: list[float | Absence]) -> int | Absence:
             return Absence.ERROR
         total += part
     return round(total) if parts else Absence.UNSUPPORTED
+
+
+def _mean(shares: list[float | Absence]) -> float | Absence:
+    """Of the devices of a chip; why the first is missing, where one is."""
+    told = [share for share in shares if not isinstance(share, Absence)]
+    return sum(told) / len(told) if told and len(told) == len(shares) else _first(shares)
 
 
 def _first(reasons: list[float | Absence]) -> Absence:

@@ -28,8 +28,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     libtpu_version: str | None = None
     accelerator_type: str | None = None
     """`v6e`."""
-    pids: Mapping[str, int] = {}
-    """Device node to the process that has opened it."""
+    pids: Mapping[str, Sequence[int]] = {}
+    """Device node to the processes that have opened it."""
     listed: Sequence[str] = ()
     """Device nodes of the chips."""
     memory: Mapping[int, tuple[Told, Told]] = {}
@@ -38,6 +38,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Duty cycle by device, or by chip, as a ratio."""
     cores: Mapping[int, Told] = {}
     """Utilisation by TensorCore, as a ratio."""
+    bandwidth: Mapping[int, Told] = {}
+    """Share of the memory's bandwidth by device, as a ratio."""
 
     @property
     def is_alive(self) -> bool:
@@ -54,7 +56,7 @@ def parse(output: bytes) -> Report:
     """The report. Raises ReadError for an output in which no table of chips or devices is."""
     text = output.decode("utf-8", "replace")
     lines = text.splitlines()
-    pids: dict[str, int] = {}
+    pids: dict[str, Sequence[int]] = {}
     listed: list[str] = []
     memory: dict[int, tuple[Told, Told]] = {}
     duty: dict[int, Told] = {}
@@ -65,8 +67,7 @@ def parse(output: bytes) -> Report:
         if "type" in header and node.startswith("/dev/"):
             known = True
             listed.append(node)
-            if (pid := row.get("pid", "")).isascii() and pid.isdecimal() and len(pid) < 10:
-                pids[node] = int(pid)
+            pids[node] = _pids(row.get("pid", ""))
             continue
         if (number := _number(row)) is None:
             continue
@@ -115,6 +116,12 @@ def _halves(cell: str) -> tuple[Told, Told]:
     is_pair = slash and cell.lower() not in _UNKNOWN
     pair = (used, whole) if is_pair else (cell, cell)
     return quantity(pair[0], BYTES), quantity(pair[1], BYTES)
+
+
+def _pids(cell: str) -> Sequence[int]:
+    """`41250`, or `41250, 41251` where the cores of a chip have several; none of another word."""
+    words = [word.strip() for word in cell.split(",")]
+    return [int(word) for word in words if word.isascii() and word.isdecimal() and len(word) < 10]
 
 
 def _is_ruler(line: str) -> bool:

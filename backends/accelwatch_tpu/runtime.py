@@ -23,6 +23,7 @@ METHOD = "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric"
 TOTAL = "tpu.runtime.hbm.memory.total.bytes"
 USED = "tpu.runtime.hbm.memory.usage.bytes"
 DUTY = "tpu.runtime.tensorcore.dutycycle.percent"
+BANDWIDTH = "tpu.runtime.hbm.utilization.percent"
 _MAX_DEVICES = 4096
 
 
@@ -32,35 +33,54 @@ def told(port: int, *, timeout_s: float, clock: Clock) -> Report | None:
     A metric that this libtpu does not know is absent. Raises ReadError.
     """
     every: dict[str, Mapping[int, Told]] = {}
-    for name in (TOTAL, USED, DUTY):
-        try:
-            answer = unary(port, METHOD, _request(name), timeout_s=timeout_s, clock=clock)
-            every[name] = gauges(answer)
-        except SourceError as error:
-            if "UNIMPLEMENTED" in str(error) or "NOT_FOUND" in str(error):
-                every[name] = {}
-            elif "nobody listens" in str(error):
-                return None
-            else:
-                raise ReadError(f"libtpu: {error}", code="grpc") from error
+    for name in (TOTAL, USED, DUTY, BANDWIDTH):
+        metric = _metric(name, port, timeout_s=timeout_s, clock=clock)
+        if metric is None:
+            return None
+        every[name] = metric
     missing = Absence.UNSUPPORTED
     numbers = sorted({*every[TOTAL], *every[USED]})
     return Report(
         memory={
             at: (every[USED].get(at, missing), every[TOTAL].get(at, missing)) for at in numbers
         },
-        duty={
-            at: part if isinstance(part, Absence) else part / 100
-            for at, part in every[DUTY].items()
-        },
+        duty=_ratios(every[DUTY]),
+        bandwidth=_ratios(every[BANDWIDTH]),
     )
+
+
+def bandwidth(port: int, *, timeout_s: float, clock: Clock) -> Mapping[int, Told]:
+    """What tpu-info does not print unless asked for it alone; empty where it is not to be had."""
+    try:
+        told_ = _metric(BANDWIDTH, port, timeout_s=timeout_s, clock=clock)
+    except ReadError:
+        return {}
+    return _ratios(told_ or {})
+
+
+def _metric(name: str, port: int, *, timeout_s: float, clock: Clock) -> Mapping[int, Told] | None:
+    """By device; empty of one that is not known, None where nobody listens. Raises ReadError."""
+    try:
+        return gauges(unary(port, METHOD, _request(name), timeout_s=timeout_s, clock=clock))
+    except SourceError as error:
+        if "UNIMPLEMENTED" in str(error) or "NOT_FOUND" in str(error):
+            return {}
+        if "nobody listens" in str(error):
+            return None
+        raise ReadError(f"libtpu: {error}", code="grpc") from error
+
+
+def _ratios(percents: Mapping[int, Told]) -> Mapping[int, Told]:
+    return {at: part if isinstance(part, Absence) else part / 100 for at, part in percents.items()}
 
 
 def with_runtime(report: Report | None, runtime: Report) -> Report:
     """The numbers of the runtime, with who and what the command's report tells besides."""
     if report is None:
         return runtime
-    return msgspec.structs.replace(report, memory=runtime.memory, duty=runtime.duty)
+    return msgspec.structs.replace(
+        report, memory=runtime.memory, duty=runtime.duty, bandwidth=runtime.bandwidth
+    )
 
 
 def gauges(response: bytes) -> dict[int, Told]:

@@ -46,6 +46,16 @@ def _lay_out_function(folder: Path, device: str, code: str, subsystem: str = "")
         (folder / "subsystem_device").write_text(f"{subsystem}\n")
 
 
+def lay_out_function(root: Path, bus: str, device: str, group: int) -> None:
+    """A core with its IOMMU group and its node."""
+    folder = root / "sys/bus/pci/devices" / bus
+    _lay_out_function(folder, device, "0x120000")
+    (folder / "iommu_group").symlink_to(f"../../../kernel/iommu_groups/{group}")
+    node = root / f"dev/vfio/{group}"
+    node.parent.mkdir(parents=True, exist_ok=True)
+    node.touch()
+
+
 def lay_out_bus(root: Path, device: str, subsystem: str, count: int) -> None:
     """Chips with their nodes, and the virtual network card that every such host has."""
     buses = root / "sys/bus/pci/devices"

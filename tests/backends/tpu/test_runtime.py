@@ -16,7 +16,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Reading
 from accelwatch_tpu import TpuBackend
 from accelwatch_tpu.mapping import NO_WORKLOAD
-from accelwatch_tpu.runtime import DUTY, TOTAL, USED, gauges, told
+from accelwatch_tpu.runtime import BANDWIDTH, DUTY, TOTAL, USED, gauges, told
 from backends.tpu.libtpu import Libtpu, point, response
 from backends.tpu.machines import DOCUMENTS, NOBODY, lay_out_bus, write_program
 
@@ -53,6 +53,29 @@ def test_a_workload_tells_memory_and_load(tmp_path: Path) -> None:
     assert (second.values["memory_used_bytes",], second.values["utilization_ratio",]) == (0, 0.0)
     assert first.absent["core_utilization_ratio",] is Absence.UNSUPPORTED
     assert first.absent["processes",] is Absence.UNSUPPORTED
+
+
+def test_bandwidth_of_the_memory(tmp_path: Path) -> None:
+    """A libtpu that does not know it costs nothing else."""
+    known = {**METRICS, BANDWIDTH: response(BANDWIDTH, point(0, 62.5), point(1, 0.0))}
+    with libtpu(known) as server:
+        first, second = shown(tmp_path / "new", server.port)
+    assert first.values["memory_bandwidth_utilization_ratio",] == 0.625
+    assert second.values["memory_bandwidth_utilization_ratio",] == 0.0
+    with libtpu(METRICS) as server:
+        (first, _) = shown(tmp_path / "old", server.port)
+    assert first.absent["memory_bandwidth_utilization_ratio",] is Absence.UNSUPPORTED
+
+
+def test_bandwidth_is_asked_for_beside_the_command(tmp_path: Path) -> None:
+    write_program(tmp_path)
+    (tmp_path / "tpu.txt").write_bytes((DOCUMENTS / "v5e-x4.txt").read_bytes())
+    told_ = response(BANDWIDTH, *(point(at, 25.0 * at) for at in range(4)))
+    with libtpu({BANDWIDTH: told_}) as server:
+        read = shown(tmp_path, server.port, "0x0063", 4)
+    shares = [reading.values["memory_bandwidth_utilization_ratio",] for reading in read]
+    assert shares == [0.0, 0.25, 0.5, 0.75]
+    assert read[0].values["memory_used_bytes",] == 12.5 * GIB
 
 
 def test_a_chip_of_two_devices(tmp_path: Path) -> None:

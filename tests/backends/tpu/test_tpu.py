@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
-from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.reading import Number, Reading
@@ -17,7 +17,14 @@ from accelwatch_tpu import TpuBackend
 from accelwatch_tpu.chips import Chip, Generation, chips
 from accelwatch_tpu.mapping import NO_WORKLOAD, read
 from accelwatch_tpu.report import parse
-from backends.tpu.machines import DOCUMENTS, NOBODY, lay_out_bus, stage, write_program
+from backends.tpu.machines import (
+    DOCUMENTS,
+    NOBODY,
+    lay_out_bus,
+    lay_out_function,
+    stage,
+    write_program,
+)
 from polling import Poll, assert_all_believed, identities, readings
 from samples import sample
 from staged_machines import Stage
@@ -135,6 +142,68 @@ def test_a_size_of_nothing_is_not_yet_told() -> None:
     assert reading.values["utilization_ratio",] == 0.0
 
 
+def test_a_chip_of_7x_is_two_functions_of_the_bus(tmp_path: Path) -> None:
+    """A core each, with an IOMMU group each; libtpu has two devices a chip, and one duty cycle."""
+    for at in range(2):
+        for core in range(2):
+            lay_out_function(tmp_path, f"0000:00:{at + 4:02x}.{core}", "0x0076", 2 * at + core)
+    write_program(tmp_path)
+    rows = "".join(
+        f"| {at} | {at + 1}.00 GiB / 94.75 GiB | {at // 2 * 50}.00% |\n" for at in range(4)
+    )
+    (tmp_path / "tpu.txt").write_text(
+        "| Chip | Type | Devices | PID |\n"
+        "| /dev/vfio/0 | TPU7x chip | 2 | 4711, 4712 |\n"
+        "| /dev/vfio/2 | TPU7x chip | 2 | None |\n\n"
+        f"| Chip | HBM Usage (GiB) | Duty cycle |\n{rows}"
+    )
+    staged = Stage(TpuBackend, tmp_path, options=NOBODY)
+    backend = staged.backend()
+    backend.open()
+    polled = Poll(staged.clock)(backend)
+    backend.close()
+    first, second = readings(polled)
+    assert [device.pci_bus_id for device in identities(polled)] == ["0000:00:04.0", "0000:00:05.0"]
+    assert identities(polled)[1].device_nodes == ("/dev/vfio/2", "/dev/vfio/3")
+    assert identities(polled)[0].model == "TPU 7x"
+    assert first.values["memory_used_bytes",] == 3 * GIB
+    assert second.values["memory_used_bytes",] == 7 * GIB
+    assert second.values["memory_size_bytes",] == 189.5 * GIB
+    assert [reading.values["utilization_ratio",] for reading in (first, second)] == [0.0, 0.5]
+    assert [process.pid for process in first.processes or ()] == [4711, 4712]
+    assert second.processes == ()
+
+
+def test_chips_are_counted_by_their_nodes_not_by_the_bus(tmp_path: Path) -> None:
+    for at, group in enumerate((10, 2, 0)):
+        lay_out_function(tmp_path, f"0000:00:{at + 4:02x}.0", "0x006f", group)
+    assert [(chip.number, chip.node) for chip in chips(tmp_path)] == [
+        (0, "/dev/vfio/0"),
+        (1, "/dev/vfio/2"),
+        (2, "/dev/vfio/10"),
+    ]
+
+
+def test_chips_of_another_container_are_not_ours(tmp_path: Path) -> None:
+    """Two of four nodes are here: libtpu counts two chips, and the bus shows all."""
+    with stage(tmp_path, "v5e-x4") as machine:
+        for gone in (0, 2):
+            (tmp_path / f"dev/vfio/{gone}").unlink()
+        (tmp_path / "tpu.txt").write_text(
+            "| Chip | HBM Usage (GiB) | Duty cycle |\n"
+            "| 0 | 1.00 GiB / 15.75 GiB | 10.00% |\n| 1 | 2.00 GiB / 15.75 GiB | 20.00% |\n"
+        )
+        backend = machine.backend()
+        backend.open()
+        polled = Poll(machine.clock)(backend)
+        backend.close()
+    told = {one.found.pci_bus_id: (one.found.index, one.error) for one in polled}
+    assert [told[f"0000:00:0{at}.0"][0] for at in (5, 7, 4, 6)] == [0, 1, 2, 3]
+    assert isinstance(told["0000:00:04.0"][1], DevicePermission)
+    assert isinstance(told["0000:00:06.0"][1], DevicePermission)
+    assert [one.readings[0].values["utilization_ratio",] for one in polled[:2]] == [0.1, 0.2]
+
+
 def test_a_chip_that_has_left_the_bus_is_lost(tmp_path: Path) -> None:
     with opened(tmp_path, "v5e-x4") as (machine, backend):
         devices = backend.discover()
@@ -184,7 +253,7 @@ def test_a_recorded_host_at_work() -> None:
     report = parse(text)
     assert report.libtpu_version == "0.0.19.dev20250721+nightly"
     assert report.accelerator_type == "v6e"
-    assert report.pids == {f"/dev/vfio/{at}": 1469584 for at in range(4)}
+    assert report.pids == {f"/dev/vfio/{at}": [1469584] for at in range(4)}
     used = [of_chip(text, at, 4).values["memory_used_bytes",] for at in range(4)]
     assert used == [round(18.45 * GIB), *[round(10.40 * GIB)] * 3]
     reading = of_chip(text, 1, 4)
