@@ -7,7 +7,8 @@ from pathlib import Path
 from string import digits
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
-from textual import on
+from rich.console import RenderableType
+from textual import events, on
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -27,6 +28,7 @@ from accelwatch.tui.opening import OPENINGS
 from accelwatch.tui.state.action import SCREEN
 from accelwatch.tui.state.actions import ACTIONS
 from accelwatch.tui.state.board import SLICE, Board
+from accelwatch.tui.terminal_cells import TerminalCells
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.heat_grid import HeatGrid
@@ -111,6 +113,7 @@ class Dashboard(App[None], inherit_bindings=False):
         self.readonly = readonly
         self.preferences_path = preferences_path
         self.processes = ProcessList(board)
+        self.cells = TerminalCells()
         self.fleet_controller = None
         self.judging = None
         """Whoever tells of incidents: the fleet's, or this machine's agent once it is asked."""
@@ -163,6 +166,7 @@ class Dashboard(App[None], inherit_bindings=False):
     def on_mount(self) -> None:
         """Begin to collect, and to tell ages."""
         self._began = self.clock.monotonic()
+        self.app_resume_signal.subscribe(self, lambda _: self.commands.do_redraw())
         self._collect()
         if self.judging is not None:
             self.judging.begin()
@@ -188,6 +192,14 @@ class Dashboard(App[None], inherit_bindings=False):
         """A task has failed that nobody waits for: end, and tell why."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._handle_exception(error) if isinstance(error, Exception) else None
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        """Send only what differs from what the terminal shows."""
+        super()._display(screen, self.cells.changes(renderable))
+
+    def on_resize(self, _: events.Resize) -> None:
+        """A terminal of another size has moved its lines about."""
+        self.cells.forget()
 
     def _handle_exception(self, error: Exception) -> None:
         """End the program; who began it tells the error once the terminal is free again."""

@@ -239,7 +239,8 @@ class Commands:
             self._app.say(f"copied {text if len(text) < 50 else f'{len(text)} characters'}")
 
     def do_redraw(self) -> None:
-        """Everything anew."""
+        """Everything anew, whatever the terminal shows by now."""
+        self._app.cells.forget()
         self._app.refresh(layout=True)
         for screen in self._app.screen_stack:
             for widget in screen.query("*"):

@@ -1,0 +1,154 @@
+"""What is sent of a painting: a terminal that gets only what differs shows what was painted."""
+
+import io
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import get_character_cell_size
+from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
+from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual.geometry import Region
+from textual.strip import Strip
+
+from accelwatch.tui.terminal_cells import TerminalCells
+
+WIDTH = 24
+CONSOLE = Console(
+    file=io.StringIO(), force_terminal=True, color_system="truecolor", legacy_windows=False
+)
+STYLES = {
+    "": None,
+    "plain": Style(),
+    "warn": Style.parse("bold #ffaa00 on #101010"),
+    "load": Style.parse("#00ff00 on #101010"),
+}
+SEQUENCE = re.compile(r"\x1b\[([0-9;]*)([Hm])|(.)", re.DOTALL)
+BLANK = " ", ""
+
+
+class Screen:
+    """As much of a terminal as is needed: places, colours, wide characters."""
+
+    def __init__(self) -> None:
+        self.cells: dict[tuple[int, int], tuple[str, str]] = {}
+
+    def take(self, text: str) -> None:
+        y = x = 0
+        look = ""
+        for words, kind, sign in SEQUENCE.findall(text):
+            if kind == "H":
+                y, x = (int(word) - 1 for word in words.split(";"))
+            elif kind == "m":
+                look = "" if words == "0" else f"{look};{words}".lstrip(";")
+            else:
+                self.cells[y, x] = sign, look
+                if get_character_cell_size(sign) == 2:
+                    self.cells[y, x + 1] = "", look
+                x += get_character_cell_size(sign)
+
+    def line(self, y: int) -> list[tuple[str, str]]:
+        return [self.cells.get((y, x), BLANK) for x in range(WIDTH)]
+
+
+def strip(*spans: tuple[str, str]) -> Strip:
+    return Strip([Segment(text, STYLES[role]) for text, role in spans]).adjust_cell_length(
+        WIDTH, Style()
+    )
+
+
+def whole(*strips: Strip) -> LayoutUpdate:
+    return LayoutUpdate([[each] for each in strips], Region(0, 0, WIDTH, len(strips)))
+
+
+def part(y: int, chops: dict[int, Strip | None]) -> ChopsUpdate:
+    lines: list[dict[int, Strip | None]] = [{} for _ in range(y)]
+    return ChopsUpdate([*lines, chops], [(y, 0, WIDTH)], [[] for _ in range(y + 1)])
+
+
+def sent(cells: TerminalCells, update: CompositorUpdate) -> str:
+    given = cells.changes(update)
+    assert isinstance(given, CompositorUpdate)
+    return given.render_segments(CONSOLE)
+
+
+def test_what_is_the_same_is_not_sent() -> None:
+    cells = TerminalCells()
+    sent(cells, whole(strip(("busy 50 %", "load"))))
+    assert not sent(cells, whole(strip(("busy 50 %", "load"))))
+
+
+def test_of_a_line_only_the_cells_that_differ_are_sent() -> None:
+    cells = TerminalCells()
+    sent(cells, whole(strip(("busy 50 %  power 300 W", "load"))))
+    assert sent(cells, whole(strip(("busy 50 %  power 310 W", "load")))) == (
+        "\x1b[1;19H\x1b[38;2;0;255;0;48;2;16;16;16m1\x1b[0m"
+    )
+
+
+def test_another_colour_is_a_difference() -> None:
+    cells = TerminalCells()
+    sent(cells, whole(strip(("91 C", "load"))))
+    assert "91 C" in sent(cells, whole(strip(("91 C", "warn"))))
+
+
+def test_changes_near_each_other_go_together_and_distant_ones_alone() -> None:
+    cells = TerminalCells()
+    sent(cells, whole(strip(("1234567890123456", "plain"))))
+    near = sent(cells, whole(strip(("x23456x890123456", "plain"))))
+    assert near.count("H") == 1
+    far = sent(cells, whole(strip(("123456789012345x", "plain"))))
+    assert far.count("H") == 2
+
+
+def test_what_was_forgotten_is_sent_anew() -> None:
+    cells = TerminalCells()
+    sent(cells, whole(strip(("busy 50 %", "load"))))
+    cells.forget()
+    assert "busy 50 %" in sent(cells, whole(strip(("busy 50 %", "load"))))
+
+
+def test_a_terminal_of_another_size_gets_everything() -> None:
+    cells = TerminalCells()
+    line = strip(("busy 50 %", "load"))
+    sent(cells, whole(line))
+    assert sent(cells, whole(line, line)).count("busy 50 %") == 2
+
+
+def test_a_dialog_over_a_line_and_its_end() -> None:
+    cells, screen = TerminalCells(), Screen()
+    line = strip(("0123456789" * 2, "plain"))
+    screen.take(sent(cells, whole(line)))
+    dialog = Strip([Segment("sure", STYLES["warn"])])
+    under = {0: line.crop(0, 6), 6: dialog, 10: line.crop(10, WIDTH)}
+    screen.take(sent(cells, part(0, {0: None, 6: dialog, 10: None})))
+    assert "".join(sign for sign, _ in screen.line(0)).startswith("012345sure0123456789")
+    assert not sent(cells, part(0, {**under, 0: None, 10: None}))
+    screen.take(sent(cells, whole(line)))
+    assert "".join(sign for sign, _ in screen.line(0)).startswith("01234567890123456789")
+
+
+def test_what_is_no_update_of_the_screen_goes_on_as_it_is() -> None:
+    cells = TerminalCells()
+    assert cells.changes(None) is None
+    assert cells.changes("text") == "text"
+
+
+spans = st.lists(
+    st.tuples(st.text("ab █⣿°本字\u0301", max_size=8), st.sampled_from(sorted(STYLES))), max_size=4
+)
+
+
+@given(st.lists(st.lists(spans, min_size=3, max_size=3), max_size=6))
+def test_after_any_paintings_the_terminal_shows_the_last(
+    paintings: list[list[list[tuple[str, str]]]],
+) -> None:
+    cells, screen, plain = TerminalCells(), Screen(), Screen()
+    for painting in paintings:
+        strips = [strip(*line) for line in painting]
+        screen.take(sent(cells, whole(*strips)))
+        for y, line in enumerate(strips):
+            plain.take(f"\x1b[{y + 1};1H{Strip(list(line)).render(CONSOLE)}")
+    assert [screen.line(y) for y in range(3)] == [plain.line(y) for y in range(3)]
