@@ -68,11 +68,12 @@ def standing(words: list[str], ready: bytes, node: Node) -> dict[str, object]:
     terminal = Terminal(words, node.environ())
     terminal.wait_for(ready, 20)
     terminal.drain(6)
-    before = terminal.cpu_s()
+    before, written = terminal.cpu_s(), len(terminal.output)
     terminal.drain(SECONDS)
     used = terminal.cpu_s() - before
     given: dict[str, object] = {
         "cpu_percent_of_a_core": round(100 * used / SECONDS, 2),
+        "bytes_a_second": round((len(terminal.output) - written) / SECONDS),
         "memory_mib": terminal.memory_mib(),
     }
     terminal.kill()

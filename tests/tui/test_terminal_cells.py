@@ -23,6 +23,7 @@ STYLES = {
     "": None,
     "plain": Style(),
     "warn": Style.parse("bold #ffaa00 on #101010"),
+    "calm": Style.parse("#010203 on #101010"),
     "load": Style.parse("#00ff00 on #101010"),
 }
 SEQUENCE = re.compile(r"\x1b\[([0-9;]*)([Hm])|(.)", re.DOTALL)
@@ -42,7 +43,7 @@ class Screen:
             if kind == "H":
                 y, x = (int(word) - 1 for word in words.split(";"))
             elif kind == "m":
-                look = "" if words == "0" else f"{look};{words}".lstrip(";")
+                look = looks(look, words)
             else:
                 self.cells[y, x] = sign, look
                 if get_character_cell_size(sign) == 2:
@@ -51,6 +52,26 @@ class Screen:
 
     def line(self, y: int) -> list[tuple[str, str]]:
         return [self.cells.get((y, x), BLANK) for x in range(WIDTH)]
+
+
+def looks(before: str, words: str) -> str:
+    """The parameters in force: of each kind the last; kinds are foreground, background and others."""
+    given = dict(part.split("=") for part in before.split()) if before else {}
+    numbers = words.split(";")
+    while numbers:
+        code = numbers.pop(0)
+        kind = {"3": "fore", "4": "back"}.get(code[0], code) if len(code) == 2 else code
+        if code in ("38", "48"):
+            length = 4 if numbers[0] == "2" else 2
+            code, numbers = ";".join([code, *numbers[:length]]), numbers[length:]
+        if code == "0":
+            given.clear()
+        else:
+            given[kind] = code
+    plain = {"fore": "39", "back": "49"}
+    return " ".join(
+        f"{kind}={code}" for kind, code in sorted(given.items()) if plain.get(kind) != code
+    )
 
 
 def strip(*spans: tuple[str, str]) -> Strip:
@@ -70,6 +91,8 @@ def part(y: int, chops: dict[int, Strip | None]) -> ChopsUpdate:
 
 def sent(cells: TerminalCells, update: CompositorUpdate) -> str:
     given = cells.changes(update)
+    if given is None:
+        return ""
     assert isinstance(given, CompositorUpdate)
     return given.render_segments(CONSOLE)
 
@@ -92,6 +115,19 @@ def test_another_colour_is_a_difference() -> None:
     cells = TerminalCells()
     sent(cells, whole(strip(("91 C", "load"))))
     assert "91 C" in sent(cells, whole(strip(("91 C", "warn"))))
+
+
+def test_of_colours_only_those_that_change_are_set() -> None:
+    cells = TerminalCells()
+    sent(cells, whole(strip(("1", "warn"), ("2       ", "load"), ("3", "load"))))
+    assert sent(cells, whole(strip(("a", "warn"), ("b       ", "load"), ("c", "load")))) == (
+        "\x1b[1;1H\x1b[0;1;38;2;255;170;0;48;2;16;16;16ma\x1b[0;38;2;0;255;0;48;2;16;16;16mb"
+        "\x1b[1;10Hc\x1b[0m"
+    )
+    sent(cells, whole(strip(("1", "calm"), ("2", "load"))))
+    assert sent(cells, whole(strip(("a", "calm"), ("b", "load")))) == (
+        "\x1b[1;1H\x1b[38;2;1;2;3;48;2;16;16;16ma\x1b[38;2;0;255;0mb\x1b[0m"
+    )
 
 
 def test_changes_near_each_other_go_together_and_distant_ones_alone() -> None:

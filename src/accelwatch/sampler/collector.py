@@ -56,6 +56,7 @@ class Collector:
             emit=emit,
             inbox=self.inbox,
             gate=gate or Gate(),
+            began=start,
             end=start + settings.timeout_s if settings.one_shot else math.inf,
         )
         self._heartbeat = Ticks(start, HEARTBEAT_S)

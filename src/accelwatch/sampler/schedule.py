@@ -10,6 +10,15 @@ class Ticks:
         self._interval_s = interval_s
         self._next = start
 
+    @classmethod
+    def joining(cls, grid: float, interval_s: float, now: float) -> "Ticks":
+        """Ticks on the grid that others began at `grid`: whoever joins it is woken together with them.
+
+        The first is at least half an interval after `now`, when the caller has just done its work.
+        """
+        steps = math.ceil((now - grid) / interval_s + 0.5)
+        return cls(grid + steps * interval_s, interval_s)
+
     @property
     def next(self) -> float:
         """Moment of the next tick."""

@@ -175,8 +175,7 @@ class Stack:
         if opening.events:
             self._collector.emit(Events(backend=self.name, events=opening.events))
         self._discover_at = now + self._settings.rediscover_s
-        self._ticks = Ticks(now, self._settings.interval_s)
-        self._ticks.due(now)
+        self._ticks = Ticks.joining(self._collector.began, self._settings.interval_s, now)
         self._cycle(now)
         self.listen()
 

@@ -5,11 +5,12 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from string import digits
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast, runtime_checkable
 
 from rich.console import RenderableType
 from textual import events, on
 from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.timer import Timer
@@ -32,6 +33,7 @@ from accelwatch.tui.terminal_cells import TerminalCells
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.heat_grid import HeatGrid
+from accelwatch.tui.widgets.painted import Painted
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
 
@@ -40,7 +42,11 @@ if TYPE_CHECKING:
     from accelwatch.tui.fleet_controller import FleetController
 
 _GATHER_S = 0.05
-"""Reports that come together are painted together."""
+"""Reports that come together are painted together, in the first seconds and of a fleet."""
+_TICK_S = 0.15
+"""The same for the devices of one tick, of which the slower ones take longer to be read."""
+_YOUNG_S = 3.0
+"""So long data is painted as it comes."""
 _MOST_UNNOTED = 64
 """Snapshots that wait for the history; when it cannot keep up, the oldest are left out."""
 _GAP_S = 0.4
@@ -133,6 +139,8 @@ class Dashboard(App[None], inherit_bindings=False):
         self._noting: asyncio.Task[None] | None = None
         self._due = False
         self._fleet_due = False
+        self._ages: Timer | None = None
+        """Paints ages; begins anew with each painting of data, which tells them too."""
         self._painted = 0.0
         self._began = 0.0
         self.failure: Exception | None = None
@@ -170,7 +178,7 @@ class Dashboard(App[None], inherit_bindings=False):
         self._collect()
         if self.judging is not None:
             self.judging.begin()
-        self.set_interval(1.0, self.second)
+        self._ages = self.set_interval(1.0, self.second)
 
     def begin_judging(self) -> "FleetController":
         """Ask this machine's agent for its incidents from now on."""
@@ -195,7 +203,14 @@ class Dashboard(App[None], inherit_bindings=False):
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         """Send only what differs from what the terminal shows."""
-        super()._display(screen, self.cells.changes(renderable))
+        super()._display(screen, cast("RenderableType | None", self.cells.changes(renderable)))
+
+    def pop_screen(self) -> AwaitComplete:
+        """Back to the screen below, which has not looked at the board since it was covered."""
+        given = super().pop_screen()
+        for widget in self.screen.query(Painted):
+            widget.refresh()
+        return given
 
     def on_resize(self, _: events.Resize) -> None:
         """A terminal of another size has moved its lines about."""
@@ -239,8 +254,8 @@ class Dashboard(App[None], inherit_bindings=False):
             return
         self._due = True
         now = self.clock.monotonic()
-        young = now - self._began < 3.0
-        wait = _GATHER_S if young else max(_GATHER_S, self._painted + _GAP_S - now)
+        young = now - self._began < _YOUNG_S
+        wait = _GATHER_S if young else max(_TICK_S, self._painted + _GAP_S - now)
         self.set_timer(wait, self.pull)
 
     def fleet_news(self) -> None:
@@ -272,6 +287,8 @@ class Dashboard(App[None], inherit_bindings=False):
         """Take what the source has, and show it."""
         self._due = False
         self._painted = self.clock.monotonic()
+        if self._ages is not None:
+            self._ages.reset()
         snapshot = self.source.snapshot()
         if snapshot is None:
             return

@@ -6,10 +6,10 @@ its colours in full. Here what it composed is compared with what was sent before
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain
+from typing import NamedTuple
 
 from rich.cells import get_character_cell_size
-from rich.color import ColorSystem
+from rich.color import Color, ColorSystem
 from rich.console import Console, RenderableType
 from rich.segment import Segment
 from rich.style import Style
@@ -17,25 +17,82 @@ from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
 
 Cell = tuple[str, Style | None]
+"""A character, or a text that takes more room than one, and its style."""
 Chops = Mapping[int, Strip | None]
 """Parts of one line by their first column."""
 _NEAR = 6
 """Equal cells between two changed ones that are sent with them: a jump takes as many bytes."""
-_RESET = "\x1b[0m"
 _MARK = "x"
 
 
-class Changes(CompositorUpdate):
-    """What is sent in place of an update."""
+class Look(NamedTuple):
+    """What a style sets, as parameters of the sequence that sets it (ECMA-48, SGR)."""
 
-    def __init__(self, cells: "TerminalCells", lines: Iterable[tuple[int, Chops]]) -> None:
-        self._cells = cells
-        self._lines = lines
+    attributes: str = ""
+    foreground: str = "39"
+    background: str = "49"
+
+
+PLAIN = Look()
+"""The terminal's own."""
+
+
+class Changes(CompositorUpdate):
+    """Cells that are sent in place of an update; false where there are none."""
+
+    def __init__(self, cells: Iterable[tuple[int, int, list[Cell]]]) -> None:
+        self._cells = list(cells)
+
+    def __bool__(self) -> bool:
+        return bool(self._cells)
 
     def render_segments(self, console: Console) -> str:
         """The characters and escape sequences for the terminal."""
-        system = console._color_system or ColorSystem.TRUECOLOR
-        return "".join(chain.from_iterable(self._cells.sent(self._lines, system)))
+        pen = Pen(console._color_system or ColorSystem.TRUECOLOR)
+        for y, x, cells in self._cells:
+            pen.move(y, x)
+            for text, style in cells:
+                pen.write(text, style)
+        return pen.finished()
+
+
+class Pen:
+    """Writes cells; colours are set only where they change, across gaps and lines too."""
+
+    def __init__(self, system: ColorSystem) -> None:
+        self._system = system
+        self._given: list[str] = []
+        self._style: Style | None = None
+        self._look = PLAIN
+
+    def move(self, y: int, x: int) -> None:
+        """Go on at another place, counted from 0."""
+        self._given.append(f"\x1b[{y + 1};{x + 1}H")
+
+    def write(self, text: str, style: Style | None) -> None:
+        """Write text in a style; None is the terminal's own."""
+        if style is not self._style:
+            self._style = style
+            self._turn_to(PLAIN if style is None else _look(style, self._system))
+        self._given.append(text)
+
+    def finished(self) -> str:
+        """All that was written, with the terminal's own colours at the end."""
+        self._turn_to(PLAIN)
+        return "".join(self._given)
+
+    def _turn_to(self, look: Look) -> None:
+        before, self._look = self._look, look
+        if look == before:
+            return
+        changed = [look.foreground] if look.foreground != before.foreground else []
+        changed += [look.background] if look.background != before.background else []
+        if look == PLAIN:
+            changed = ["0"]
+        elif look.attributes != before.attributes:
+            # There is no common way to take one attribute back: begin with none.
+            changed = [part for part in ("0", *look) if part]
+        self._given.append(f"\x1b[{';'.join(changed)}m")
 
 
 class TerminalCells:
@@ -49,25 +106,23 @@ class TerminalCells:
         """Send everything the next time that it is painted."""
         self._lines.clear()
 
-    def changes(self, update: RenderableType | None) -> RenderableType | None:
+    def changes(
+        self, update: RenderableType | CompositorUpdate | None
+    ) -> RenderableType | CompositorUpdate | None:
         """What is to be displayed in place of what Textual has composed."""
         if isinstance(update, LayoutUpdate):
             if self._size != update.region.size:
                 self._size = update.region.size
                 self.forget()
-            first = update.region.y
-            return Changes(
-                self, [(first + n, _placed(line)) for n, line in enumerate(update.strips)]
-            )
+            lines = enumerate(map(_placed, update.strips), update.region.y)
+            return Changes(self._sent(lines)) or None
         if isinstance(update, ChopsUpdate):
-            lines = dict.fromkeys(y for y, _, _ in update.spans)
-            return Changes(self, [(y, update.chops[y]) for y in lines])
+            dirty = dict.fromkeys(y for y, _, _ in update.spans)
+            return Changes(self._sent((y, update.chops[y]) for y in dirty)) or None
         return update
 
-    def sent(
-        self, lines: Iterable[tuple[int, Chops]], system: ColorSystem
-    ) -> Iterator[Iterable[str]]:
-        """The sequences that bring the terminal to these lines; it is taken to show them from now on."""
+    def _sent(self, lines: Iterable[tuple[int, Chops]]) -> Iterator[tuple[int, int, list[Cell]]]:
+        """Line, column and cells that bring the terminal to these lines, which it shows then."""
         for y, chops in lines:
             known = self._lines.get(y)
             if known is None or known.keys() != chops.keys():
@@ -76,7 +131,8 @@ class TerminalCells:
             for x, strip in chops.items():
                 if strip is not None:
                     before, known[x] = known[x], strip
-                    yield _differing(before, strip, y, x, system)
+                    for start, cells in _differing(before, strip):
+                        yield y, x + start, cells
 
 
 def _placed(line: Iterable[Strip]) -> dict[int, Strip]:
@@ -88,21 +144,17 @@ def _placed(line: Iterable[Strip]) -> dict[int, Strip]:
     return given
 
 
-def _differing(
-    before: Strip | None, strip: Strip, y: int, x: int, system: ColorSystem
-) -> Iterator[str]:
-    """The sequences for the cells of a strip that differ from those before."""
+def _differing(before: Strip | None, strip: Strip) -> Iterator[tuple[int, list[Cell]]]:
+    """Where a strip differs from the one before, and what is to be written there."""
     old, new = ([] if before is None else before._segments), strip._segments
     if old == new:
         return
     old_cells, new_cells = _cells(old), _cells(new)
     if old_cells is None or new_cells is None or len(old_cells) != len(new_cells):
-        yield f"\x1b[{y + 1};{x + 1}H"
-        yield from _painted([(text, style) for text, style, _ in new], system)
+        yield 0, [(text, style) for text, style, _ in new]
         return
     for start, end in _runs(old_cells, new_cells):
-        yield f"\x1b[{y + 1};{x + start + 1}H"
-        yield from _painted(new_cells[start:end], system)
+        yield start, new_cells[start:end]
 
 
 def _cells(segments: Iterable[Segment]) -> list[Cell] | None:
@@ -131,24 +183,18 @@ def _runs(old: list[Cell], new: list[Cell]) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _painted(cells: Iterable[Cell], system: ColorSystem) -> Iterator[str]:
-    """Texts with what sets their colours before them; colours are set once for neighbours."""
-    last: Style | None = None
-    coloured = False
-    for text, style in cells:
-        if style is not last and style != last:
-            if coloured:
-                yield _RESET
-            beginning = _beginning(style, system) if style is not None else ""
-            coloured = bool(beginning)
-            yield beginning
-        last = style
-        yield text
-    if coloured:
-        yield _RESET
-
-
 @lru_cache(maxsize=512)
-def _beginning(style: Style, system: ColorSystem) -> str:
-    """The sequence that begins a style."""
-    return style.render(_MARK, color_system=system).partition(_MARK)[0]
+def _look(style: Style, system: ColorSystem) -> Look:
+    """The parameters that begin a style."""
+    bare = style.without_color.render(_MARK, color_system=system).partition(_MARK)[0]
+    return Look(
+        bare.removeprefix("\x1b[").removesuffix("m"),
+        _colour(style.color, system, foreground=True) or PLAIN.foreground,
+        _colour(style.bgcolor, system, foreground=False) or PLAIN.background,
+    )
+
+
+def _colour(colour: Color | None, system: ColorSystem, *, foreground: bool) -> str:
+    if colour is None:
+        return ""
+    return ";".join(colour.downgrade(system).get_ansi_codes(foreground=foreground))

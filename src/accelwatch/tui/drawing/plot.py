@@ -9,6 +9,12 @@ from collections.abc import Sequence
 _BRAILLE_LEFT = (0x40, 0x04, 0x02, 0x01)
 _BRAILLE_RIGHT = (0x80, 0x20, 0x10, 0x08)
 """Dots of a braille cell's columns from the bottom upwards (Unicode chart U+2800)."""
+_BRAILLE = {
+    (left, right): chr(0x2800 + sum(_BRAILLE_LEFT[:left]) + sum(_BRAILLE_RIGHT[:right]))
+    for left in range(5)
+    for right in range(5)
+} | {(0, 0): " "}
+"""A cell by the dots of its columns."""
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _ASCII = " .:#"
 _STEPS = {"braille": 4, "block": 8, "ascii": 3}
@@ -64,12 +70,7 @@ def _level(value: float, top: float, steps: int) -> int:
 
 def _row(levels: list[int], base: int, kind: str) -> str:
     if kind == "braille":
-        pairs = zip(levels[::2], levels[1::2], strict=True)
-        return "".join(_braille(left - base, right - base) for left, right in pairs)
+        dots = [min(max(level - base, 0), 4) for level in levels]
+        return "".join(map(_BRAILLE.__getitem__, zip(dots[::2], dots[1::2], strict=True)))
     signs = _BLOCKS if kind == "block" else _ASCII
     return "".join(signs[min(max(level - base, 0), len(signs) - 1)] for level in levels)
-
-
-def _braille(left: int, right: int) -> str:
-    dots = sum(_BRAILLE_LEFT[: max(left, 0)]) + sum(_BRAILLE_RIGHT[: max(right, 0)])
-    return chr(0x2800 + dots) if dots else " "

@@ -1,17 +1,17 @@
 """The line at the bottom: the most useful keys of the screen, which can be clicked."""
 
-from typing import ClassVar
+from collections.abc import Iterable
 
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from accelwatch.tui.drawing.lines import Line, fit, width_of
 from accelwatch.tui.state.action import Action
 from accelwatch.tui.state.actions import usable
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.state.key_names import key_name
+from accelwatch.tui.widgets.painted import Painted
 
 
 def footer_line(actions: list[Action], width: int) -> tuple[Line, list[tuple[int, int, str]]]:
@@ -30,10 +30,8 @@ def footer_line(actions: list[Action], width: int) -> tuple[Line, list[tuple[int
     return line, regions
 
 
-class Footer(Widget):
+class Footer(Painted):
     """Keys from the table of actions."""
-
-    ALLOW_SELECT: ClassVar[bool] = False
 
     class Pressed(Message):
         """An action was clicked."""
@@ -69,14 +67,14 @@ class Footer(Widget):
             ),
         )
 
-    def render_line(self, y: int) -> Strip:
-        """The line."""
+    def draw(self, lines: Iterable[int]) -> list[Strip]:
+        """The line, and empty ones below it."""
         width = self.size.width
         line, _ = footer_line(self._shown, width)
         if self.board.message:
             ellipsis = self.board.paint.glyphs.ellipsis
             line = [(fit(f" {self.board.message}", width, ellipsis=ellipsis), "accent")]
-        return self.board.paint.strip(line if y == 0 else [], width, "edge")
+        return [self.board.paint.strip([] if y else line, width, "edge") for y in lines]
 
     def on_click(self, event: events.Click) -> None:
         """Do what is under the pointer."""

@@ -1,12 +1,10 @@
 """Many devices at a glance: a cell each with sign, number and load; the selected one in a row below."""
 
-from typing import ClassVar
+from collections.abc import Iterable
 
 from textual import events
-from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing import format as fmt
@@ -14,6 +12,7 @@ from accelwatch.tui.drawing.lines import Line, fit
 from accelwatch.tui.local.device_cells import utilization
 from accelwatch.tui.local.device_rows import heading, row
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.widgets.painted import Painted
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _BLOCKS_ASCII = " .:-=+*#@"
@@ -44,10 +43,9 @@ def _label(view: DeviceView) -> str:
     return view.device.name.removeprefix(view.device.vendor)
 
 
-class HeatGrid(Widget):
+class HeatGrid(Painted):
     """A cell a device, as many in a line as fit."""
 
-    ALLOW_SELECT: ClassVar[bool] = False
     can_focus = True
 
     class Moved(Message):
@@ -99,14 +97,11 @@ class HeatGrid(Widget):
         line, visible = index // self.columns, max(self.size.height - _BELOW, 1)
         self.top = min(max(self.top, line - visible + 1), line)
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """The lines of a region."""
+    def draw(self, lines: Iterable[int]) -> list[Strip]:
+        """The lines of cells, and the selected one's row below them."""
         width, height = self.size
-        given = []
         cursor = self._cursor
-        for y in crop.line_range:
-            given.append(self._strip(y, width, height, cursor))
-        return given
+        return [self._strip(y, width, height, cursor) for y in lines]
 
     def _strip(self, y: int, width: int, height: int, cursor: int) -> Strip:
         board, paint = self.board, self.board.paint

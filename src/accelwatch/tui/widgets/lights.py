@@ -1,13 +1,11 @@
 """Thousands of devices at a glance: a light each, with a cursor; only visible lines are painted."""
 
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Iterable
 
 from textual import events
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.tui.drawing.lines import Line
@@ -16,15 +14,15 @@ from accelwatch.tui.fleet.grid import Cell, Grid
 from accelwatch.tui.fleet.grid_lines import grid_line
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.fleet_list import sight_of
+from accelwatch.tui.widgets.painted import Painted
 
 _WHEEL = 3
 Bare = Callable[[int], list[Line]]
 
 
-class Lights(Widget):
+class Lights(Painted):
     """The fleet's devices in the standing order of their nodes' names."""
 
-    ALLOW_SELECT: ClassVar[bool] = False
     can_focus = True
 
     class Chosen(Message):
@@ -44,17 +42,17 @@ class Lights(Widget):
         self.fleet = fleet
         self.cell: Cell | None = None
         self.top = 0
-        self._made: tuple[tuple[int, int], Grid] | None = None
+        self._laid_out: tuple[tuple[int, int], Grid] | None = None
 
     @property
     def grid(self) -> Grid:
         """The layout for the present rows and width."""
         want = self.fleet.version, self.size.width
-        if self._made is None or self._made[0] != want:
+        if self._laid_out is None or self._laid_out[0] != want:
             counted = self.fleet.counted
             rows = counted.rows.values() if counted is not None else ()
-            self._made = want, Grid(rows, self.fleet.groups, self.size.width)
-        return self._made[1]
+            self._laid_out = want, Grid(rows, self.fleet.groups, self.size.width)
+        return self._laid_out[1]
 
     @property
     def row(self) -> FleetRow | None:
@@ -122,17 +120,16 @@ class Lights(Widget):
             self.top = min(max(self.top, line - height + 1), lead)
         self.top = min(self.top, max(len(self.grid.lines) - height, 0))
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """The lines of a region."""
+    def draw(self, lines: Iterable[int]) -> list[Strip]:
+        """The cells, or why there are none."""
         grid, paint, width = self.grid, self.board.paint, self.size.width
         sight = sight_of(self.board, self.fleet)
         cursor = grid.find(self.cell)
         if not grid.lines:
             bare = self._bare(width)
-            lines = [bare[y] if y < len(bare) else [] for y in crop.line_range]
-            return [paint.strip(line, width).crop(crop.x, crop.right) for line in lines]
+            return [paint.strip(bare[y] if y < len(bare) else [], width) for y in lines]
         given = []
-        for y in crop.line_range:
+        for y in lines:
             number = self.top + y
             if number >= len(grid.lines):
                 given.append(paint.strip([], width))
@@ -140,7 +137,7 @@ class Lights(Widget):
             strip = paint.strip(grid_line(grid.lines[number], sight, grid.margin), width)
             if cursor is not None and cursor[0] == number:
                 strip = self._marked(strip, cursor[1], width)
-            given.append(strip.crop(crop.x, crop.right))
+            given.append(strip)
         return given
 
     def _marked(self, strip: Strip, x: int, width: int) -> Strip:

@@ -1,16 +1,14 @@
 """A rectangle of lines that a function makes; what is in it may be clicked, nothing can be selected."""
 
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Iterable
 
 from textual import events
-from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.widgets.painted import Painted
 
 Draw = Callable[[int, int], list[Line]]
 """Lines for a width and a height."""
@@ -18,10 +16,8 @@ ActionAt = Callable[[int, int, int], str]
 """The id of the action of a cell, for a width and the cell's column and line; empty for none."""
 
 
-class Panel(Widget):
-    """Calls `draw` once a paint."""
-
-    ALLOW_SELECT: ClassVar[bool] = False
+class Panel(Painted):
+    """Calls the function once a paint."""
 
     class Pressed(Message):
         """An action was clicked."""
@@ -33,7 +29,7 @@ class Panel(Widget):
     def __init__(
         self,
         board: Board,
-        draw: Draw,
+        lines: Draw,
         *,
         id: str,
         edge: bool = False,
@@ -42,22 +38,20 @@ class Panel(Widget):
         super().__init__(id=id)
         self._action_at = action_at
         self.board = board
-        self._draw = draw
+        self._lines = lines
         self._edge = edge
         """Whether the first line is the edge of the screen."""
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """The lines of a region."""
+    def draw(self, lines: Iterable[int]) -> list[Strip]:
+        """The lines of the function."""
         width, height = self.size
-        lines = self._draw(width, height)
+        given = self._lines(width, height)
         strips = []
-        for y in crop.line_range:
-            line = lines[y] if y < len(lines) else []
+        for y in lines:
+            line = given[y] if y < len(given) else []
             overlay = "edge" if self._edge and y == 0 else ""
             strips.append(self.board.paint.strip(line, width, overlay))
-        if crop.x == 0 and crop.width == width:
-            return strips
-        return [strip.crop(crop.x, crop.right) for strip in strips]
+        return strips
 
     def on_click(self, event: events.Click) -> None:
         """Do what is under the pointer."""

@@ -1,16 +1,16 @@
 """A list with a selected row. It paints the lines that are visible and nothing else."""
 
-from collections.abc import Callable, Hashable
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Hashable, Iterable
+from typing import Protocol
 
 from textual import events
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.widgets.painted import Painted
 
 _WHEEL = 3
 
@@ -42,10 +42,9 @@ class Rows(Protocol):
         ...
 
 
-class RowList(Widget):
+class RowList(Painted):
     """Lines by number from `rows`, which may hold thousands."""
 
-    ALLOW_SELECT: ClassVar[bool] = False
     can_focus = True
 
     class Chosen(Message):
@@ -186,21 +185,18 @@ class RowList(Widget):
         """The selected row looks different without the keys."""
         self.refresh()
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """The lines of a region: straight from the rows, without a styles cache between."""
-        strips = [self.render_line(y) for y in crop.line_range]
-        if crop.x == 0 and crop.width == self.size.width:
-            return strips
-        return [strip.crop(crop.x, crop.right) for strip in strips]
-
-    def render_line(self, y: int) -> Strip:
-        """One line."""
-        width, paint = self.size.width, self.board.paint
+    def draw(self, lines: Iterable[int]) -> list[Strip]:
+        """The heading and the rows below it."""
+        width = self.size.width
         heading = self.rows.heading(width)
-        if heading is not None:
-            if y == 0:
-                return paint.strip(heading, width)
-            y -= 1
+        if heading is None:
+            return [self._drawn(y, width) for y in lines]
+        title = self.board.paint.strip(heading, width)
+        return [self._drawn(y - 1, width) if y else title for y in lines]
+
+    def _drawn(self, y: int, width: int) -> Strip:
+        """One line below the heading."""
+        paint = self.board.paint
         down, part = divmod(y, self.rows.stride)
         index = self.top + down
         if index >= len(self.rows):

@@ -1,31 +1,29 @@
 """The time line of a recorded fleet: arrows, Home, End and the pointer go to a moment."""
 
-from typing import ClassVar
+from collections.abc import Iterable
 
 from textual import events
-from textual.geometry import Region
 from textual.strip import Strip
-from textual.widget import Widget
 
 from accelwatch.fleet.picture.timeline import Player, Timeline
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views import time_line as drawn
+from accelwatch.tui.widgets.painted import Painted
 
 _PAGE = 10
 """Parts of the whole that a page is one of."""
 
 
-class TimeLine(Widget):
+class TimeLine(Painted):
     """One to three lines: the band, the dates, what was open."""
 
-    ALLOW_SELECT: ClassVar[bool] = False
     can_focus = True
 
     def __init__(self, board: Board, player: Player) -> None:
         super().__init__(id="timeline")
         self.board = board
         self.player = player
-        self._made: tuple[Timeline, int, bool] | None = None
+        self._banded: tuple[Timeline, int, bool] | None = None
         self._cells: list[drawn.Cell] = []
 
     def perform(self, action: str) -> bool:
@@ -49,12 +47,12 @@ class TimeLine(Widget):
             return False
         return True
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """The lines of a region."""
+    def draw(self, lines: Iterable[int]) -> list[Strip]:
+        """Band, dates, situation."""
         width, height = self.size
         paint = self.board.paint
         line, moment = self.player.timeline, self.player.playback.moment
-        lines = [
+        given = [
             drawn.with_position(
                 self._band(line, width),
                 drawn.cell_of(line, moment, width),
@@ -63,15 +61,14 @@ class TimeLine(Widget):
             drawn.axis(line, moment, width, paint.glyphs) if height > 1 else [],
             drawn.situation(line, moment, width, paint.glyphs) if height > 2 else [],
         ]
-        strips = [paint.strip(lines[y] if y < len(lines) else [], width) for y in crop.line_range]
-        return [strip.crop(crop.x, crop.right) for strip in strips]
+        return [paint.strip(given[y] if y < len(given) else [], width) for y in lines]
 
     def _band(self, line: Timeline, width: int) -> list[drawn.Cell]:
         """Made anew only when there is more to show."""
         ascii_only = self.board.paint.glyphs.ascii_only
-        made = self._made
-        if made is None or made[0] is not line or made[1:] != (width, ascii_only):
-            self._made = line, width, ascii_only
+        banded = self._banded
+        if banded is None or banded[0] is not line or banded[1:] != (width, ascii_only):
+            self._banded = line, width, ascii_only
             self._cells = drawn.band(line, width, self.board.paint.glyphs)
         return self._cells
 
