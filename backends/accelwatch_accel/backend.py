@@ -24,7 +24,7 @@ class AccelBackend:
     vendor = node.VENDOR
     serial = False
     support = Support(
-        vendor="AMD XDNA and other accel nodes",
+        vendor="AMD XDNA, Rockchip, Arm Ethos-U and other accel nodes",
         source="sysfs; fdinfo for load, memory and processes",
         tested_with="composed sysfs trees, healthy and faulty",
     )
@@ -50,8 +50,12 @@ class AccelBackend:
         return self._opened.discover()
 
     def identify(self, device: Device) -> Sequence[Device]:
-        """With its firmware, unless it sleeps. Raises DeviceLost."""
+        """With product and firmware, also asleep where its driver keeps them. Raises DeviceLost."""
         return self._opened.identify(device)
+
+    def readable_asleep(self, device: Device) -> bool:
+        """Whether it may be identified asleep: its driver answers from memory."""
+        return self._opened.readable_asleep(device)
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What its clients use. Raises DeviceSuspended before anything could wake it, DeviceLost."""

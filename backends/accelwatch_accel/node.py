@@ -17,8 +17,16 @@ _MODELS = {
     (0x1022, 0x1502): "AMD NPU (Phoenix, Hawk Point)",
     (0x1022, 0x17F0): "AMD NPU (Strix, Krackan)",
 }
-_FIRMWARE = re.compile(r"\d{1,10}(?:\.\d{1,10}){1,5}")
-_PRODUCT = re.compile(r"RyzenAI-[\w-]{1,40}")
+_MAKES = {"rocket": "Rockchip NPU", "ethosu": "Arm Ethos-U"}
+"""By driver, where nothing says more."""
+_ETHOS = re.compile(r"OF_COMPATIBLE_\d=arm,ethos-u(\d{2,3})\s*", re.ASCII)
+_ROCKET_PLACE = "rknn"
+"""rocket shows all its cores as one device, which no driver is bound to (rocket_drv.c)."""
+_KEEPS_WORDS = frozenset({"amdxdna"})
+"""Drivers that answer their own attributes from memory, without waking the device (amdxdna_sysfs.c)."""
+_FIRMWARE = re.compile(r"\d{1,10}(?:\.\d{1,10}){1,5}", re.ASCII)
+_PRODUCT = re.compile(r"[A-Za-z][\w .()+-]{1,60}", re.ASCII)
+"""Such as `RyzenAI-npu4` and `NPU Strix Halo`: the words differ by release of amdxdna."""
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -33,6 +41,11 @@ class Node(msgspec.Struct, frozen=True):
     """The device's folder, through the class."""
 
     @property
+    def keeps_words(self) -> bool:
+        """Whether it can be identified while it sleeps."""
+        return self.driver in _KEEPS_WORDS
+
+    @property
     def pci_bus_id(self) -> str | None:
         """Lower case; None on another bus."""
         return normal_pci_bus_id(self.place) if _PCI.fullmatch(self.place) else None
@@ -45,6 +58,8 @@ def find_nodes(root: Path) -> list[Node]:
         match = _NODE.fullmatch(entry.name)
         folder = entry / "device"
         place, driver = sysfs.link_name(folder), sysfs.link_name(folder / "driver")
+        if driver is None and place == _ROCKET_PLACE:
+            driver = "rocket"
         if match and place and driver and driver not in OWNED:
             nodes.append(Node(int(match[1]), place, driver, folder))
     return nodes
@@ -61,7 +76,7 @@ def describe(root: Path, node: Node) -> Device:
         index=node.number,
         name=f"accel{node.number}",
         kind=DeviceKind.NPU,
-        model=next((name for known, name in _MODELS.items() if known == ids), None),
+        model=next((name for known, name in _MODELS.items() if known == ids), _make(node)),
         architecture="xdna" if node.driver == "amdxdna" else None,
         driver_version=driver_version(root, node.driver),
         pci_bus_id=bus_id,
@@ -76,6 +91,13 @@ def identified(device: Device, node: Node) -> Device:
     product = _matching(_PRODUCT, node.folder / "vbnv")
     firmware = _matching(_FIRMWARE, node.folder / "fw_version")
     return msgspec.structs.replace(device, model=product or device.model, firmware_version=firmware)
+
+
+def _make(node: Node) -> str | None:
+    told = sysfs.read_text(node.folder / "uevent") if node.driver == "ethosu" else ""
+    lines = told.splitlines() if isinstance(told, str) else ()
+    match = next(filter(None, map(_ETHOS.fullmatch, lines)), None)
+    return f"Arm Ethos-U{match[1]}" if match else _MAKES.get(node.driver)
 
 
 def driver_version(root: Path, driver: str) -> str | None:

@@ -46,12 +46,19 @@ class Session:
         return [node.describe(root, one) for one in node.find_nodes(root)]
 
     def identify(self, device: Device) -> Sequence[Device]:
-        """With its firmware, unless it sleeps. Raises DeviceLost."""
+        """With product and firmware, also asleep where its driver keeps them. Raises DeviceLost."""
         mine = self._node(device)
         if self._context.leaves_asleep(mine.pci_bus_id):
-            return [device]
+            return [node.identified(device, mine) if mine.keeps_words else device]
         self._require_there(mine)
         return [node.identified(device, mine)]
+
+    def readable_asleep(self, device: Device) -> bool:
+        """Whether it may be identified asleep; that it sleeps is what reading it says then."""
+        return any(
+            one.keeps_words and f"{node.VENDOR}:{one.place}" == device.id
+            for one in node.find_nodes(self._context.root)
+        )
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What its clients use. Raises DeviceSuspended before anything could wake it, DeviceLost."""

@@ -1,5 +1,6 @@
 """The device models of the simulator, by vendor: a new one is a module and a row."""
 
+from accelwatch_simulator.models.accel import xdna2
 from accelwatch_simulator.models.amd import mi300x
 from accelwatch_simulator.models.ascend import ascend_910b
 from accelwatch_simulator.models.cambricon import mlu370_x8
@@ -42,4 +43,5 @@ MODELS = {
     "thead": zw810e,
     "cambricon": mlu370_x8,
     "tpu": v6e,
+    "accel": xdna2,
 }

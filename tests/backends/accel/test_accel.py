@@ -3,15 +3,18 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from accelwatch.backend import Request
+from accelwatch.backend import ReadableAsleep, Request
 from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceSuspended
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_accel import AccelBackend
 from backends.accel.machines import BUSES, MACHINES, add_process, fdinfo, machine
 from packed_trees import FakeTree
-from polling import Poll
+from polling import Poll, assert_all_believed
 from staged_machines import Stage
 
 
@@ -21,6 +24,14 @@ def twice(stage: Stage, busy_ns: int) -> Reading:
     poll(backend)
     (stage.root / "proc/4100/fdinfo/7").write_text(fdinfo(0, busy_ns))
     return poll(backend)[0].readings[0]
+
+
+def identified(stage: Stage) -> Device:
+    backend = stage.backend()
+    backend.open()
+    (found,) = backend.discover()
+    (device,) = backend.identify(found)
+    return device
 
 
 def test_who_it_is(tmp_path: Path) -> None:
@@ -45,12 +56,78 @@ def test_what_another_backend_reads_is_not_ours(tmp_path: Path, driver: str) -> 
         stage.backend().open()
 
 
-def test_a_device_of_no_pci_bus(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", ["RyzenAI-npu4", "NPU Strix Halo", "RyzenAI-npu3-aie2ps"])
+def test_the_product_in_the_words_of_each_release(tmp_path: Path, told: str) -> None:
+    stage = machine(tmp_path, 1)
+    (tmp_path / "sys/bus/pci/devices" / BUSES[0] / "vbnv").write_text(f"{told}\n")
+    assert identified(stage).model == told
+
+
+@pytest.mark.parametrize("told", ["", "7", "\x1b[31mNPU", "N" * 80])
+def test_a_product_that_is_none(tmp_path: Path, told: str) -> None:
+    stage = machine(tmp_path, 1)
+    (tmp_path / "sys/bus/pci/devices" / BUSES[0] / "vbnv").write_text(told)
+    assert identified(stage).model == "AMD NPU (Strix, Krackan)"
+
+
+def test_the_cores_of_a_rockchip_are_one_device_that_no_driver_is_bound_to(tmp_path: Path) -> None:
     tree = FakeTree(tmp_path)
-    tree.link("sys/devices/platform/fdab0000.npu/driver", "sys/bus/platform/drivers/rocket")
-    tree.link("sys/class/accel/accel0/device", "sys/devices/platform/fdab0000.npu")
-    (device,) = Stage(AccelBackend, tmp_path).backend().discover()
-    assert (device.id, device.pci_bus_id, device.model) == ("accel:fdab0000.npu", None, None)
+    tree.write("sys/devices/platform/rknn/uevent", "MODALIAS=platform:rknn\n")
+    tree.link("sys/class/accel/accel0/device", "sys/devices/platform/rknn")
+    device = identified(Stage(AccelBackend, tmp_path))
+    assert (device.id, device.pci_bus_id, device.model) == ("accel:rknn", None, "Rockchip NPU")
+    assert device.device_nodes == ("/dev/accel/accel0",)
+
+
+@pytest.mark.parametrize(
+    ("uevent", "model"),
+    [
+        ("DRIVER=ethosu\nOF_NAME=npu\nOF_COMPATIBLE_0=arm,ethos-u85\n", "Arm Ethos-U85"),
+        ("DRIVER=ethosu\n", "Arm Ethos-U"),
+    ],
+)
+def test_an_arm_ethos_of_no_pci_bus(tmp_path: Path, uevent: str, model: str) -> None:
+    tree = FakeTree(tmp_path)
+    tree.write("sys/devices/platform/4a900000.npu/uevent", uevent)
+    tree.link("sys/devices/platform/4a900000.npu/driver", "sys/bus/platform/drivers/ethosu")
+    tree.link("sys/class/accel/accel0/device", "sys/devices/platform/4a900000.npu")
+    device = identified(Stage(AccelBackend, tmp_path))
+    assert (device.id, device.model) == ("accel:4a900000.npu", model)
+
+
+def test_a_device_without_a_driver_is_none(tmp_path: Path) -> None:
+    tree = FakeTree(tmp_path)
+    tree.write("sys/devices/platform/4a900000.npu/uevent", "")
+    tree.link("sys/class/accel/accel0/device", "sys/devices/platform/4a900000.npu")
+    assert not Stage(AccelBackend, tmp_path).backend().probe().present
+
+
+def test_a_client_of_a_driver_without_fdinfo_leaves_no_sum(tmp_path: Path) -> None:
+    """rocket, ethosu, and amdxdna before it wrote fdinfo: who works there is not told."""
+    stage = machine(tmp_path, 1)
+    (tmp_path / "proc/4100/fdinfo/7").write_text("pos:\t0\nflags:\t02100002\nmnt_id:\t26\n")
+    backend, poll = stage.backend(), Poll(stage.clock)
+    poll(backend)
+    reading = poll(backend)[0].readings[0]
+    assert reading.absent["utilization_ratio",] is Absence.UNSUPPORTED
+    assert reading.absent["memory_used_bytes",] is Absence.UNSUPPORTED
+
+
+def test_a_release_that_tells_memory_and_no_load(tmp_path: Path) -> None:
+    """amdxdna of Linux 7: its own counts, and those that DRM keeps."""
+    told = (
+        "pos:\t0\ndrm-driver:\tamdxdna_accel_driver\ndrm-client-id:\t5\n"
+        f"drm-pdev:\t{BUSES[0]}\namdxdna_accel_driver-heap-alloc:\t64 MiB\n"
+        "amdxdna_accel_driver-internal-alloc:\t128 KiB\ndrm-total-memory:\t3 MiB\n"
+        "drm-shared-memory:\t0\ndrm-active-memory:\t0\ndrm-resident-memory:\t2 MiB\n"
+    )
+    stage = machine(tmp_path, 1)
+    (tmp_path / "proc/4100/fdinfo/7").write_text(told)
+    backend, poll = stage.backend(), Poll(stage.clock)
+    poll(backend)
+    reading = poll(backend)[0].readings[0]
+    assert reading.absent["utilization_ratio",] is Absence.UNSUPPORTED
+    assert reading.values["memory_used_bytes",] == 2 << 20
 
 
 def test_load_and_memory_are_those_of_the_clients(tmp_path: Path) -> None:
@@ -104,5 +181,44 @@ def test_asleep_and_off_the_bus_are_told_apart(tmp_path: Path) -> None:
         _, asleep, lost = backend.discover()
         with pytest.raises(DeviceSuspended):
             backend.read(asleep, Request())
+        assert isinstance(backend, ReadableAsleep)
+        assert backend.readable_asleep(asleep)
+        (known,) = backend.identify(asleep)
+        assert (known.model, known.firmware_version) == ("RyzenAI-npu4", "1.1.2.64")
         with pytest.raises(DeviceLost):
             backend.read(lost, Request())
+
+
+def test_of_a_driver_that_is_not_known_a_sleeping_device_is_not_asked(tmp_path: Path) -> None:
+    with MACHINES[2].stage(tmp_path) as stage:
+        link = tmp_path / "sys/bus/pci/devices" / BUSES[1] / "driver"
+        link.unlink()
+        link.symlink_to("/sys/bus/pci/drivers/newnpu")
+        backend = stage.backend()
+        asleep = backend.discover()[1]
+        assert isinstance(backend, ReadableAsleep)
+        assert not backend.readable_asleep(asleep)
+        assert backend.identify(asleep) == [asleep]
+
+
+_FILES = ("vendor", "device", "numa_node", "vbnv", "fw_version", "config", "power/runtime_status")
+_DAMAGE = st.binary(max_size=24) | st.sampled_from([b"N/A\n", b"-1\n", b"suspended\n", b"0x\n"])
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(st.sampled_from(_FILES), _DAMAGE), st.data())
+def test_of_damaged_files_nothing_is_invented(
+    tmp_path_factory: pytest.TempPathFactory, damage: dict[str, bytes], data: st.DataObject
+) -> None:
+    root = tmp_path_factory.mktemp("npu")
+    stage = machine(root, 1)
+    for name, content in damage.items():
+        (root / "sys/bus/pci/devices" / BUSES[0] / name).write_bytes(content)
+    lines = data.draw(st.permutations(fdinfo(0, 10**9).splitlines(keepends=True)))
+    text = "".join(lines[: data.draw(st.integers(0, len(lines)))]).encode()
+    (root / "proc/4100/fdinfo/7").write_bytes(text + data.draw(_DAMAGE))
+    (polled,) = Poll(stage.clock)(stage.backend())
+    for reading in polled.readings:
+        assert_all_believed(polled.identity, polled.readings)
+        assert reading.values.get(("memory_used_bytes",), 0) in (0, 2 << 20)
+        assert ("utilization_ratio",) not in reading.values

@@ -24,8 +24,11 @@ KEPT_BY_THE_KERNEL = {
     "uevent",
     "numa_node",
     "unique_id",
+    "vbnv",
+    "fw_version",
 }
-"""Answered from memory: struct pci_dev (drivers/pci/pci-sysfs.c), and amdgpu's unique_id."""
+"""Answered from memory: struct pci_dev (drivers/pci/pci-sysfs.c), amdgpu's unique_id, and the words of
+amdxdna (drivers/accel/amdxdna/amdxdna_sysfs.c)."""
 
 _opened: list[str] | None = None
 _hooked = False
