@@ -2,9 +2,9 @@
 
 mutmut writes the mutants and keeps the verdicts (`mutmut results`, `mutmut show NAME`). Its own `run`
 starts pytest anew for each mutant: half a second or more of imports and collection. Here pytest collects
-once, and a fork of that process tries each mutant on the tests that reach its function, fastest first.
-A function that none reaches there is called while modules are imported, or in a program that a test
-starts: such a mutant is tried by a pytest of its own.
+once, and a fork of that process tries each mutant on the tests that reach its function, fastest first,
+be it in a process that they start (`reached.py`). A function that is called while modules are imported,
+and by no test, is tried by a pytest of its own. What nothing reaches has no tests and survives.
 
 JOBS      mutants tried at once (default 2)
 SAMPLE    at most so many of each file, drawn with a fixed seed, and those that were tried before
@@ -12,11 +12,14 @@ ALL=1     again those that have been killed already
 """
 
 import gc
+import mmap
 import os
 import random
 import shutil
 import signal
+import struct
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -31,10 +34,11 @@ from mutmut import __main__ as mutmut
 from mutmut.configuration import config
 from mutmut.mutation.data import SourceFileMutationData
 from mutmut.mutation.trampoline import set_mutant_under_test
-from mutmut.state import state
 from mutmut.utils.file_utils import copy_also_copy_files, copy_src_dir, walk_source_files
 
-_KILLED, _SURVIVED, _TIMED_OUT = 1, 0, 36
+from mutants import reached
+
+_KILLED, _SURVIVED, _UNREACHED, _TIMED_OUT = 1, 0, 33, 36
 _SEED = 7
 _ROOTS = ("src", "actions", "alerts", "backends", "exporters")
 _OPTIONS = [
@@ -43,17 +47,37 @@ _OPTIONS = [
 ]
 
 Reached = dict[str, list[int]]
-"""Indices of the tests that reach a function, fastest first, by mutmut's name of the function."""
+"""Indices of the tests that reach a function, fastest first, by mutmut's name of the function;
+`reached.IMPORTING` is the last where it is called while modules are imported."""
+
+
+class Deadline:
+    """When a trial is over time: set by the process that tries, for each of its tests."""
+
+    _SECONDS = struct.Struct("=d")
+
+    def __init__(self) -> None:
+        self._shared = mmap.mmap(-1, self._SECONDS.size)
+        self.extend(5)
+
+    def extend(self, seconds: float) -> None:
+        self._SECONDS.pack_into(self._shared, 0, time.monotonic() + seconds)
+
+    def is_over(self) -> bool:
+        (until,) = self._SECONDS.unpack_from(self._shared)
+        return time.monotonic() > float(until)
 
 
 class Judge:
     """A pytest plug-in that tries mutants instead of running the tests once."""
 
-    def __init__(self, files: list[SourceFileMutationData]) -> None:
+    def __init__(self, files: list[SourceFileMutationData], folder: Path) -> None:
         self._files = files
+        self._folder = folder
+        self._recorder = reached.begin(folder)
         self._failed = False
         self._seconds: dict[int, float] = {}
-        self._running: dict[int, tuple[SourceFileMutationData, str, float]] = {}
+        self._running: dict[int, tuple[SourceFileMutationData, str, Deadline]] = {}
 
     def pytest_sessionstart(self) -> None:
         """Let generated tests try the same few examples on each mutant."""
@@ -67,7 +91,7 @@ class Judge:
         self._failed = self._failed or report.failed
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        reached = self._reached(session.items)
+        by_function = self._reached(session.items)
         chosen = list(self._chosen())
         gc.collect()
         gc.freeze()  # what the forks share is not copied by their collections
@@ -75,46 +99,55 @@ class Judge:
         for file, name in chosen:
             while len(self._running) >= _jobs():
                 self._await_one()
-            function = _module_and_name(file, name).partition("__mutmut_")[0]
-            self._start(file, name, session, reached.get(function, []))
+            if tests := by_function.get(_function(file, name)):
+                self._start(file, name, session, tests)
+            else:
+                self._note(file, name, _UNREACHED)
         while self._running:
             self._await_one()
         return True
 
     def _reached(self, items: list[pytest.Item]) -> Reached:
-        """Which tests reach which function, told by one run of all in a fork; they must pass."""
+        """Which tests reach which function, told by one run of all in a fork.
+
+        A test that fails there, because it minds mutmut itself, judges nothing; it is named.
+        """
         here, there = Pipe(duplex=False)
         if (pid := os.fork()) == 0:
             _silence()
             self._trace(items, there)
             os._exit(0)
         there.close()
+        set_mutant_under_test("")
+        reached.end()
         try:
-            failed, self._seconds, functions = here.recv()
+            failed, self._seconds = here.recv()
         except EOFError:
             pytest.exit("the run without a mutant ended early", 1)
         finally:
             os.waitpid(pid, 0)
-        if failed:
-            pytest.exit(f"fails without a mutant: {failed}", 1)
+        for test in failed:
+            print(f"left out, fails without a mutant: {test}", flush=True)
+        functions = reached.told(self._folder)
         by_function: Reached = defaultdict(list)
-        for index in sorted(self._seconds, key=self._seconds.__getitem__):
-            for function in functions[index]:
+        for index in [*sorted(self._seconds, key=self._seconds.__getitem__), reached.IMPORTING]:
+            for function in functions.get(index, ()):
                 by_function[function].append(index)
         return by_function
 
     def _trace(self, items: list[pytest.Item], answer: Connection) -> None:
-        set_mutant_under_test("stats")
-        functions, seconds = {}, {}
+        seconds: dict[int, float] = {}
+        failed = []
         for index, item in enumerate(items):
-            state()._stats.clear()
+            self._recorder.begin(index)
+            self._failed = False
             started = time.monotonic()
             self._run(items[index : index + 1], items[index + 1 : index + 2])
-            seconds[index] = time.monotonic() - started
-            functions[index] = set(state()._stats)
             if self._failed:
-                return answer.send((item.nodeid, seconds, functions))
-        return answer.send(("", seconds, functions))
+                failed.append(item.nodeid)
+            else:
+                seconds[index] = time.monotonic() - started
+        answer.send((failed, seconds))
 
     def _chosen(self) -> Iterator[tuple[SourceFileMutationData, str]]:
         for file in self._files:
@@ -134,19 +167,24 @@ class Judge:
         session: pytest.Session,
         tests: list[int],
     ) -> None:
-        anew = not tests
-        longest = (60 if anew else 5) + 5 * sum(self._seconds[test] for test in tests)
+        deadline = Deadline()
         if (pid := os.fork()) == 0:
             os.setsid()
             _silence()
-            set_mutant_under_test(_module_and_name(file, name))
-            if anew:
+            set_mutant_under_test(_as_imported(file, name))
+            if tests == [reached.IMPORTING]:
+                deadline.extend(60 + 5 * sum(self._seconds.values()))
                 os.execv(
                     sys.executable, [sys.executable, "-m", "pytest", "-x", *session.config.args]
                 )
-            self._run([session.items[test] for test in tests])
-            os._exit(_KILLED if self._failed else _SURVIVED)
-        self._running[pid] = (file, name, time.monotonic() + longest)
+            for test in tests:
+                deadline.extend(5 + 5 * self._seconds.get(test, 0))
+                if test != reached.IMPORTING:
+                    self._run([session.items[test]])
+                if self._failed:
+                    os._exit(_KILLED)
+            os._exit(_SURVIVED)
+        self._running[pid] = (file, name, deadline)
 
     def _run(self, items: Sequence[pytest.Item], following: Sequence[pytest.Item] = ()) -> None:
         """Run the tests until one fails; fixtures that the `following` share stay set up."""
@@ -162,27 +200,38 @@ class Judge:
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid in self._running:
-                return self._note(pid, _SURVIVED if status == 0 else _KILLED)
+                return self._ended(pid, _SURVIVED if status == 0 else _KILLED)
             for running, (_, _, deadline) in list(self._running.items()):
-                if time.monotonic() > deadline:
+                if deadline.is_over():
                     os.killpg(running, signal.SIGKILL)
                     os.waitpid(running, 0)
-                    return self._note(running, _TIMED_OUT)
+                    return self._ended(running, _TIMED_OUT)
             time.sleep(0.003)
 
-    def _note(self, pid: int, verdict: int) -> None:
+    def _ended(self, pid: int, verdict: int) -> None:
         file, name, _ = self._running.pop(pid)
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)  # what the tests left running
+        self._note(file, name, verdict)
+
+    def _note(self, file: SourceFileMutationData, name: str, verdict: int) -> None:
         file.exit_code_by_key[name] = verdict
         file.save()
-        print("_.t"[(_SURVIVED, _KILLED, _TIMED_OUT).index(verdict)], end="", flush=True)
+        print(
+            {_SURVIVED: "_", _KILLED: ".", _UNREACHED: "u", _TIMED_OUT: "t"}[verdict],
+            end="",
+            flush=True,
+        )
 
 
-def _module_and_name(file: SourceFileMutationData, name: str) -> str:
+def _as_imported(file: SourceFileMutationData, name: str) -> str:
     """mutmut's name of a mutant as the running module has it: without the folder on the path."""
     root = Path(file.path).parts[0]
     return name.removeprefix(f"{root}.")
+
+
+def _function(file: SourceFileMutationData, name: str) -> str:
+    return _as_imported(file, name).partition("__mutmut_")[0]
 
 
 def _jobs() -> int:
@@ -228,10 +277,12 @@ def main(target: str, tests: list[str]) -> int:
         files.append(file)
     paths = [str(Path("mutants", root).absolute()) for root in _ROOTS]
     sys.path[:0] = paths
-    os.environ["PYTHONPATH"] = os.pathsep.join(paths)  # the programs that tests start
-    set_mutant_under_test("")
+    programs = str(Path(__file__).with_name("programs").absolute())
+    os.environ["PYTHONPATH"] = os.pathsep.join([programs, *paths])  # the programs that tests start
+    set_mutant_under_test("stats")
     os.chdir("mutants")
-    return int(pytest.main([*_OPTIONS, *tests], plugins=[Judge(files)]))
+    with tempfile.TemporaryDirectory() as folder:
+        return int(pytest.main([*_OPTIONS, *tests], plugins=[Judge(files, Path(folder))]))
 
 
 if __name__ == "__main__":
