@@ -1,6 +1,7 @@
 """The collector's loop on a manual clock: who is called when, and what is told."""
 
 import threading
+from queue import SimpleQueue
 
 import pytest
 
@@ -12,13 +13,14 @@ from accelwatch.errors import (
     ReadError,
 )
 from accelwatch.sampler.settings import HeldOut
-from accelwatch.sampler.worker import Admit, Stop
+from accelwatch.sampler.worker import Admit, Answer, Batch, Stop
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.snapshot import BackendState
 from accelwatch.store.reports import (
     CRASHED,
     BackendFound,
     Called,
+    Done,
     Identified,
     Outcome,
     Part,
@@ -435,3 +437,93 @@ def test_a_late_call_is_told_with_its_code_and_how_long_it_is_out() -> None:
     assert late.failure is not None
     assert late.failure.code == "timeout"
     assert late.failure.message == "a call into the device is out since 0.5 s"
+
+
+class Awaited(SimpleQueue[Answer | Batch | Admit | Stop]):
+    """An inbox that notes how long it is waited on, and ends the loop when it was waited on once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[float | None] = []
+
+    def get(
+        self, block: bool = True, timeout: float | None = None
+    ) -> Answer | Batch | Admit | Stop:
+        self.waits.append(timeout)
+        return Stop()
+
+    def get_nowait(self) -> Answer | Batch | Admit | Stop:
+        return self.get(timeout=0.0)
+
+
+def waited(rig: Rig) -> list[float | None]:
+    inbox, awaited = rig.collector.inbox, Awaited()
+    rig.collector.inbox = awaited
+    rig.collector.run()
+    rig.collector.inbox = inbox
+    return awaited.waits
+
+
+def test_the_loop_sleeps_until_the_next_sign_of_life_is_due() -> None:
+    rig = Rig(Scripted(), interval_s=30.0)
+    rig.first_cycle()
+    assert waited(rig) == [0.5]
+    rig.clock.advance(0.2)
+    assert waited(rig) == [pytest.approx(0.3)]
+
+
+def test_the_loop_sleeps_until_the_next_tick_is_due() -> None:
+    rig = Rig(Scripted(), interval_s=0.25)
+    rig.first_cycle()
+    assert waited(rig) == [0.25]
+
+
+def test_the_loop_goes_on_at_once_when_something_is_overdue() -> None:
+    rig = Rig(Scripted())
+    rig.first_cycle()
+    rig.clock.advance(5.0)
+    assert waited(rig) == [0.0]
+
+
+def test_a_single_reading_tells_no_sign_of_life_and_is_woken_within_a_second() -> None:
+    backend = Scripted()
+    backend.gates["s:0"] = threading.Event()
+    rig = Rig(backend, one_shot=True, timeout_s=30.0)
+    rig.until(lambda: backend.reads)
+    assert waited(rig) == [1.0]
+    backend.gates["s:0"].set()
+
+
+def test_a_single_reading_is_over_at_its_deadline() -> None:
+    backend = Scripted()
+    backend.gates["s:0"] = threading.Event()
+    rig = Rig(backend, one_shot=True, timeout_s=3.0)
+    rig.until(lambda: backend.reads)
+    rig.clock.advance(2.9)
+    for _ in range(3):
+        assert rig.collector.step(0.0)
+    assert rig.outcomes() == []
+    rig.clock.advance(0.2)
+    rig.until(lambda: rig.of(Done))
+    assert rig.outcomes() == [("s:0", Absence.TIMEOUT)]
+    backend.gates["s:0"].set()
+
+
+def test_closing_waits_for_no_one_who_has_closed() -> None:
+    rig = Rig(Scripted())
+    rig.first_cycle()
+
+    class Last(SimpleQueue[Answer | Batch | Admit | Stop]):
+        asked = 0
+
+        def get(
+            self, block: bool = True, timeout: float | None = None
+        ) -> Answer | Batch | Admit | Stop:
+            self.asked += 1
+            return queue.get(timeout=timeout)
+
+    queue = rig.collector.inbox
+    rig.collector.inbox = last = Last()
+    rig.collector.close()
+    rig.collector.inbox = queue
+    assert (rig.backend.closed, last.asked) == (1, 1)

@@ -23,13 +23,13 @@ class Search:
     def __init__(self) -> None:
         self.call: int | None = None
         """The call that was left to go on by itself."""
-        self._numbers: tuple[Reading, ...] | None = None
+        self._numbers: tuple[Reading, ...] = ()
         self._under_way = False
         self._pause = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
 
     def due(self, now: float) -> bool:
         """Whether processes are to be looked for at this turn."""
-        self._numbers = None
+        self._numbers = ()
         self._under_way = self.call is None and self._pause.ready(now)
         return self._under_way
 
@@ -44,8 +44,8 @@ class Search:
 
     def numbers(self, identity: tuple[Device, ...], groups: frozenset[str]) -> msgspec.Raw | None:
         """What was read before the search; None when the device has not come so far."""
-        numbers, self._numbers = self._numbers, None
-        if numbers is None or not identity:
+        numbers, self._numbers = self._numbers, ()
+        if not numbers:
             return None
         try:
             return encoded_readings(numbers, identity, groups, searched=False)
