@@ -16,7 +16,7 @@ from accelwatch.remedy.case import Case, Limit, Policy
 from accelwatch.remedy.changes import CaseChanged
 from accelwatch.remedy.data_guard import Sight
 from accelwatch.remedy.engine import Engine
-from accelwatch.remedy.outcome import Note
+from accelwatch.remedy.outcome import Loudness, Note
 from accelwatch.remedy.settings import RemedySettings, SpareSettings
 from accelwatch.remedy.step import step
 from accelwatch.remedy.stop_file import StopFile
@@ -156,7 +156,7 @@ class Recovery:
 
     def _die(self, restarts: int) -> None:
         if self.job.state is JobState.RUNNING and self.job.restarts == restarts:
-            self.job.state, self.job.nodes = JobState.ENDED, ()
+            self.job.state, self.job.nodes, self.job.failed = JobState.ENDED, (), True
             for node in self.world.nodes.values():
                 node.alive.discard(self.job.key.id)
 
@@ -168,12 +168,13 @@ class Recovery:
         if node is None:
             self.by_person = True
             return 0
+        told = len(self.notes)
         self._fire(node)
         for _ in range(int(PATIENCE_S)):
             await asyncio.sleep(1.0)
             if self.job.restarts > restarts and self.job.state is JobState.RUNNING:
                 return self.job.restarts - restarts
-            if self.job.state is JobState.ENDED:
+            if any(note.loudness is Loudness.ALERT for note in self.notes[told:]):
                 break
         self.by_person = True
         return 0

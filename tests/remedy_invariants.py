@@ -70,13 +70,16 @@ class Watch:
         _counted(after)
         _spares(after)
         for intent in outcome.pursue:
-            if intent.kind in CHORES or (began and self.flying.get(intent.node) == intent):
+            chore = intent in after.chores.values()
+            if chore and intent.kind in CHORES:
+                continue
+            if began and self.flying.get(intent.node) == intent:
                 continue
             if intent.mark.incident == INCIDENT:
                 if not began:
                     _spare_test(after, intent)
                 continue
-            if intent.revive:
+            if intent.revive and chore:
                 if not began:
                     self._revival(after, intent, now)
                 continue
@@ -230,6 +233,7 @@ class Watch:
         need(policy is not None and intent.job is not None, "a move of nothing")
         assert policy is not None
         need(intent.job not in remedy.handled, "a job is moved twice")
+        need(not intent.revive or intent.job in remedy.lost, "nobody saw the job die")
         self._counted_move(intent, now)
         need(intent.node in intent.bad_nodes, "a job may start where it was")
         seen, heard = state.world.seen[remedy.target], state.world.heard.get(remedy.node)
@@ -253,6 +257,14 @@ class Watch:
         lately = [at for at, key in self.moves if key == job and now - at < limits.within_s]
         need(len(lately) < limits.most, "a job is begun again more often than may be")
         self.moves.append((now, job))
+
+    def not_moved(self, intent: Intent) -> None:
+        """A move was refused because its job had died by itself: it is taken back."""
+        job = str(intent.job)
+        for at in range(len(self.moves) - 1, -1, -1):
+            if self.moves[at][1] == job:
+                del self.moves[at]
+                return
 
     def _revival(self, state: RemedyState, intent: Intent, now: float) -> None:
         """A job that has died is begun again: only with something else than the last time."""

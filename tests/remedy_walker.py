@@ -25,13 +25,12 @@ from accelwatch.remedy.model import RemedyState
 from accelwatch.remedy.outcome import replay
 from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
 from accelwatch.remedy.settings import Budget, DataGuard, RemedySettings, SpareSettings
-from accelwatch.remedy.spare_tests import INCIDENT
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.step import step
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import Fence, JobPolicy, Mode, Trust, When
 from remedy_ground import ACTION, BEGIN, POLICY, Node, given_up
-from remedy_invariants import CHORES, BrokenError, Watch
+from remedy_invariants import BrokenError, Watch
 
 KEPT = Path("build/walker-seeds.txt")
 NODES = 32
@@ -170,7 +169,7 @@ class History:
         self.visited.update(one.stage for one in self.state.remedies.values())
         self.visited.update(intent.kind for intent in outcome.pursue)
         for intent in outcome.pursue:
-            if intent.kind in CHORES or intent.revive or intent.mark.incident == INCIDENT:
+            if intent in self.state.chores.values():
                 self.chores.append(intent)
 
     def look(self, luck: float, *, everybody: bool = False) -> None:
@@ -386,6 +385,10 @@ class History:
         if intent.job is None:
             return None
         dead = intent.kind is Kind.FOLLOW_JOB and ending is not Ending.ACHIEVED
+        if intent.kind is Kind.MOVE_JOB and not intent.revive and ending is Ending.REFUSED:
+            dead = self.rng.random() < 0.5
+            if dead:  # nothing was done to it, so it does not count
+                self.watch.not_moved(intent)
         again = dead and self.rng.random() < 0.2
         step = self.rng.choice((None, 900, 900, 1000))
         return JobSeen(
@@ -408,6 +411,8 @@ class History:
             self.ended(intent, Ending.CANCELLED, None)
             return
         ending, refusal = self.rng.choice(ENDINGS)
+        if intent.kind is Kind.FOLLOW_JOB and self.rng.random() < 0.5:
+            ending, refusal = Ending.REFUSED, RefusalKind.DIED
         if ending is Ending.UNKNOWN:
             if self.rng.random() < 0.5:
                 self.happen(intent)

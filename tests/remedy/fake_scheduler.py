@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.following import followed
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
 from accelwatch.action.observed import JobSeen, JobState, NodeSeen, Observed, Standing
 from accelwatch.action.step import (
@@ -592,6 +593,7 @@ _PROPOSALS: Mapping[IntentKind, Callable[[Intent, Observed], Proposal]] = {
     IntentKind.POWER_CYCLE: _begin_anew("power_cycle"),
     IntentKind.TEST: _test_node,
     IntentKind.SERVICE: _service,
+    IntentKind.FOLLOW_JOB: lambda intent, observed: followed(intent, observed.job, observed.time),
 }
 
 

@@ -18,6 +18,7 @@ ALLOWED_BY = {
     IntentKind.MOVE_JOB: {"may_move"},
     IntentKind.CANCEL_JOB: {"may_cancel"},
     IntentKind.SWAP_IN_JOB: {"may_swap"},
+    IntentKind.FOLLOW_JOB: {"may_look"},
     IntentKind.DRAW_SPARE: {"may_draw"},
     IntentKind.RESET_DEVICE: {"may_reset"},
     IntentKind.REBOOT: {"may_reboot"},

@@ -64,11 +64,19 @@ def test_where_no_node_is_named_a_person_finds_it(tmp_path: Path) -> None:
     assert result.seconds == pytest.approx(1.0 + 1800.0, abs=0.1)
 
 
-def test_a_job_that_has_died_before_is_left_to_a_person(tmp_path: Path) -> None:
+def test_a_job_that_has_died_before_is_begun_again_without_the_node(tmp_path: Path) -> None:
     dies = Fault("dies", 1, dies=1.0, again=1.0, seen_s=(61.0, 61.0))
     played = recovery(tmp_path, dies, 1.0)
     result = played.run()
-    assert (played.by_person, result.runs) == (True, 1)
+    assert (played.by_person, result.runs) == (False, 1)
+    assert NAMES[0] not in played.job.nodes
+    assert 61.0 < result.seconds < 90.0
+
+
+def test_a_job_that_died_long_before_is_left_to_a_person(tmp_path: Path) -> None:
+    dies = Fault("dies", 1, dies=1.0, again=1.0, seen_s=(600.0, 600.0))
+    played = recovery(tmp_path, dies, 1.0)
+    assert (played.run().runs, played.by_person) == (1, True)
     assert "requeue" not in [one.kind for one in played.world.effects]
 
 

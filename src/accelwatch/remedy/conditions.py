@@ -5,7 +5,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.action.observed import JobState, NodeSeen, Standing
+from accelwatch.action.step import RefusalKind
 from accelwatch.remedy.cases import counting
 from accelwatch.remedy.changes import Command
 from accelwatch.remedy.clocks import MOST_FAILURES
@@ -14,6 +15,7 @@ from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.gates import asked, in_the_way, leader, withdrawn
 from accelwatch.remedy.jobs import (
     cancels,
+    gone_jobs,
     jobs_gone,
     jobs_of,
     jobs_waiting,
@@ -118,6 +120,23 @@ def _moved_back(happening: Happening) -> bool:
         return False
     bad = set(pursued.intent.avoided)
     return not pursued.moved_to or not bad.isdisjoint(pursued.moved_to)
+
+
+def _look_next(at: Scene) -> bool:
+    """Whether a job is to be looked for that may have died of the node, and could be begun again."""
+    if not gone_jobs(at.sur, at.remedy):
+        return False
+    return in_the_way(at.sur, at.remedy, Kind.MOVE_JOB) is None
+
+
+def died_before(pursued: Pursued | None) -> bool:
+    """Whether the job of a look or move has died by itself before anything was done to it."""
+    if pursued is None or pursued.observed is None or pursued.observed.job is None:
+        return False
+    if pursued.intent.kind is Kind.FOLLOW_JOB:
+        return pursued.refusal is RefusalKind.DIED
+    dead = pursued.observed.job.state is JobState.ENDED and pursued.observed.job.failed
+    return dead and pursued.intent.kind is Kind.MOVE_JOB and not pursued.intent.revive
 
 
 def _standing(happening: Happening) -> Standing | None:
@@ -236,9 +255,16 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "past_repair": lambda at: _past_repair(at.sur, at.remedy),
         "must_fence": lambda at: must_fence(at.sur, at.remedy),
         "jobs_wait": lambda at: (
-            jobs_waiting(at.sur, at.remedy) and not must_fence(at.sur, at.remedy)
+            (jobs_waiting(at.sur, at.remedy) and not must_fence(at.sur, at.remedy))
+            or _look_next(at)
         ),
-        "jobs_gone": lambda at: jobs_gone(at.sur, at.remedy),
+        "jobs_gone": lambda at: jobs_gone(at.sur, at.remedy) and not _look_next(at),
+        "look_next": _look_next,
+        "may_look": _may(Kind.FOLLOW_JOB),
+        "of_look": lambda at: (
+            at.happening.pursued is not None and at.happening.pursued.intent.kind is Kind.FOLLOW_JOB
+        ),
+        "died": lambda at: died_before(at.happening.pursued),
         "empty": lambda at: jobs_of(at.sur, at.remedy) == (),
         "next_is_reset": _rung("reset"),
         "next_is_reboot": _rung("reboot"),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from accelwatch.remedy import asking, holding, mending
+from accelwatch.remedy import asking, holding, lost_jobs, mending
 from accelwatch.remedy.conditions import Scene
 from accelwatch.remedy.model import Remedy
 
@@ -37,6 +37,8 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "job_done": mending.job_done,
         "count_resume": mending.resume_counted,
         "move_instead": mending.move_instead,
+        "job_lost": lost_jobs.job_lost,
+        "look_over": lost_jobs.look_over,
         "count_cancel": mending.count_cancel,
         "reserve_spare": mending.reserve_spare,
         "no_spare": mending.no_spare,

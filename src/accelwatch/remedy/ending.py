@@ -34,6 +34,7 @@ OF_STAGE: Mapping[Stage, frozenset[Kind]] = MappingProxyType(
                 Kind.MOVE_JOB,
                 Kind.CANCEL_JOB,
                 Kind.DRAW_SPARE,
+                Kind.FOLLOW_JOB,
             }
         ),
         Stage.REMEDIATING: frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE}),

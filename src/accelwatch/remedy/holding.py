@@ -205,7 +205,7 @@ def _with_chores(sur: Surroundings, remedy: Remedy) -> Remedy:
     if remedy.spare:
         intent = intent_of(sur, remedy, Kind.RETURN_SPARE)
         remedy = given_back(sur, remedy, intent)
-    return replace(remedy, moved=(), stranded=(), spareless=False)
+    return replace(remedy, moved=(), stranded=(), lost=(), lost_at=None, spareless=False)
 
 
 def _held(sur: Surroundings, remedy: Remedy) -> list[Intent]:

@@ -10,7 +10,7 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy import clocks
 from accelwatch.remedy.cases import bad_nodes
 from accelwatch.remedy.gates import remedy_case
-from accelwatch.remedy.jobs import next_job, next_signal, next_swap
+from accelwatch.remedy.jobs import gone_jobs, next_job, next_signal, next_swap
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.verify import next_test
@@ -40,7 +40,9 @@ DEADLINES: Mapping[Kind, float] = MappingProxyType(
 )
 """Seconds after which an intent makes no sense any more."""
 _WITH_SPARE = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE, Kind.RETURN_SPARE})
-_OF_JOB = frozenset({Kind.SIGNAL_JOB, Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.SWAP_IN_JOB})
+_OF_JOB = frozenset(
+    {Kind.SIGNAL_JOB, Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.SWAP_IN_JOB, Kind.FOLLOW_JOB}
+)
 
 
 def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
@@ -48,6 +50,7 @@ def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
     case = remedy_case(sur, remedy)
     policy = remedy.policy
     heard = sur.heard(remedy.node)
+    job = _job(sur, remedy, kind)
     return Intent(
         kind=kind,
         mark=mark_of(sur, remedy),
@@ -57,11 +60,12 @@ def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
         severity="" if case is None else case.severity.value,
         device="" if case is None else case.device,
         boot_id="" if heard is None else heard.boot_id,
-        job=_job(sur, remedy, kind),
+        job=job,
         bad_nodes=_to_leave(sur, remedy) if kind is Kind.MOVE_JOB else (),
         spare=remedy.spare if kind in _WITH_SPARE else "",
         signal="" if policy is None or kind is not Kind.SIGNAL_JOB else policy.signal,
         fenced_by_job=policy is not None and policy.fence is Fence.JOB,
+        revive=kind is Kind.MOVE_JOB and job in remedy.lost,
         force_requeue=sur.settings.resume.force_requeue,
         test=next_test(remedy) if kind is Kind.TEST else "",
         original=_as_we_left_it(remedy) if kind is Kind.RELEASE else {},
@@ -72,6 +76,8 @@ def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
 
 def _within_s(remedy: Remedy, kind: Kind) -> float:
     """A rule may say how long a launcher has to go on without a node."""
+    if kind is Kind.FOLLOW_JOB:
+        return clocks.JOB_S
     said = 0.0 if remedy.policy is None else remedy.policy.grace_s
     return said if kind is Kind.SWAP_IN_JOB and said else DEADLINES[kind]
 
@@ -113,6 +119,8 @@ def _job(sur: Surroundings, remedy: Remedy, kind: Kind) -> JobKey | None:
         return None
     if kind is Kind.SWAP_IN_JOB:
         return next_swap(sur, remedy)
+    if kind is Kind.FOLLOW_JOB:
+        return next(iter(gone_jobs(sur, remedy)), None)
     return next_signal(sur, remedy) if kind is Kind.SIGNAL_JOB else next_job(sur, remedy)
 
 

@@ -3,7 +3,7 @@
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import NodeSeen
 from accelwatch.remedy.cases import counting
-from accelwatch.remedy.clocks import FRESH_S, UNREACHABLE_S
+from accelwatch.remedy.clocks import DEATH_SETTLES_S, FRESH_S, REVIVAL_S, UNREACHABLE_S
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import Fence, JobPolicy, When
@@ -56,11 +56,33 @@ def _is_news(sur: Surroundings, remedy: Remedy, seen: NodeSeen) -> bool:
     return scheduler.time > sur.world.settled.get(remedy.node, float("-inf"))
 
 
+def gone_jobs(sur: Surroundings, remedy: Remedy) -> tuple[JobKey, ...]:
+    """Jobs that left a node when it went bad, or shortly before, and may have died of it."""
+    policy = remedy.policy
+    if policy is None or policy.job is not JobPolicy.REQUEUE or policy.when is When.AFTER_JOB:
+        return ()
+    shown = jobs_of(sur, remedy)
+    if shown is None or not to_be_mended(sur, remedy):
+        return ()
+    gone, since = sur.world.gone.get(sur.target(remedy), ()), remedy.begun - DEATH_SETTLES_S
+    here = {(job.cluster, job.id, job.part) for job in shown}
+    known = {*remedy.handled, *remedy.stranded, *remedy.looked_for, *remedy.lost}
+    jobs = (one.job for one in gone if one.at >= since and one.job not in known)
+    return tuple(job for job in jobs if (job.cluster, job.id, job.part) not in here)
+
+
+def lost_jobs(sur: Surroundings, remedy: Remedy) -> list[JobKey]:
+    """Jobs that have died on the node and are to be begun again; after a while people have them."""
+    if remedy.lost_at is None or sur.now - remedy.lost_at > REVIVAL_S:
+        return []
+    return [job for job in remedy.lost if job not in remedy.handled]
+
+
 def jobs_waiting(sur: Surroundings, remedy: Remedy) -> bool:
     """Jobs are on the node about which something is to be done or waited for."""
     if remedy.policy is None or not to_be_mended(sur, remedy):
         return False
-    return bool(jobs_of(sur, remedy)) or bool(_stranded(remedy))
+    return bool(jobs_of(sur, remedy) or _stranded(remedy) or lost_jobs(sur, remedy))
 
 
 def _stranded(remedy: Remedy) -> list[JobKey]:
@@ -70,7 +92,7 @@ def _stranded(remedy: Remedy) -> list[JobKey]:
 
 def jobs_gone(sur: Surroundings, remedy: Remedy) -> bool:
     """Whether it is known that no job of the node is to be looked after any more."""
-    return jobs_of(sur, remedy) == () and not _stranded(remedy)
+    return jobs_of(sur, remedy) == () and not (_stranded(remedy) or lost_jobs(sur, remedy))
 
 
 def must_fence(sur: Surroundings, remedy: Remedy) -> bool:
@@ -117,9 +139,10 @@ def next_job(sur: Surroundings, remedy: Remedy) -> JobKey | None:
         return None
     if not to_be_mended(sur, remedy):
         return None
-    jobs = (*(jobs_of(sur, remedy) or ()), *_stranded(remedy))
+    lost = lost_jobs(sur, remedy)
+    jobs = (*(jobs_of(sur, remedy) or ()), *_stranded(remedy), *lost)
     if policy.job is JobPolicy.IN_JOB:
-        leaving = {*remedy.unswapped, *remedy.stranded}
+        leaving = {*remedy.unswapped, *remedy.stranded, *lost}
         jobs = tuple(job for job in jobs if job in leaving)
     return next((job for job in jobs if job not in remedy.handled), None)
 
@@ -140,4 +163,5 @@ def next_signal(sur: Surroundings, remedy: Remedy) -> JobKey | None:
     job = next_job(sur, remedy)
     if job is None or remedy.policy is None or not remedy.policy.signal or remedy.unswapped:
         return None
-    return None if job in remedy.signalled or silent(sur, remedy) else job
+    done = job in remedy.signalled or job in remedy.lost
+    return None if done or silent(sur, remedy) else job

@@ -143,6 +143,8 @@ def job_done(at: Scene) -> Remedy:
     job = pursued.intent.job
     if pursued.intent.kind is Kind.SIGNAL_JOB:
         return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.sur.now)
+    if pursued.intent.kind is Kind.FOLLOW_JOB:
+        return replace(at.remedy, looked_for=(*at.remedy.looked_for, job))
     if pursued.intent.kind is Kind.SWAP_IN_JOB:
         text = f"job {job} goes on without {at.remedy.node}, which it holds until it ends"
         at.sur.note(at.remedy, text, Loudness.TELL)
@@ -152,7 +154,9 @@ def job_done(at: Scene) -> Remedy:
         return replace(at.remedy, handled=(*at.remedy.handled, job))
     if pursued.intent.kind is not Kind.MOVE_JOB:
         return at.remedy
-    follow(at.sur, at.remedy.node, pursued)
+    # What a move has changed is given back with the node, not when the job has run for a while.
+    run = replace(pursued, intent=replace(pursued.intent, revive=False))
+    follow(at.sur, at.remedy.node, run)
     moved = replace(pursued.intent, original=dict(pursued.original))
     return replace(at.remedy, handled=(*at.remedy.handled, job), moved=(*at.remedy.moved, moved))
 
@@ -181,7 +185,8 @@ def leave_job(at: Scene) -> Remedy:
             text = f"job {job} waits for a fence: {pursued.text}"
             at.sur.note(at.remedy, text, Loudness.TELL)
         return replace(at.remedy, fence_first=True, stranded=_with(at.remedy.stranded, job))
-    at.sur.note(at.remedy, f"job {job} stays until it ends: {pursued.text}", Loudness.ALERT)
+    what = "is not begun again" if pursued.intent.revive else "stays until it ends"
+    at.sur.note(at.remedy, f"job {job} {what}: {pursued.text}", Loudness.ALERT)
     return replace(at.remedy, handled=(*at.remedy.handled, job))
 
 

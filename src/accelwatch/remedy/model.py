@@ -106,6 +106,12 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that were moved, or that cannot be."""
     unswapped: tuple[JobKey, ...] = ()
     """Jobs whose launcher did not go on without the node: they are moved instead."""
+    looked_for: tuple[JobKey, ...] = ()
+    """Jobs that had left the node before it was taken out, and of which is known how they ended."""
+    lost: tuple[JobKey, ...] = ()
+    """Jobs that have died there before they could be moved."""
+    lost_at: float | None = None
+    """Unix seconds at which that was seen of the latest."""
     moved: tuple[Intent, ...] = ()
     """By which jobs were moved, with what is to be put back."""
     serials: Mapping[str, str] = {}

@@ -10,17 +10,19 @@ import msgspec
 
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import JobState
+from accelwatch.action.observed import JobSeen, JobState
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy import data_guard, retry
 from accelwatch.remedy.cases import bad_nodes, counting
 from accelwatch.remedy.ceiling import Bearing, Ceiling, answers
 from accelwatch.remedy.clocks import DEATH_SETTLES_S, FRESH_S, JOB_S, RESTORE_S, REVIVAL_S
 from accelwatch.remedy.denial import Answer, Denial, DenialKind
+from accelwatch.remedy.jobs import gone_jobs, lost_jobs
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.retry import Death, JobHistory, Run, Try
+from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import Mode
 
@@ -54,6 +56,19 @@ def count_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> None:
         _drop(sur, name)
         _restore(sur, name, run)
     sur.set("retries", retry.resumed(known, name, tried, sur.now, limits))
+
+
+def dead_of(sur: Surroundings, job: JobKey, seen: JobSeen) -> None:
+    """A job has died of a node before it was moved; one that was watched is dead by now, too."""
+    name = name_of(job)
+    run = sur.state.retries.jobs.get(name, JobHistory()).run
+    if run is not None:
+        return
+    death = Death(
+        at=sur.now, step=seen.step, device_fault=True, tried=Try(nodes=tuple(sorted(seen.nodes)))
+    )
+    known = retry.died(sur.state.retries, name, death, 0.0, sur.settings.resume)
+    sur.set("retries", known)
 
 
 def take_back_resume(sur: Surroundings, job: JobKey) -> None:
@@ -172,7 +187,7 @@ def revive(sur: Surroundings) -> None:
 
 def _revive(sur: Surroundings, name: str, run: Run) -> None:
     key = f"revive {name}"
-    if key in sur.state.chores:
+    if key in sur.state.chores or _is_moved(sur, name):
         return
     bad = bad_nodes(sur) | _silent(sur, run.seen.nodes)
     last = sur.state.retries.jobs[name].deaths[-1]
@@ -199,6 +214,16 @@ def _revive(sur: Surroundings, name: str, run: Run) -> None:
         deadline=sur.now + JOB_S,
     )
     _begin(sur, key, intent)
+
+
+def _is_moved(sur: Surroundings, name: str) -> bool:
+    """Whether a node that went bad under a job has it in hand, with a spare for it."""
+    return any(
+        name_of(job) == name
+        for one in sur.state.remedies.values()
+        if one.hold is not None and one.stage in (Stage.QUARANTINED, Stage.FENCING, Stage.DRAINING)
+        for job in (*gone_jobs(sur, one), *lost_jobs(sur, one))
+    )
 
 
 def _silent(sur: Surroundings, nodes: tuple[str, ...]) -> set[str]:

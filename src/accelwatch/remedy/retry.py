@@ -172,7 +172,9 @@ def tidied(state: RetryState, now: float, limits: Resume) -> RetryState:
     kept = {
         job: history
         for job, history in state.jobs.items()
-        if history.run is not None or within(history.resumed, now, limits.within_s)
+        if history.run is not None
+        or within(history.resumed, now, limits.within_s)
+        or within([death.at for death in history.deaths], now, limits.within_s)
     }
     return state if len(kept) == len(state.jobs) else RetryState(jobs=kept)
 

@@ -1,0 +1,160 @@
+"""Jobs that died of a node before they could be moved off it: looked for, and begun again elsewhere."""
+
+import msgspec
+import pytest
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.intent import JobKey
+from accelwatch.action.observed import JobSeen, JobState
+from accelwatch.action.step import RefusalKind
+from accelwatch.remedy.case import Policy
+from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.pursued import Ending
+from accelwatch.remedy.settings import SpareSettings
+from accelwatch.remedy.stage import Stage
+from accelwatch.rules.document import JobPolicy, When
+from remedy_ground import JOB, SETTINGS, Ground, job_policy
+
+NODE, SPARE, NAME = "n03", "n39", "c/17"
+MOVES = job_policy(when=When.NOW)
+DEAD = JobSeen(key=JOB, state=JobState.ENDED, failed=True, nodes=(NODE, "n04"), text="failed")
+
+
+def ran(ground: Ground, ago: float = 30.0) -> None:
+    """A job has left the node so many seconds ago."""
+    ground.nodes[NODE].jobs = (JOB,)
+    ground.step()
+    ground.nodes[NODE].jobs = ()
+    ground.wait(ago, every=5)
+
+
+def taken_out(ground: Ground, policy: Policy = MOVES) -> None:
+    """A rule takes the node out."""
+    ground.fault(NODE, policy=policy)
+    ground.end(NODE)
+
+
+def looked(ground: Ground, seen: JobSeen, refusal: RefusalKind | None = RefusalKind.DIED) -> None:
+    ending = Ending.ACHIEVED if refusal is None else Ending.REFUSED
+    ground.end(NODE, ending, refusal, job=seen)
+
+
+def test_one_that_died_shortly_before_is_begun_again_with_a_spare_for_the_node() -> None:
+    spares = SpareSettings(nodes=(SPARE,), alike=())
+    ground = Ground(settings=msgspec.structs.replace(SETTINGS, spares=spares))
+    ran(ground)
+    taken_out(ground, policy=job_policy(when=When.NOW, draw_spare=True))
+    assert (ground.stage(NODE), ground.kinds(NODE)[-1]) == (Stage.DRAINING, Kind.FOLLOW_JOB)
+    assert ground.begun[-1].run_s == 0
+    looked(ground, DEAD)
+    assert ground.kinds(NODE)[-1] is Kind.DRAW_SPARE
+    ground.end(NODE)
+    move = ground.begun[-1]
+    assert (move.kind, move.job, move.revive, move.spare) == (Kind.MOVE_JOB, JOB, True, SPARE)
+    assert NODE in move.avoided
+    runs = msgspec.structs.replace(DEAD, state=JobState.RUNNING, nodes=("n04", SPARE), restarts=1)
+    ground.end(NODE, moved_to=runs.nodes, job=runs)
+    history = ground.state.retries.jobs[NAME]
+    assert [(one.device_fault, one.tried.nodes) for one in history.deaths] == [(True, DEAD.nodes)]
+    assert (len(history.resumed), history.run is not None) == (1, True)
+    assert ground.kinds(NODE)[-1] is Kind.REBOOT
+
+
+def test_one_that_dies_while_it_is_to_be_moved_is_begun_again() -> None:
+    ground = Ground()
+    ground.nodes[NODE].jobs = (JOB,)
+    taken_out(ground)
+    assert (ground.kinds(NODE)[-1], ground.begun[-1].revive) == (Kind.MOVE_JOB, False)
+    ground.nodes[NODE].jobs = ()
+    looked(ground, DEAD, RefusalKind.IMPOSSIBLE)
+    assert (ground.kinds(NODE)[-1], ground.begun[-1].revive) == (Kind.MOVE_JOB, True)
+    assert len(ground.state.retries.jobs[NAME].resumed) == 1
+    assert not [one for one in ground.notes if one.loudness is Loudness.ALERT]
+
+
+def test_one_that_was_cancelled_while_it_was_to_be_moved_is_let_be() -> None:
+    ground = Ground()
+    ground.nodes[NODE].jobs = (JOB,)
+    taken_out(ground)
+    ground.nodes[NODE].jobs = ()
+    ended = msgspec.structs.replace(DEAD, failed=False)
+    looked(ground, ended, RefusalKind.IMPOSSIBLE)
+    assert not any(one.revive for one in ground.begun)
+
+
+def test_one_that_ended_as_it_should_is_let_be_and_the_node_is_mended() -> None:
+    ground = Ground()
+    ran(ground)
+    taken_out(ground)
+    looked(ground, msgspec.structs.replace(DEAD, failed=False), None)
+    assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.FOLLOW_JOB, Kind.REBOOT]
+    assert ground.state.retries.jobs == {}
+
+
+def test_one_of_which_nobody_knows_how_it_ended_is_let_be_and_told() -> None:
+    ground = Ground()
+    ran(ground)
+    taken_out(ground)
+    looked(ground, DEAD, RefusalKind.IMPOSSIBLE)
+    assert ground.kinds(NODE)[-1] is Kind.REBOOT
+    assert any("how job 17 has ended is not known" in one.text for one in ground.notes)
+
+
+@pytest.mark.parametrize(
+    ("ago", "policy"),
+    [
+        (150.0, MOVES),
+        (30.0, job_policy(when=When.AFTER_JOB)),
+        (30.0, msgspec.structs.replace(MOVES, job=JobPolicy.NOTHING)),
+        (30.0, msgspec.structs.replace(MOVES, job=JobPolicy.CANCEL)),
+    ],
+)
+def test_who_left_long_before_or_is_not_to_be_moved_is_not_looked_for(
+    ago: float, policy: Policy
+) -> None:
+    ground = Ground()
+    ran(ground, ago)
+    taken_out(ground, policy=policy)
+    assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT]
+
+
+def test_below_the_ceiling_of_resumes_nobody_is_looked_for() -> None:
+    ground = Ground(settings=msgspec.structs.replace(SETTINGS, ceiling="remedy"))
+    ran(ground)
+    taken_out(ground)
+    assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT]
+
+
+def test_one_that_came_back_to_the_node_is_moved_as_it_runs() -> None:
+    ground = Ground()
+    ran(ground)
+    again = JobKey(JOB.cluster, JOB.id, ground.now)
+    ground.nodes[NODE].jobs = (again,)
+    taken_out(ground)
+    assert (ground.begun[-1].kind, ground.begun[-1].job) == (Kind.MOVE_JOB, again)
+    assert not ground.begun[-1].revive
+
+
+def test_one_that_may_not_be_begun_again_keeps_the_node_for_an_hour_at_most() -> None:
+    resume = msgspec.structs.replace(SETTINGS.resume, most=0)
+    ground = Ground(settings=msgspec.structs.replace(SETTINGS, resume=resume))
+    ran(ground)
+    taken_out(ground)
+    looked(ground, DEAD)
+    assert [one.text for one in ground.notes if one.loudness is Loudness.ALERT] != []
+    ground.wait(3500, every=100)
+    assert ground.stage(NODE) is Stage.DRAINING
+    ground.wait(200, every=50)
+    assert ground.kinds(NODE)[-1] is Kind.REBOOT
+
+
+def test_a_node_that_does_not_answer_is_fenced_before_its_dead_job_is_begun_again() -> None:
+    ground = Ground()
+    ran(ground)
+    taken_out(ground)
+    ground.nodes[NODE].answering = ground.nodes[NODE].agent = False
+    looked(ground, DEAD)
+    ground.wait(120, every=10)
+    assert ground.kinds(NODE)[-1] is Kind.FENCE
+    ground.end(NODE)
+    assert (ground.begun[-1].kind, ground.begun[-1].revive) == (Kind.MOVE_JOB, True)
