@@ -29,7 +29,7 @@ Vendor = Annotated[
     str,
     typer.Option(
         help="nvidia, amd, intel, rebellions, furiosa, tenstorrent, mthreads, iluvatar, hygon, "
-        "habana, metax, ascend, jetson, neuron, thead, cambricon, tpu, qualcomm or mixed.",
+        "habana, metax, ascend, jetson, neuron, thead, cambricon, tpu, qualcomm, apple or mixed.",
         autocompletion=completer("vendors"),
     ),
 ]

@@ -2,6 +2,7 @@
 
 from accelwatch_simulator.models.accel import xdna2
 from accelwatch_simulator.models.amd import mi300x
+from accelwatch_simulator.models.apple import m3_max
 from accelwatch_simulator.models.ascend import ascend_910b
 from accelwatch_simulator.models.cambricon import mlu370_x8
 from accelwatch_simulator.models.furiosa import rngd
@@ -44,4 +45,5 @@ MODELS = {
     "cambricon": mlu370_x8,
     "tpu": v6e,
     "accel": xdna2,
+    "apple": m3_max,
 }

@@ -20,7 +20,7 @@ DIRECTION = "receive|transmit"
 CLOCK_LIMIT = "min|max|hardware_min|hardware_max|requested|achievable|efficient|boost"
 ENGINE = (
     r"(encoder|decoder|jpeg|dla|pva)\d?|optical_flow|vcn|vic|media|"
-    "render|compute|copy|video|video_enhance|gfx|dma|tensor|vector"
+    "render|tiler|compute|copy|video|video_enhance|gfx|dma|tensor|vector"
 )
 """Several engines of a kind that a system on a chip has beside its GPU have numbers."""
 DOMAIN = "graphics|sm|memory|video|video_decode|media|soc|fabric|display|npu"

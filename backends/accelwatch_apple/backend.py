@@ -1,0 +1,103 @@
+"""The GPU and the neural engine of an Apple Silicon Mac.
+
+No bus tells such a machine, so that every machine loads this module: anywhere but on macOS looking
+around touches nothing, and what an open backend does is imported when it is first needed.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
+from accelwatch.errors import BackendUnavailable
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Reading
+
+if TYPE_CHECKING:
+    from accelwatch_apple.session import Session
+
+IOREG = "usr/sbin/ioreg"
+
+
+class System(NamedTuple):
+    """What this process runs on."""
+
+    platform: str
+    """`darwin`, `linux`: that of Python."""
+    machine: str
+    """`arm64`; under Rosetta macOS says `x86_64`."""
+    is_root: bool
+
+    @property
+    def is_apple_silicon(self) -> bool:
+        """Whether the commands that this backend runs are those of an Apple Silicon Mac."""
+        return self.platform == "darwin" and self.machine == "arm64"
+
+
+def this_system() -> System:
+    """Where we are."""
+    if sys.platform != "darwin":
+        return System(sys.platform, "", is_root=False)
+    return System(sys.platform, os.uname().machine, os.geteuid() == 0)
+
+
+class AppleBackend:
+    """Options: `macmon` (path of that program), `pace_s` (seconds between two rounds of commands)."""
+
+    name = "apple"
+    vendor = "apple"
+    serial = False
+    support = Support(
+        vendor="Apple Silicon",
+        source="`ioreg`, `vm_stat`, `notifyutil`; `macmon` where installed, `powermetrics` as root",
+        tested_with="recorded documents of powermetrics and macmon; composed Macs, healthy and faulty",
+    )
+
+    def __init__(self, context: Context, system: System | None = None) -> None:
+        self._context = context
+        self._system = system or this_system()
+        self._session: Session | None = None
+
+    def probe(self) -> Probe:
+        """Ask Python what this is; only on an Apple Silicon Mac is anything looked for."""
+        if not self._system.is_apple_silicon:
+            here = f"{self._system.platform} {self._system.machine}".strip()
+            check = Check(subject="macOS on arm64", ok=False, found=here)
+            return Probe(present=False, checks=(check,))
+        from accelwatch_apple.session import checks
+
+        return Probe(present=True, checks=checks(self._context, self._system))
+
+    def open(self) -> Opened:
+        """Find the commands and begin to ask them. Raises BackendUnavailable."""
+        if not self._system.is_apple_silicon:
+            raise BackendUnavailable(
+                "this is no Mac with Apple Silicon", reason="no_device", remedy=""
+            )
+        from accelwatch_apple.session import Session
+
+        self._session = Session(self._context, self._system)
+        return self._session.opened()
+
+    def discover(self) -> Sequence[Device]:
+        """The GPU, and the neural engine once its power was told. Raises BackendUnavailable."""
+        return self._opened.discover()
+
+    def identify(self, device: Device) -> Sequence[Device]:
+        """Neither has partitions. Raises ReadError."""
+        return self._opened.identify(device)
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        """What the newest round of commands says. Raises ReadError."""
+        return self._opened.read(device, request)
+
+    def close(self) -> None:
+        """Ask no more."""
+        if self._session is not None:
+            self._session.close()
+
+    @property
+    def _opened(self) -> "Session":
+        assert self._session is not None
+        return self._session

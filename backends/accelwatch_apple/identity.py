@@ -1,0 +1,65 @@
+"""Who a Mac is: its serial number, model, chip and system, from three commands of macOS. Pure."""
+
+import re
+
+import msgspec
+
+from accelwatch.schema.absence import Absence
+from accelwatch_apple.registry import Properties, text_of
+from accelwatch_apple.sample import Told
+
+SYSCTLS = ("hw.model", "hw.memsize", "machdep.cpu.brand_string", "kern.osproductversion")
+_LINE = re.compile(r"([a-z][\w.]*): (.*)")
+_MEMSIZE = re.compile(r"\d{1,18}", re.ASCII)
+_PLACE = re.compile(r"[^a-z0-9]+")
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a Mac; None for what no command told."""
+
+    serial: str | None = None
+    model: str | None = None
+    """`Mac15,13`"""
+    chip: str | None = None
+    """`Apple M3 Max`"""
+    firmware: str | None = None
+    system: str | None = None
+    """Version of macOS, of which the drivers are part."""
+    memory_bytes: Told = Absence.UNSUPPORTED
+
+    @property
+    def place(self) -> str:
+        """What tells it from other machines, where its serial number is not known."""
+        return self.serial or _PLACE.sub("-", (self.model or "mac").lower()).strip("-") or "mac"
+
+
+def sysctl_values(output: bytes) -> dict[str, str]:
+    """What sysctl printed, by name."""
+    lines = (_LINE.fullmatch(line) for line in output.decode("utf-8", "replace").splitlines())
+    return {match[1]: match[2].strip() for match in lines if match is not None and match[2].strip()}
+
+
+def profile_of(output: bytes) -> dict[str, object]:
+    """The hardware overview of `system_profiler -json`; empty for what has none."""
+    try:
+        told = msgspec.json.decode(output)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    listed = told.get("SPHardwareDataType") if isinstance(told, dict) else None
+    first = listed[0] if isinstance(listed, list) and listed else None
+    return first if isinstance(first, dict) else {}
+
+
+def machine_of(platform: Properties, values: Properties, profile: Properties) -> Machine:
+    """Everything together: ioreg's platform, sysctl's values, system_profiler's overview."""
+    size = str(values.get("hw.memsize", ""))
+    return Machine(
+        serial=text_of(platform, "IOPlatformSerialNumber") or text_of(profile, "serial_number"),
+        model=text_of(values, "hw.model")
+        or text_of(profile, "machine_model")
+        or text_of(platform, "model"),
+        chip=text_of(profile, "chip_type") or text_of(values, "machdep.cpu.brand_string"),
+        firmware=text_of(profile, "boot_rom_version"),
+        system=text_of(values, "kern.osproductversion"),
+        memory_bytes=int(size) if _MEMSIZE.fullmatch(size) and int(size) else Absence.UNSUPPORTED,
+    )

@@ -1,0 +1,132 @@
+"""What the backend does once it is open: devices, who they are, and what the newest moment says."""
+
+import contextlib
+from collections.abc import Sequence
+
+import msgspec
+
+from accelwatch.backend import Check, Context, Opened, Request
+from accelwatch.errors import AccelwatchError, BackendUnavailable, DeviceLost, ReadError
+from accelwatch.polled import Answer, Polled
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import CUT, MAX_PROCESSES, Reading
+from accelwatch.vendor_tool import pace_of
+from accelwatch_apple import mapping
+from accelwatch_apple.backend import IOREG, System
+from accelwatch_apple.identity import Machine
+from accelwatch_apple.sources import POWERMETRICS, Moment, Sources
+
+_FIRST_WAIT_S = 3.0
+"""Less than a backend is given to open (5 s)."""
+_WAIT_S = 5.0
+
+
+def checks(context: Context, system: System) -> tuple[Check, ...]:
+    """What can be asked on this Mac; nothing is run."""
+    root, macmon = context.root, Sources(context, system).macmon()
+    ioreg = (root / IOREG).is_file()
+    return (
+        Check(subject="macOS on arm64", ok=True),
+        Check(subject=f"/{IOREG}", ok=ioreg, remedy="" if ioreg else "mend the system's /usr/sbin"),
+        Check(
+            subject="power, clock and heat",
+            ok=system.is_root or macmon is not None,
+            found=str(macmon) if macmon else f"/{POWERMETRICS}" if system.is_root else "",
+            remedy="install macmon, or run as root for powermetrics",
+        ),
+    )
+
+
+class Session:
+    """The machine, and the commands that are asked at a pace of their own."""
+
+    def __init__(self, context: Context, system: System) -> None:
+        """Raises BackendUnavailable for an option that cannot be."""
+        self._sources = Sources(context, system)
+        self._root = context.root
+        self._machine: Machine | None = None
+        self._ane_told = False
+        self._polled = Polled(self._ask, context.clock, pace_s=pace_of(context.options, "apple"))
+
+    def opened(self) -> Opened:
+        """Ask for the first time. Raises BackendUnavailable without ioreg."""
+        if not (self._root / IOREG).is_file():
+            raise BackendUnavailable(
+                f"/{IOREG} is not there", reason="command_not_found", remedy="mend the system"
+            )
+        with contextlib.suppress(AccelwatchError):  # The device says why, when it is read.
+            self._polled.answer(_FIRST_WAIT_S)
+        system = None if self._machine is None else self._machine.system
+        return Opened(source=mapping.SOURCE, versions={"macos": system} if system else {})
+
+    def discover(self) -> Sequence[Device]:
+        """The GPU while ioreg lists it or cannot be asked; the neural engine from its first power on."""
+        machine = self._machine or Machine()
+        try:
+            moment = self._polled.answer(_FIRST_WAIT_S).document
+        except AccelwatchError:
+            gpu = [mapping.gpu_device(machine, None)]
+        else:
+            machine = self._machine or machine
+            gpu = [mapping.gpu_device(machine, one) for one in moment.accelerators[:1]]
+        found = [*gpu, mapping.ane_device(machine)] if self._ane_told else gpu
+        # The first round may still be under way, and with it the serial number.
+        return [msgspec.structs.replace(one, id=f"{mapping.VENDOR}:{one.name}") for one in found]
+
+    def identify(self, device: Device) -> Sequence[Device]:
+        """With serial number, chip and versions. Raises ReadError, DeviceLost."""
+        moment = self._answer(device).document
+        machine = self._machine or Machine()
+        if device.name == mapping.ANE:
+            return [mapping.ane_device(machine)]
+        return [mapping.gpu_device(machine, moment.accelerators[0])]
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        """What the newest moment says. Raises ReadError, DeviceLost."""
+        answer = self._answer(device)
+        moment = answer.document
+        if device.name == mapping.ANE:
+            reading = mapping.ane_reading(device, moment)
+        else:
+            reading = mapping.gpu_reading(device, self._machine or Machine(), moment)
+        reading = msgspec.structs.replace(reading, age_s=answer.age_s, pace_s=answer.pace_s)
+        if not request.processes or device.name == mapping.ANE:
+            why = Absence.UNSUPPORTED if request.processes else Absence.NOT_COLLECTED
+            absent = {**reading.absent, ("processes",): why}
+            return [msgspec.structs.replace(reading, absent=absent)]
+        request.numbers([reading])
+        return [_with_processes(reading, device, moment)]
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._polled.close()
+
+    def _ask(self) -> Moment:
+        if self._machine is None:
+            self._machine = self._sources.machine()
+        moment = self._sources.ask()
+        self._ane_told = self._ane_told or not isinstance(moment.sample.ane_watts, Absence)
+        return moment
+
+    def _answer(self, device: Device) -> Answer[Moment]:
+        try:
+            answer = self._polled.answer(_WAIT_S)
+        except ReadError:
+            raise
+        except AccelwatchError as error:
+            raise ReadError(str(error), code="command_failed") from error
+        if device.name != mapping.ANE and not answer.document.accelerators:
+            raise DeviceLost(f"{device.name}: ioreg lists no GPU any more", code="not_listed")
+        return answer
+
+
+def _with_processes(reading: Reading, device: Device, moment: Moment) -> Reading:
+    """macOS has no /proc: what is told of a process is its pid, its name and its share."""
+    clients = moment.accelerators[0].clients
+    notes = reading.notes
+    if len(clients) > MAX_PROCESSES:
+        notes = (*notes, f"{CUT}{MAX_PROCESSES} of {len(clients)}, those with the lowest pids")
+        clients = clients[:MAX_PROCESSES]
+    listed = tuple(mapping.processes(device, clients, moment.shares))
+    return msgspec.structs.replace(reading, processes=listed, notes=notes)
