@@ -1,4 +1,4 @@
-"""A bounded body: read within limits, unpacked within the same limits."""
+"""A bounded body: taken piece by piece within limits, unpacked within the same limits."""
 
 import zlib
 
@@ -10,26 +10,44 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 async def read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:
-    """The body, unpacked when it is gzip. Raises TargetFault above the limit and for damage.
-
-    The limit holds for what is sent as well: there is no end to a body that unpacks to nothing.
-    """
-    coding = response.headers.get("Content-Encoding", "identity").strip().lower()
-    if coding not in ("identity", "gzip", ""):
-        raise TargetFault(Reason.GARBAGE, f"packed as {coding[:20]!r}, which was not asked for")
-    unpack = _Gzip() if coding == "gzip" else None
-    parts: list[bytes] = []
-    sent = total = 0
+    """The body, unpacked when it is gzip. Raises TargetFault above the limit and for damage."""
+    body = Body(response.headers.get("Content-Encoding"), limit_bytes)
     async for chunk in response.content.iter_any():
-        sent += len(chunk)
-        piece = chunk if unpack is None else unpack.feed(chunk, limit_bytes - total)
-        total += len(piece)
-        if max(sent, total) > limit_bytes:
-            raise TargetFault(Reason.TOO_LARGE, f"a body of more than {limit_bytes} bytes")
-        parts.append(piece)
-    if unpack is not None and not unpack.complete:
-        raise TargetFault(Reason.GARBAGE, "the body ends before it is complete")
-    return b"".join(parts)
+        body.feed(chunk)
+    return body.whole()
+
+
+class Body:
+    """One body as it comes. The limit holds for what is sent as for what that unpacks to.
+
+    There is no end to a body that unpacks to nothing.
+    """
+
+    def __init__(self, coding: str | None, limit_bytes: int) -> None:
+        """`coding` is its header Content-Encoding. Raises TargetFault for one that was not asked for."""
+        coding = (coding or "identity").strip().lower()
+        if coding not in ("identity", "gzip", ""):
+            raise TargetFault(Reason.GARBAGE, f"packed as {coding[:20]!r}, which was not asked for")
+        self._unpack = _Gzip() if coding == "gzip" else None
+        self._limit = limit_bytes
+        self._parts: list[bytes] = []
+        self._sent = self._total = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Another piece as it was sent. Raises TargetFault above the limit and for damage."""
+        self._sent += len(chunk)
+        unpack = self._unpack
+        piece = chunk if unpack is None else unpack.feed(chunk, self._limit - self._total)
+        self._total += len(piece)
+        if self._sent > self._limit or self._total > self._limit:
+            raise TargetFault(Reason.TOO_LARGE, f"a body of more than {self._limit} bytes")
+        self._parts.append(piece)
+
+    def whole(self) -> bytes:
+        """All of it, once the answer has ended. Raises TargetFault when its gzip has not."""
+        if self._unpack is not None and not self._unpack.complete:
+            raise TargetFault(Reason.GARBAGE, "the body ends before it is complete")
+        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
 
 class _Gzip:

@@ -13,6 +13,7 @@ import aiohttp
 from accelwatch.backoff import SpreadBackoff
 from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.frames import FrameReader, RawTick, Received
+from accelwatch.fleet.follow.pages import Pages
 from accelwatch.fleet.follow.poll import Exposed, PacedReader, ReadExposition, poll
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.scrape_settings import Credentials
@@ -141,6 +142,7 @@ class Follower:
     ) -> None:
         self._client = client
         self._target = target
+        self._pages = Pages(client, target)
         self._sink = sink
         self._backoff = SpreadBackoff(client.scrape.max_backoff_s)
         self._reading: PacedReader | None = None
@@ -155,6 +157,12 @@ class Follower:
 
     async def run(self) -> None:
         """Follow until cancelled."""
+        try:
+            await self._run()
+        finally:
+            self._pages.close()
+
+    async def _run(self) -> None:
         mode = self._client.scrape.mode
         if mode == "poll":
             self._poll_until = float("inf")
@@ -223,7 +231,7 @@ class Follower:
         following = self._rounds.any(due, interval_s)
         while due < self._poll_until:
             await asyncio.sleep(due - loop.time())
-            exposed, duration_s = await poll(self._client, self._target, self._reading)
+            exposed, duration_s = await poll(self._pages, self._reading)
             self._sink.exposed(self._target, exposed, duration_s)
             self._well()
             # A poll that took longer than its interval leaves rounds out: catching up would overload

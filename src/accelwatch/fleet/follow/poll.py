@@ -7,13 +7,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from accelwatch.fleet.follow.body import read_body
-from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.follow.session import Client
-from accelwatch.fleet.target import Target
+from accelwatch.fleet.follow.pages import Pages
 from accelwatch.schema.snapshot import DeviceView
 
-_ACCEPT = "text/plain;version=0.0.4;q=1,*/*;q=0.1"
 _SMALL_BYTES = 32 << 10
 _LARGE_BYTES = 1 << 20
 _QUICK_S = 0.01
@@ -63,21 +59,9 @@ class PacedReader:
             self._took_s = time.thread_time() - began
 
 
-async def poll(client: Client, target: Target, reading: PacedReader) -> tuple[Exposed, float]:
+async def poll(pages: Pages, reading: PacedReader) -> tuple[Exposed, float]:
     """The devices of a target and how long it took. Raises TargetFault."""
     loop = asyncio.get_running_loop()
     began = loop.time()
-    headers = {
-        "Accept": _ACCEPT,
-        "Accept-Encoding": "gzip",
-        "X-Prometheus-Scrape-Timeout-Seconds": f"{client.scrape.timeout_s:g}",
-    }
-    limit = client.scrape.body_size_limit_bytes
-    try:
-        async with asyncio.timeout(client.scrape.timeout_s):
-            async with client.get(target, target.metrics_url, headers) as answer:
-                body = await read_body(answer, limit)
-    except TimeoutError as error:
-        raise TargetFault(Reason.TIMEOUT, "no whole answer in time") from error
-    exposed = await reading.read(body)
+    exposed = await reading.read(await pages.next())
     return exposed, loop.time() - began

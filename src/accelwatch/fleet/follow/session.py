@@ -20,6 +20,7 @@ from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.target import Target
 from accelwatch.version import __version__
 
+USER_AGENT = f"accelwatch/{__version__}"
 _READ_BUFFER = 64 << 10
 _MAX_HEADER = 8190
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
@@ -27,7 +28,7 @@ _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LO
 _TLS_ALERT = "\\x15\\x03"
 """How a TLS alert begins (RFC 8446, 5.1), as an error message shows it."""
 
-_MAY_WANT = {
+MAY_WANT = {
     "http": "; does it expect TLS?",
     "https": "; does it ask for a client certificate?",
 }
@@ -45,7 +46,7 @@ def open_session(connector: aiohttp.BaseConnector) -> aiohttp.ClientSession:
         read_bufsize=_READ_BUFFER,
         max_line_size=_MAX_HEADER,
         max_field_size=_MAX_HEADER,
-        headers={"User-Agent": f"accelwatch/{__version__}"},
+        headers={"User-Agent": USER_AGENT},
     )
 
 
@@ -60,35 +61,49 @@ class Client:
         self.hello = hello
         self.reading = asyncio.Semaphore(1)
         """Held by who reads a long answer on a thread."""
+        self.resolver = Resolver()
+        self.buffer = memoryview(bytearray(_READ_BUFFER))
+        """What connections that are kept for polls read into, one after the other."""
         self._access = access
         self._session = open_session(
-            aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, resolver=Resolver())
+            aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, resolver=self.resolver)
         )
 
     async def close(self) -> None:
         """Close every connection."""
         await self._session.close()
 
+    async def ticket(self, target: Target) -> Ticket:
+        """What a request to the target carries now. Raises TargetFault."""
+        try:
+            return await self._access.ticket(target)
+        except ConfigError as error:
+            raise TargetFault(Reason.CREDENTIALS, str(error)) from error
+
+    def explained(self, target: Target, fault: TargetFault) -> TargetFault:
+        """The fault of a request, with why the target was shown nothing; its files are read again."""
+        if fault.reason in (Reason.CREDENTIALS, Reason.TLS):
+            self._access.doubt(target)
+        if fault.reason is Reason.CREDENTIALS and (hint := self._access.hint(target)):
+            return TargetFault(fault.reason, f"{fault}{hint}", code=fault.code)
+        return fault
+
     @contextlib.asynccontextmanager
     async def get(
         self, target: Target, url: str, headers: dict[str, str]
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer to GET with code 200; the caller's own deadline applies. Raises TargetFault."""
-        try:
-            ticket = await self._access.ticket(target)
-        except ConfigError as error:
-            raise TargetFault(Reason.CREDENTIALS, str(error)) from error
+        ticket = await self.ticket(target)
         try:
             with faults(target.scheme):
                 async with self._request(target, url, headers, ticket) as response:
                     check_status(response)
                     yield response
         except TargetFault as fault:
-            if fault.reason in (Reason.CREDENTIALS, Reason.TLS):
-                self._access.doubt(target)
-            if fault.reason is Reason.CREDENTIALS and (hint := self._access.hint(target)):
-                raise TargetFault(fault.reason, f"{fault}{hint}", code=fault.code) from fault
-            raise
+            explained = self.explained(target, fault)
+            if explained is fault:
+                raise
+            raise explained from fault
 
     def _request(
         self, target: Target, url: str, headers: dict[str, str], ticket: Ticket
@@ -104,10 +119,14 @@ class Client:
 
 def check_status(response: aiohttp.ClientResponse) -> None:
     """Raise TargetFault for any code but 200."""
-    code = response.status
+    check_code(response.status, response.headers.get("Retry-After"))
+
+
+def check_code(code: int, asked_to_wait: str | None) -> None:
+    """Raise TargetFault for any code but 200; beside it its header Retry-After."""
     if code == 200:
         return
-    wait = retry_after(response.headers.get("Retry-After"), time.time())
+    wait = retry_after(asked_to_wait, time.time())
     if 300 <= code < 400:
         raise TargetFault(
             Reason.REDIRECT, f"answered {code}; redirects are not followed", code=code
@@ -131,12 +150,12 @@ def faults(scheme: str = "") -> Iterator[None]:
     except (aiohttp.ClientSSLError, ssl.SSLError) as error:
         raise TargetFault(Reason.TLS, _tls_text(error)) from error
     except aiohttp.ClientConnectorError as error:
-        raise TargetFault(Reason.CONNECT, f"cannot connect: {_os_text(error.os_error)}") from error
+        raise TargetFault(Reason.CONNECT, f"cannot connect: {os_text(error.os_error)}") from error
     except aiohttp.ServerDisconnectedError as error:
-        hint = _MAY_WANT.get(scheme, "")
+        hint = MAY_WANT.get(scheme, "")
         raise TargetFault(Reason.CLOSED, f"closed without an answer{hint}") from error
     except aiohttp.ClientOSError as error:
-        raise TargetFault(Reason.CLOSED, f"the connection was closed: {_os_text(error)}") from error
+        raise TargetFault(Reason.CLOSED, f"the connection was closed: {os_text(error)}") from error
     except aiohttp.ClientPayloadError as error:
         raise TargetFault(Reason.GARBAGE, "the answer breaks off or is no HTTP") from error
     except aiohttp.ClientResponseError as error:
@@ -153,7 +172,8 @@ def _tls_text(error: BaseException) -> str:
     return f"TLS failed: {reason}"
 
 
-def _os_text(error: OSError) -> str:
+def os_text(error: OSError) -> str:
+    """What the system says of it, for people."""
     return os.strerror(error.errno) if error.errno else str(error)
 
 

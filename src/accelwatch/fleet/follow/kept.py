@@ -1,0 +1,152 @@
+"""A connection over plain HTTP/1.1 that is kept from one page of a target to the next.
+
+Polls are most of what a hub does for other people's exporters, and a client that can do everything takes
+as long for one as its numbers take to be read. This one asks for pages; streams, TLS and everything else
+go by aiohttp.
+"""
+
+import asyncio
+import socket
+
+import aiohappyeyeballs
+from aiohttp.abc import AbstractResolver
+
+from accelwatch.fleet.follow.answer import Answer
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.session import MAY_WANT, os_text
+
+_NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+_OTHER_FAMILY_AFTER_S = 0.25
+"""RFC 8305, 5: the next address is tried beside the one before."""
+
+
+async def connect(
+    host: str, port: int, resolver: AbstractResolver, buffer: memoryview
+) -> "KeptConnection":
+    """A connection to a name or an address. Raises TargetFault; the caller's own deadline applies."""
+    addresses = await _addresses(host, port, resolver)
+    try:
+        sock = await aiohappyeyeballs.start_connection(
+            addresses, happy_eyeballs_delay=_OTHER_FAMILY_AFTER_S, interleave=1
+        )
+        loop = asyncio.get_running_loop()
+        _, connection = await loop.create_connection(lambda: KeptConnection(buffer), sock=sock)
+    except OSError as error:
+        raise TargetFault(Reason.CONNECT, f"cannot connect: {os_text(error)}") from error
+    return connection
+
+
+async def _addresses(
+    host: str, port: int, resolver: AbstractResolver
+) -> "list[aiohappyeyeballs.AddrInfoType]":
+    try:
+        return [*socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=_NUMERIC)]
+    except (OSError, UnicodeError):
+        pass  # a name
+    try:
+        resolved = await resolver.resolve(host, port, socket.AF_UNSPEC)
+        return [
+            address
+            for entry in resolved
+            for address in socket.getaddrinfo(
+                entry["host"], port, type=socket.SOCK_STREAM, flags=_NUMERIC
+            )
+        ]
+    except (OSError, UnicodeError) as error:
+        raise TargetFault(Reason.DNS, f"the name does not resolve: {error}") from error
+
+
+class KeptConnection(asyncio.BufferedProtocol):
+    """One connection; one request at a time."""
+
+    def __init__(self, buffer: memoryview) -> None:
+        """`buffer` may be all connections' of a loop: what came is taken before the next one reads."""
+        self._buffer = buffer
+        self._transport: asyncio.Transport | None = None
+        self._answer: Answer | None = None
+        self._waiting: asyncio.Future[Answer] | None = None
+        self.is_open = False
+        """Whether another request may be sent."""
+
+    async def ask(self, request: bytes, limit_bytes: int, timeout_s: float) -> Answer:
+        """The complete answer, or the head of one that is not 200. Raises TargetFault."""
+        loop = asyncio.get_running_loop()
+        if self._transport is None or not self.is_open:
+            raise TargetFault(Reason.CLOSED, "the connection was closed")
+        answer = self._answer = Answer(limit_bytes)
+        waiting = self._waiting = loop.create_future()
+        self.is_open = False
+        self._transport.write(request)
+        deadline = loop.call_later(timeout_s, self._late)
+        try:
+            await waiting
+        finally:
+            deadline.cancel()
+            self._waiting = self._answer = None
+            if not self.is_open:
+                self.close()
+        return answer
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self.is_open = False
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Connected."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self.is_open = True
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        """Where the next bytes go."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Bytes have come."""
+        answer = self._answer
+        if answer is None:  # nobody has asked
+            self.close()
+            return
+        try:
+            complete = answer.feed(bytes(self._buffer[:nbytes]))
+        except TargetFault as fault:
+            self._fail(fault)
+            return
+        if complete:
+            self._tell(answer)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The other side has ended it, or nothing reaches it any more."""
+        self.is_open = False
+        answer = self._answer
+        if answer is None:
+            return
+        try:
+            if isinstance(error, OSError) and not answer.status:
+                raise TargetFault(Reason.CLOSED, f"the connection was closed: {os_text(error)}")
+            if not answer.begun:
+                raise TargetFault(Reason.CLOSED, f"closed without an answer{MAY_WANT['http']}")
+            if error is not None:
+                raise TargetFault(Reason.GARBAGE, "the answer breaks off or is no HTTP")
+            answer.end()
+        except TargetFault as fault:
+            self._fail(fault)
+        else:
+            self._tell(answer)
+
+    def _tell(self, answer: Answer) -> None:
+        self._answer = None
+        if self._waiting is not None and not self._waiting.done():
+            self.is_open = answer.keeps
+            self._waiting.set_result(answer)
+
+    def _fail(self, fault: TargetFault) -> None:
+        self._answer = None
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_exception(fault)
+        self.close()
+
+    def _late(self) -> None:
+        self._fail(TargetFault(Reason.TIMEOUT, "no whole answer in time"))

@@ -1,0 +1,177 @@
+"""An answer over HTTP/1.1 in whatever pieces it comes, and all that is none."""
+
+import gc
+import gzip
+import weakref
+
+import pytest
+
+from accelwatch.fleet.follow.answer import Answer
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+
+LIMIT = 1000
+PAGE = b"up 1\n" * 20
+SIZED = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(PAGE), PAGE)
+CHUNKED = (
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"a;name=value\r\n" + PAGE[:10] + b"\r\n5A \r\n" + PAGE[10:] + b"\r\n0\r\nX-Trailer: 1\r\n\r\n"
+)
+PACKED = b"HTTP/1.1 200 \r\nContent-Encoding: GZIP\r\nContent-Length: %d\r\n\r\n%b" % (
+    len(gzip.compress(PAGE, mtime=0)),
+    gzip.compress(PAGE, mtime=0),
+)
+BEFORE = b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n"
+WHOLE = {
+    "sized": SIZED,
+    "in chunks": CHUNKED,
+    "packed": PACKED,
+    "after another": BEFORE + SIZED,
+    "with bare line ends": SIZED.replace(b"\r\n", b"\n"),
+}
+
+
+def answered(data: bytes, piece: int = 1 << 20, limit: int = LIMIT) -> Answer:
+    """The answer once it is complete, or once all has come and the connection has ended."""
+    answer = Answer(limit)
+    for at in range(0, len(data), piece):
+        if answer.feed(data[at : at + piece]):
+            assert at + piece >= len(data)
+            return answer
+    answer.end()
+    return answer
+
+
+@pytest.mark.parametrize("piece", [1, 2, 7, 1 << 20])
+@pytest.mark.parametrize("form", WHOLE)
+def test_a_page_comes_in_any_form_and_in_any_pieces(form: str, piece: int) -> None:
+    answer = answered(WHOLE[form], piece)
+    assert (answer.status, answer.keeps, answer.body()) == (200, True, PAGE)
+
+
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+def test_without_a_length_the_page_ends_with_the_connection(piece: int) -> None:
+    answer = answered(b"HTTP/1.1 200 OK\r\n\r\n" + PAGE, piece)
+    assert (answer.keeps, answer.body()) == (False, PAGE)
+
+
+def test_a_page_may_be_empty() -> None:
+    assert answered(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").body() == b""
+
+
+@pytest.mark.parametrize(
+    ("version", "header", "keeps"),
+    [
+        ("1.1", "X: 1", True),
+        ("1.1", "Connection: Close", False),
+        ("1.1", "Connection: a, close", False),
+        ("1.0", "X: 1", False),
+        ("1.0", "Connection: keep-alive", True),
+    ],
+)
+def test_a_connection_is_kept_as_the_answer_says(version: str, header: str, keeps: bool) -> None:
+    head = f"HTTP/{version} 200 OK\r\n{header}\r\nContent-Length: 4\r\n\r\nup 1"
+    assert answered(head.encode()).keeps is keeps
+
+
+def test_a_connection_that_sends_more_than_was_asked_for_is_not_kept() -> None:
+    assert not answered(SIZED + b"HTTP").keeps
+    assert not answered(CHUNKED + b"HTTP").keeps
+
+
+def test_of_any_other_answer_only_the_head_counts() -> None:
+    answer = Answer(LIMIT)
+    assert answer.feed(
+        b"HTTP/1.1 503 Busy\r\nretry-after: 7\r\nRetry-After: 9\r\nTransfer-Encoding: x\r\n\r\n"
+    )
+    assert (answer.status, answer.headers["retry-after"], answer.keeps) == (503, "7", False)
+    assert answer.body() == b""
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKS = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+NONE = {
+    "other words": b"SSH-2.0-server\r\n",
+    "another version": b"HTTP/2 200\r\n\r\n",
+    "no code": b"HTTP/1.1 ok\r\n\r\n",
+    "a code that is none": b"HTTP/1.1 0200 OK\r\n\r\n",
+    "a header without a name": HEAD + b": a\r\n\r\n",
+    "a header without a value": HEAD + b"words\r\n\r\n",
+    "a header that is folded": HEAD + b"A: b\r\n c\r\n\r\n",
+    "a blank before the colon": HEAD + b"Content-Length : 4\r\n\r\nup 1",
+    "two lengths": HEAD + b"Content-Length: 4\r\nContent-Length: 5\r\n\r\nup 1",
+    "a length and chunks": CHUNKS[:-2] + b"Content-Length: 4\r\n\r\nup 1",
+    "another coding": HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n",
+    "two codings": CHUNKS[:-2] + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a length below zero": HEAD + b"Content-Length: -1\r\n\r\n",
+    "a length in words": HEAD + b"Content-Length: four\r\n\r\nup 1",
+    "a length in other digits": HEAD + "Content-Length: ²\r\n\r\nup".encode("latin-1"),
+    "a length without end": HEAD + b"Content-Length: " + b"1" * 5000 + b"\r\n\r\n",
+    "a chunk's size that is none": CHUNKS + b"-1\r\n",
+    "a chunk's size without end": CHUNKS + b"5;" + b"x" * 5000,
+    "a chunk that is longer than it says": CHUNKS + b"1\r\nup",
+    "a chunk that another one does not follow": CHUNKS + b"1\r\nu\rx\n",
+    "more around chunks than in them": CHUNKS + b"1\r\nu\r\n" * 20_000,
+    "trailers without end": CHUNKS + b"0\r\n" + b"A: b\r\n" * 20_000,
+    "headers without end": HEAD + b"A: b\r\n" * 20_000,
+    "answers before it without end": BEFORE * 20 + SIZED,
+    "a coding that was not asked for": HEAD + b"Content-Encoding: br\r\n\r\n",
+    "a page that is not packed": HEAD + b"Content-Encoding: gzip\r\n\r\n" + PAGE,
+    "something behind what is packed": PACKED.replace(b"Length:", b"X:") + b"x",
+    "a head that breaks off": HEAD,
+    "a page that breaks off": SIZED[:-1],
+    "a chunk that breaks off": CHUNKED[:-60],
+    "chunks that break off": CHUNKED[:-7],
+}
+
+
+@pytest.mark.parametrize("piece", [3, 1 << 20])
+@pytest.mark.parametrize("flaw", NONE)
+def test_what_is_no_answer_is_garbage(flaw: str, piece: int) -> None:
+    data = NONE[flaw]
+    with pytest.raises(TargetFault) as caught:
+        answered(data, max(piece, len(data) // 100), 100 * LIMIT).body()
+    assert caught.value.reason is Reason.GARBAGE
+
+
+def test_what_is_packed_and_breaks_off_is_garbage() -> None:
+    short = HEAD + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(PAGE)[:-1]
+    with pytest.raises(TargetFault, match="before it is complete"):
+        answered(short).body()
+
+
+def test_a_target_that_speaks_tls_is_told_so() -> None:
+    with pytest.raises(TargetFault, match="speaks TLS"):
+        answered(b"\x15\x03\x01\x00\x02\x02\x46")
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        HEAD + b"Content-Length: 1001\r\n\r\n" + bytes(1001),
+        HEAD + b"\r\n" + bytes(1001),
+        CHUNKS + b"3e9\r\n" + bytes(1001),
+        HEAD + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(bytes(1001)),
+        HEAD
+        + b"Content-Encoding: gzip\r\n\r\n"
+        + gzip.compress(b"")[:10]
+        + b"\0\0\0\xff\xff" * 201,
+    ],
+)
+def test_a_page_above_the_limit_is_too_large(large: bytes) -> None:
+    with pytest.raises(TargetFault) as caught:
+        answered(large).body()
+    assert caught.value.reason is Reason.TOO_LARGE
+
+
+def test_a_page_may_be_as_large_as_the_limit() -> None:
+    assert len(answered(HEAD + b"\r\n" + bytes(LIMIT)).body()) == LIMIT
+
+
+def test_a_page_goes_with_its_answer() -> None:
+    """Else every poll would leave its page to the collector, which comes by once in hundreds of them."""
+    gc.disable()
+    try:
+        answer = weakref.ref(answered(SIZED))
+        assert answer() is None
+    finally:
+        gc.enable()

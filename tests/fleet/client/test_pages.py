@@ -1,0 +1,221 @@
+"""Pages of real servers: over one connection, which may be closed at any moment."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from accelwatch.fleet.follow.access import BoundAccess
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.pages import Pages
+from accelwatch.fleet.follow.resolver import Resolver
+from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.scrape_settings import Scrape
+from accelwatch.fleet.target import targets_of
+
+KEPT = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nup 1\n"
+CLOSING = KEPT.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+BUSY = b"HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 9999\r\n\r\nnot now"
+
+
+class Server:
+    """Answers one request after the other with these; None hangs up without an answer."""
+
+    def __init__(self, *answers: bytes | None) -> None:
+        self.answers = list(answers)
+        self.connections = 0
+        self.heads: list[bytes] = []
+        self.writers: list[asyncio.StreamWriter] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.writers.append(writer)
+        try:
+            while True:
+                self.heads.append(await reader.readuntil(b"\r\n\r\n"))
+                answer = self.answers.pop(0)
+                if answer is None:
+                    break
+                writer.write(answer)
+        except asyncio.IncompleteReadError:
+            pass
+        finally:
+            writer.close()
+
+
+def asked(
+    server: Server,
+    ask: Callable[[Pages], Awaitable[None]],
+    host: str = "127.0.0.1",
+    timeout_s: float = 5.0,
+) -> None:
+    async def main() -> None:
+        scrape = Scrape(timeout_s=timeout_s)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = await asyncio.start_server(
+            server.serve, "::1" if ":" in host else "127.0.0.1", 0, family=family
+        )
+        port = listening.sockets[0].getsockname()[1]
+        client = Client(scrape, BoundAccess(scrape))
+        (target,) = targets_of([f"http://{host}:{port}/base"])
+        pages = Pages(client, target)
+        try:
+            await ask(pages)
+        finally:
+            pages.close()
+            await client.close()
+            listening.close()
+            await listening.wait_closed()
+
+    asyncio.run(main())
+
+
+async def fault(pages: Pages) -> TargetFault:
+    with pytest.raises(TargetFault) as caught:
+        await pages.next()
+    return caught.value
+
+
+def test_pages_come_over_one_connection() -> None:
+    server = Server(KEPT, KEPT, KEPT)
+
+    async def ask(pages: Pages) -> None:
+        for _ in range(3):
+            assert await pages.next() == b"up 1\n"
+
+    asked(server, ask)
+    assert server.connections == 1
+    first = server.heads[0].split(b"\r\n")
+    assert first[0] == b"GET /base/metrics HTTP/1.1"
+    assert b"Accept-Encoding: gzip" in first
+    assert b"X-Prometheus-Scrape-Timeout-Seconds: 5" in first
+    assert sum(line.startswith(b"Host: 127.0.0.1:") for line in first) == 1
+
+
+def test_a_server_may_close_it_after_each_page() -> None:
+    server = Server(CLOSING, CLOSING)
+
+    async def ask(pages: Pages) -> None:
+        assert await pages.next() == await pages.next() == b"up 1\n"
+
+    asked(server, ask)
+    assert server.connections == 2
+
+
+def test_one_that_was_closed_meanwhile_is_made_again_at_once() -> None:
+    server = Server(KEPT, None, KEPT)
+
+    async def ask(pages: Pages) -> None:
+        assert await pages.next() == await pages.next() == b"up 1\n"
+
+    asked(server, ask)
+    assert (server.connections, len(server.heads)) == (2, 3)
+
+
+def test_a_new_one_that_is_closed_is_not_made_again() -> None:
+    server = Server(None)
+
+    async def ask(pages: Pages) -> None:
+        told = await fault(pages)
+        assert (told.reason, "does it expect TLS?" in str(told)) == (Reason.CLOSED, True)
+
+    asked(server, ask)
+    assert server.connections == 1
+
+
+def test_after_a_refusal_it_is_not_used_again() -> None:
+    server = Server(BUSY, KEPT)
+
+    async def ask(pages: Pages) -> None:
+        told = await fault(pages)
+        assert (told.reason, told.code, told.retry_after_s) == (Reason.BUSY, 503, 7.0)
+        assert await pages.next() == b"up 1\n"
+
+    asked(server, ask)
+    assert server.connections == 2
+
+
+def test_what_nobody_asked_for_ends_it() -> None:
+    server = Server(KEPT, KEPT)
+
+    async def ask(pages: Pages) -> None:
+        await pages.next()
+        server.writers[0].write(KEPT)
+        await server.writers[0].wait_closed()
+        assert await pages.next() == b"up 1\n"
+
+    asked(server, ask)
+    assert server.connections == 2
+
+
+def test_an_answer_that_does_not_come_is_given_up() -> None:
+    server = Server(b"HTTP/1.1 200 OK\r\n", KEPT)
+
+    async def ask(pages: Pages) -> None:
+        assert (await fault(pages)).reason is Reason.TIMEOUT
+        await server.writers[0].wait_closed()
+        assert await pages.next() == b"up 1\n"
+
+    asked(server, ask, timeout_s=0.2)
+    assert server.connections == 2
+
+
+def test_who_no_longer_waits_lets_go_of_it() -> None:
+    server = Server(b"HTTP/1.1 200 OK\r\n")
+
+    async def ask(pages: Pages) -> None:
+        waiting = asyncio.create_task(pages.next())
+        while not server.heads:
+            await asyncio.sleep(0.001)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await server.writers[0].wait_closed()
+
+    asked(server, ask)
+
+
+def test_an_address_of_ipv6() -> None:
+    server = Server(KEPT)
+
+    async def ask(pages: Pages) -> None:
+        assert await pages.next() == b"up 1\n"
+
+    asked(server, ask, host="[::1]")
+    assert b"\r\nHost: [::1]:" in server.heads[0]
+
+
+def test_a_name_is_looked_up_by_our_resolver(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(CLOSING)
+    looked_up: list[str] = []
+
+    async def resolve(
+        _self: Resolver, host: str, port: int, _family: int
+    ) -> list[dict[str, object]]:
+        looked_up.append(host)
+        if len(looked_up) > 1:
+            raise OSError("our resolver")
+        return [{"hostname": host, "host": "127.0.0.1", "port": port}]
+
+    monkeypatch.setattr(Resolver, "resolve", resolve)
+
+    async def ask(pages: Pages) -> None:
+        assert await pages.next() == b"up 1\n"
+        told = await fault(pages)
+        assert (told.reason, "our resolver" in str(told)) == (Reason.DNS, True)
+
+    asked(server, ask, host="n001.invalid")
+    assert looked_up == ["n001.invalid", "n001.invalid"]
+    assert b"\r\nHost: n001.invalid:" in server.heads[0]
+
+
+def test_nobody_there() -> None:
+    async def main() -> None:
+        scrape = Scrape()
+        client = Client(scrape, BoundAccess(scrape))
+        (target,) = targets_of(["127.0.0.1:1"])
+        told = await fault(Pages(client, target))
+        assert (told.reason, str(told)) == (Reason.CONNECT, "cannot connect: Connection refused")
+        await client.close()
+
+    asyncio.run(main())
