@@ -3,8 +3,8 @@
 mutmut writes the mutants and keeps the verdicts (`mutmut results`, `mutmut show NAME`). Its own `run`
 starts pytest anew for each mutant: half a second or more of imports and collection. Here pytest collects
 once, and a fork of that process tries each mutant on the tests that reach its function, fastest first,
-be it in a process that they start (`reached.py`). A function that is called while modules are imported,
-and by no test, is tried by a pytest of its own. What nothing reaches has no tests and survives.
+be it in a process that they start (`reached.py`). A function that is called while modules are imported is
+tried by a pytest of its own after that. What nothing reaches has no tests and survives.
 
 JOBS      mutants tried at once (default 2)
 SAMPLE    at most so many of each file, drawn with a fixed seed, and those that were tried before
@@ -76,6 +76,7 @@ class Judge:
         self._folder = folder
         self._recorder = reached.begin(folder)
         self._failed = False
+        self._left_out: list[str] = []
         self._seconds: dict[int, float] = {}
         self._running: dict[int, tuple[SourceFileMutationData, str, Deadline]] = {}
 
@@ -126,7 +127,8 @@ class Judge:
             pytest.exit("the run without a mutant ended early", 1)
         finally:
             os.waitpid(pid, 0)
-        for test in failed:
+        self._left_out = [items[index].nodeid for index in failed]
+        for test in self._left_out:
             print(f"left out, fails without a mutant: {test}", flush=True)
         functions = reached.told(self._folder)
         by_function: Reached = defaultdict(list)
@@ -144,7 +146,7 @@ class Judge:
             started = time.monotonic()
             self._run(items[index : index + 1], items[index + 1 : index + 2])
             if self._failed:
-                failed.append(item.nodeid)
+                failed.append(index)
             else:
                 seconds[index] = time.monotonic() - started
         answer.send((failed, seconds))
@@ -172,19 +174,21 @@ class Judge:
             os.setsid()
             _silence()
             set_mutant_under_test(_as_imported(file, name))
-            if tests == [reached.IMPORTING]:
-                deadline.extend(60 + 5 * sum(self._seconds.values()))
-                os.execv(
-                    sys.executable, [sys.executable, "-m", "pytest", "-x", *session.config.args]
-                )
             for test in tests:
-                deadline.extend(5 + 5 * self._seconds.get(test, 0))
-                if test != reached.IMPORTING:
-                    self._run([session.items[test]])
+                if test == reached.IMPORTING:
+                    deadline.extend(60 + 5 * sum(self._seconds.values()))
+                    os.execv(sys.executable, self._anew(session))
+                deadline.extend(5 + 5 * self._seconds[test])
+                self._run([session.items[test]])
                 if self._failed:
                     os._exit(_KILLED)
             os._exit(_SURVIVED)
         self._running[pid] = (file, name, deadline)
+
+    def _anew(self, session: pytest.Session) -> list[str]:
+        """The words of a pytest of its own with the same tests."""
+        out = [f"--deselect={test}" for test in self._left_out]
+        return [sys.executable, "-m", "pytest", "-x", "-q", *out, *session.config.args]
 
     def _run(self, items: Sequence[pytest.Item], following: Sequence[pytest.Item] = ()) -> None:
         """Run the tests until one fails; fixtures that the `following` share stay set up."""

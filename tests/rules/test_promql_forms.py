@@ -1,7 +1,7 @@
 """How each form of the language is said in PromQL, what is told beside, and why some cannot be said.
 
-That the forms mean the same is shown by promtool (test_prometheus_export.py); here are those that differ in a
-word, a matcher or a bound from one that is shown there.
+That the forms mean the same is shown by promtool (test_prometheus_export.py); here are those that differ
+in a word, a matcher or a bound from one that is shown there.
 """
 
 import pytest
@@ -125,9 +125,12 @@ def test_texts_states_and_ages(when: str, query: str) -> None:
             'changed(power_watts, "4m")',
             "(changes(accel_power_watts[4m]) and count_over_time(accel_power_watts[4m]) >= 2) > 0",
         ),
-        ('link_up.nvlink["0"] == 0', 'max without (fabric, link) (accel_link_up{fabric="nvlink",link="0"}) == 0'),
+        (
+            'link_up.nvlink["0"] == 0',
+            'max without (fabric, link) (accel_link_up{fabric="nvlink",link="0"}) == 0',
+        ),
     ],
-)  # fmt: skip
+)
 def test_numbers_and_windows(when: str, query: str) -> None:
     assert said(when)[0] == query
 
