@@ -3,8 +3,8 @@
 mutmut writes the mutants and keeps the verdicts (`mutmut results`, `mutmut show NAME`). Its own `run`
 starts pytest anew for each mutant: half a second or more of imports and collection. Here pytest collects
 once, and a fork of that process tries each mutant on the tests that reach its function, fastest first,
-be it in a process that they start (`reached.py`). A function that is called while modules are imported is
-tried by a pytest of its own after that. What nothing reaches has no tests and survives.
+be it in a process that they start (`reached.py`). A function that is called while modules are imported
+is tried by a pytest of its own after that. What nothing reaches has no tests and survives.
 
 JOBS      mutants tried at once (default 2)
 SAMPLE    at most so many of each file, drawn with a fixed seed, and those that were tried before
@@ -140,7 +140,7 @@ class Judge:
     def _trace(self, items: list[pytest.Item], answer: Connection) -> None:
         seconds: dict[int, float] = {}
         failed = []
-        for index, item in enumerate(items):
+        for index in range(len(items)):
             self._recorder.begin(index)
             self._failed = False
             started = time.monotonic()

@@ -137,7 +137,8 @@ class OneShot:
             isolation = "fork" if _single_threaded() else "exec"
         if isolation != "thread":
             try:
-                return _Process(launch.fork(order) if isolation == "fork" else launch.spawn(order))
+                child = launch.fork(order) if isolation == "fork" else launch.spawn(order)
+                return _Process(child, self._clock)
             except OSError:
                 if self._isolation != "auto":
                     raise
@@ -152,14 +153,14 @@ class OneShot:
         try:
             while (left := self._left()) > 0:
                 for report in source.receive(left):
+                    if isinstance(report, CollectorEnded):
+                        return report
                     if isinstance(report, Done):
                         self._complete = True
                         return None
                     if isinstance(report, Cycle):
                         self._held_out[Part(report.backend)] = ""
                     self._store.apply(report)
-        except (EOFError, WireError) as error:
-            return source.post_mortem(error, self._clock.wall())
         finally:
             source.release()
         return None
@@ -191,24 +192,25 @@ def _failed(name: str, end: CollectorEnded) -> BackendFound:
 class _Process:
     """Reports from a child process."""
 
-    def __init__(self, child: launch.Child) -> None:
+    def __init__(self, child: launch.Child, clock: Clock) -> None:
         self._child = child
+        self._clock = clock
         self._stream = Stream(child.reports)
         self._calls = CallsOut()
         self._poll = select.poll()
         self._poll.register(child.reports, select.POLLIN)
 
     def receive(self, timeout_s: float) -> list[Report]:
-        """What comes within the time. Raises EOFError when the process has ended."""
+        """What comes within the time; of a process that has ended, how, and in which backends."""
         self._poll.poll(timeout_s * 1000.0)
-        reports = self._stream.read()
+        try:
+            reports = self._stream.read()
+        except (EOFError, WireError) as error:
+            wall = self._clock.wall()
+            return [launch.post_mortem(self._child, self._calls, wall, hint=str(error))]
         for report in reports:
             self._calls.note(report)
         return reports
-
-    def post_mortem(self, error: Exception, wall: float) -> CollectorEnded:
-        """How it ended, and in which backends."""
-        return launch.post_mortem(self._child, self._calls, wall, hint=str(error))
 
     def release(self) -> None:
         """Kill what is left of it."""
@@ -249,10 +251,6 @@ class _Thread:
             return [self._reports.get(timeout=timeout_s)]
         except Empty:
             return []
-
-    def post_mortem(self, error: Exception, wall: float) -> CollectorEnded:
-        """Never needed: a thread does not end the stream."""
-        return CollectorEnded(code="thread", message=str(error), wall=wall)
 
     def release(self) -> None:
         """The thread ends by itself, at the deadline at the latest."""

@@ -1,0 +1,228 @@
+"""What the owner of a collector process learns of its end, and what it may order."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from accelwatch.child_process import anonymous_file
+from accelwatch.sampler import early, launch
+from accelwatch.sampler.blame import CallsOut
+from accelwatch.sampler.frames import Stream, decode_order, encode
+from accelwatch.sampler.launch import Child, post_mortem
+from accelwatch.sampler.one_shot import read_once
+from accelwatch.sampler.printed import Printed, bounded_file
+from accelwatch.sampler.settings import Begin, CollectSettings, LetIn
+from accelwatch.schema.frames import Splitter
+from accelwatch.schema.snapshot import Snapshot
+from accelwatch.store.reports import Called, CollectorEnded, Done, Part, Report
+from sampler.fakes import FAKE
+
+READ = Called(call=1, backend="nvidia", action="read", slot="nvidia:0", thread=17)
+OPEN = Called(call=2, backend="amd", action="open", slot="", thread=18)
+FATAL = b"Fatal Python error: Aborted\n\nCurrent thread 0x00000011 (most recent call first):\n"
+Started = Callable[..., Child]
+
+
+@pytest.fixture
+def started() -> Iterator[Started]:
+    """A child that does nothing but end, with what it leaves behind."""
+    children: list[Child] = []
+
+    def start(
+        end: Callable[[], object] = signal.pause,
+        crash: bytes = b"",
+        orders: int | None = None,
+        printed: bytes | None = None,
+    ) -> Child:
+        reading, writing = os.pipe()
+        report, said = anonymous_file("crash"), None
+        os.pwrite(report, crash, 0)
+        if printed is not None:
+            said = bounded_file()
+            os.write(said, printed)
+        pid = os.fork()
+        if pid == 0:
+            end()
+            os._exit(0)
+        os.close(writing)
+        children.append(Child(pid, reading, orders, report, said and Printed(said)))
+        return children[-1]
+
+    yield start
+    for child in children:
+        child.release(patient=True)
+    launch.reap_leftovers()
+
+
+def ended(child: Child, *calls: Called, hint: str = "") -> CollectorEnded:
+    out = CallsOut()
+    for call in calls:
+        out.note(call)
+    return post_mortem(child, out, 3.0, hint=hint)
+
+
+def test_a_library_that_ends_the_process_has_crashed_it(started: Started) -> None:
+    end = ended(started(lambda: os._exit(3)), READ, OPEN)
+    assert (end.code, end.wall) == ("exit_3", 3.0)
+    assert end.parts == (Part("nvidia", "nvidia:0"), Part("amd"))
+    assert end.message == (
+        "the collector process ended with exit_3 during read of nvidia nvidia:0, open of amd"
+    )
+
+
+def test_a_failure_of_the_collector_itself_is_nobodys_fault(started: Started) -> None:
+    end = ended(started(lambda: os._exit(1), crash="KeyError: 'é'".encode()), READ)
+    assert end.parts == ()
+    assert end.message == "the collector process ended with exit_1: KeyError: 'é'"
+
+
+@pytest.mark.parametrize("crash", [b"", FATAL])
+def test_a_library_may_end_the_process_with_the_same_status(started: Started, crash: bytes) -> None:
+    end = ended(started(lambda: os._exit(1), crash=crash), READ)
+    assert end.parts == (Part("nvidia", "nvidia:0"),)
+    assert end.message == "the collector process ended with exit_1 during read of nvidia nvidia:0"
+
+
+def test_words_in_the_crash_file_do_not_excuse_another_status(started: Started) -> None:
+    end = ended(started(lambda: os._exit(2), crash=b"some words"), READ)
+    assert end.parts == (Part("nvidia", "nvidia:0"),)
+    assert "some words" not in end.message
+
+
+def test_the_report_names_the_thread(started: Started) -> None:
+    end = ended(started(os.abort, crash=FATAL), OPEN, READ)
+    assert (end.code, end.parts) == ("SIGABRT", (Part("nvidia", "nvidia:0"),))
+
+
+def test_what_was_printed_last_and_why_we_looked_is_told(started: Started) -> None:
+    child = started(lambda: os._exit(4), printed=b"first\nassertion failed\n")
+    assert ended(child, hint="no sign of life").message.endswith(
+        "ended with exit_4; last printed: first assertion failed (no sign of life)"
+    )
+
+
+def test_a_long_list_of_calls_is_cut(started: Started) -> None:
+    calls = [Called(call=n, backend="b", action="read", slot=f"s:{n}", thread=n) for n in range(99)]
+    message = ended(started(lambda: os._exit(3)), *calls).message
+    assert len(message) == len("the collector process ended with exit_3 during ") + 500
+
+
+def test_what_we_killed_was_killed_however_late_the_kernel_is(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    child = started()
+    child.kill()
+    monkeypatch.setattr(child.process, "ended_within", waits.append)
+    assert child.how() == "SIGKILL"
+    child.process.killed = False
+    assert child.how() == "unknown"
+    assert waits[0] < waits[1]
+
+
+def test_orders_reach_the_child_until_it_has_gone(started: Started) -> None:
+    reading, writing = os.pipe()
+    child = started(orders=writing)
+    part = Part("nvidia", "nvidia:0")
+    child.let_in(part)
+    (body,) = Splitter(4096).feed(os.read(reading, 4096))
+    assert decode_order(body) == LetIn(part=part)
+    os.close(reading)
+    child.let_in(part)
+    child.ask_to_stop()
+    child.let_in(part)
+
+
+def test_reports_are_read_without_waiting(started: Started) -> None:
+    assert Stream(started().reports).read() == []
+
+
+def test_a_forked_child_collects_by_its_order() -> None:
+    told = collected(launch.fork(Begin(settings=single())))
+    assert isinstance(told[-1], Done)
+
+
+def test_a_child_that_was_begun_early_gets_the_order() -> None:
+    early.begin()
+    begun = early._begun
+    assert begun is not None
+    child = launch.fork(Begin(settings=single()))
+    assert child.process.pid == begun[0]
+    assert (child.reports, child.process.crash) == (begun[1], begun[3])
+    assert isinstance(collected(child)[-1], Done)
+
+
+def test_a_child_that_was_begun_early_and_has_died_is_replaced() -> None:
+    early.begin()
+    begun = early._begun
+    assert begun is not None
+    os.kill(begun[0], signal.SIGKILL)
+    os.waitid(os.P_PID, begun[0], os.WEXITED | os.WNOWAIT)
+    child = launch.fork(Begin(settings=single()))
+    assert child.process.pid != begun[0]
+    assert isinstance(collected(child)[-1], Done)
+
+
+def single() -> CollectSettings:
+    return CollectSettings(backends=(FAKE,), one_shot=True, timeout_s=30.0, root="/nonexistent")
+
+
+def collected(child: Child) -> list[Report]:
+    os.set_blocking(child.reports, True)
+    stream, told = Stream(child.reports), list[Report]()
+    try:
+        while True:
+            told += stream.read()
+    except EOFError:
+        return told
+    finally:
+        child.release(patient=True)
+
+
+def read_in(monkeypatch: pytest.MonkeyPatch, forbidden: str) -> Snapshot:
+    def fail(*_: object) -> None:
+        raise AssertionError(forbidden)
+
+    monkeypatch.setattr(launch, forbidden, fail)
+    return read_once(CollectSettings(backends=(FAKE,), timeout_s=30.0, root="/nonexistent"))
+
+
+def test_a_process_with_one_thread_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(read_in(monkeypatch, "spawn").devices) == 1
+    monkeypatch.delitem(sys.modules, "threading")
+    assert len(read_in(monkeypatch, "spawn").devices) == 1
+
+
+def test_a_process_with_threads_is_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    other = threading.Thread(target=over.wait)
+    other.start()
+    try:
+        assert len(read_in(monkeypatch, "fork").devices) == 1
+    finally:
+        over.set()
+        other.join()
+
+
+def test_a_damaged_stream_ends_a_process_and_another_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"\xff" * 8)
+    pid = os.fork()
+    if pid == 0:
+        signal.pause()
+    os.close(writing)
+    fork, damaged = launch.fork, [Child(pid, reading, None, anonymous_file("crash"))]
+    monkeypatch.setattr(damaged[0].process, "ended_within", lambda _: None)
+    monkeypatch.setattr(launch, "fork", lambda order: damaged.pop() if damaged else fork(order))
+    snapshot = read_once(single(), isolation="fork")
+    assert len(snapshot.devices) == 1
+    assert [event.text for event in snapshot.events] == [
+        "the collector process ended with unknown"
+        " (a frame of 4294967295 bytes; at most 16777216 are taken)"
+    ]
