@@ -11,7 +11,7 @@ import pytest
 from accelwatch.child_process import anonymous_file
 from accelwatch.sampler import early, launch
 from accelwatch.sampler.blame import CallsOut
-from accelwatch.sampler.frames import Stream, decode_order, encode
+from accelwatch.sampler.frames import Stream, decode_order
 from accelwatch.sampler.launch import Child, post_mortem
 from accelwatch.sampler.one_shot import read_once
 from accelwatch.sampler.printed import Printed, bounded_file
