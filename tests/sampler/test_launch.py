@@ -49,7 +49,8 @@ def started() -> Iterator[Started]:
             end()
             os._exit(0)
         os.close(writing)
-        children.append(Child(pid, reading, orders, report, said and Printed(said)))
+        told = None if said is None else Printed(said)
+        children.append(Child(pid, reading, orders, report, told))
         return children[-1]
 
     yield start

@@ -5,7 +5,7 @@ import pickle
 import msgspec
 import pytest
 
-from accelwatch.schema.absence import Absence
+from accelwatch.schema.absence import Absence, reason_of
 
 
 @pytest.mark.parametrize("reason", Absence)
@@ -27,3 +27,27 @@ def test_a_reason_is_no_text(reason: Absence) -> None:
     assert not isinstance(reason, str)
     assert reason != answered
     assert answered not in {reason: 1}
+
+
+@pytest.mark.parametrize(
+    ("absent", "reason"),
+    [
+        ({("fan_speed_ratio", "0"): Absence.LOST}, "lost (the device is gone)"),
+        ({("fan_speed_ratio",): Absence.TIMEOUT}, "timeout (the driver did not answer in time)"),
+        ({("*",): Absence.SUSPENDED}, "suspended (the device sleeps)"),
+        (
+            {("*",): Absence.LOST, ("fan_speed_ratio",): Absence.STALE},
+            "stale (the last value is too old)",
+        ),
+        (
+            {("fan_speed_ratio",): Absence.STALE, ("fan_speed_ratio", "0"): Absence.PERMISSION},
+            "permission (whoever reads it may not)",
+        ),
+        ({("fan_speed_ratio", "1"): Absence.LOST}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_nearest_reason_of_a_series_is_said(
+    absent: dict[tuple[str, ...], Absence], reason: str
+) -> None:
+    assert reason_of(absent, ("fan_speed_ratio", "0")) == reason

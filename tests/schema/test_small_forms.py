@@ -147,6 +147,24 @@ def test_how_loud_an_event_is(category: Category, trusted: bool, expected: str) 
 
 
 @pytest.mark.parametrize(
+    ("source", "said", "expected"),
+    [
+        ("pushed", "info", "info"),
+        ("pushed", "warning", "warning"),
+        ("pushed", "loud", "critical"),
+        ("pushed", None, "critical"),
+        ("kernel_log", "info", "critical"),
+    ],
+)
+def test_who_pushes_an_event_says_how_loud_it_is(
+    source: str, said: str | None, expected: str
+) -> None:
+    detail = {} if said is None else {"severity": said}
+    pushed = msgspec.structs.replace(event(Category.BUS), source=source, detail=detail)
+    assert severity_of_event(pushed) == expected
+
+
+@pytest.mark.parametrize(
     ("state", "health", "reason"),
     [
         (DeviceState.LOST, Health.FAILED, "the device is lost"),

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from accelwatch import store as store_package
 from accelwatch.schema import wire
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
@@ -154,3 +155,9 @@ def test_how_a_node_stands_changes_with_states_and_events_and_not_with_values(no
         )
         node.store.apply(Events(backend="x", events=(event,)))
         assert node.store.standing() != before
+
+
+def test_the_package_has_no_other_name_than_its_store() -> None:
+    assert store_package.Store is store_package.store.Store
+    with pytest.raises(AttributeError, match="^Shop$"):
+        _ = store_package.Shop

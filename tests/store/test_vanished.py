@@ -91,3 +91,13 @@ def test_how_many_devices_there_are_and_must_be() -> None:
     assert own["collector_devices",] == 1
     assert own["collector_devices_expected",] == 8
     assert ("collector_devices",) not in SelfMetrics(1.0).series(views, {})
+
+
+def test_quantities_that_vanish_from_several_devices_are_added_up() -> None:
+    vanished = Vanished()
+    whole = [("nvidia", view(number=n)) for n in range(3)]
+    vanished.series(whole)
+    gone = view(number=0, power_watts=Absence.ERROR, memory_used_bytes=Absence.ERROR)
+    other = view(number=2, power_watts=Absence.TIMEOUT)
+    assert vanished.series([("nvidia", gone), whole[1], ("nvidia", other)])[COUNT] == 3
+    assert vanished.series([("nvidia", gone), whole[1], ("amd", other)])[COUNT] == 2

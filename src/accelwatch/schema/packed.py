@@ -35,7 +35,7 @@ def _mark(value: Number | str) -> str:
         return "d"
     if -_SIGNED <= value < _SIGNED:
         return "q"
-    return "Q" if 0 <= value < _MOST else "d"
+    return "Q" if _SIGNED <= value < _MOST else "d"
 
 
 def pack(values: Sequence[Number | str]) -> bytes:
