@@ -9,12 +9,14 @@ from accelwatch.schema.metrics import (
     Metric,
     MetricSource,
     Scope,
+    Series,
     Tier,
     by_key,
     catalogue,
     opt_in_groups,
     reading_metrics,
 )
+from accelwatch.schema.series import primary_value
 from unit_suffixes import UNIT_SUFFIXES
 
 FOREIGN_UNITS = re.compile(r"_(mhz|percent|pct|milliwatts|mw|mib|mebibytes|kb|ms|us|ns|mj)(_|$)")
@@ -62,3 +64,23 @@ def test_backends_fill_only_rows_of_devices() -> None:
     assert all(row.source is MetricSource.READ for row in reading_metrics())
     assert by_key()["power_watts"] in reading_metrics()
     assert by_key()["device_up"] not in reading_metrics()
+
+
+@pytest.mark.parametrize(
+    ("told", "meant"),
+    [
+        ({"graphics": 3, "sm": 2, "npu": 1, "memory": 9}, 3),
+        ({"sm": 2, "memory": 9, "video": 8}, 2),
+        ({"npu": 1, "memory": 9, "fabric": 8, "soc": 7}, 1),
+        ({"soc": 7, "memory": 9}, 7),
+        ({"memory": 9}, None),
+    ],
+)
+def test_the_bare_clock_is_that_of_the_core(told: dict[str, int], meant: int | None) -> None:
+    """A device of which only one domain's clock is told had an empty column."""
+    clocks: dict[Series, int] = {("clock_hertz", domain): value for domain, value in told.items()}
+    limits: dict[Series, int] = {
+        ("clock_limit_hertz", domain, "max"): value for domain, value in told.items()
+    }
+    assert primary_value(clocks, by_key()["clock_hertz"]) == meant
+    assert primary_value(limits, by_key()["clock_limit_hertz"]) == meant

@@ -351,7 +351,7 @@ METRICS: tuple[Metric, ...] = (
         "hertz",
         "Current clock frequency by domain.",
         labels=("domain",),
-        primary=(("graphics",),),
+        primary=(("graphics",), ("sm",), ("npu",), ("soc",)),
         otel="hw.frequency (XPUM, not in semconv)",
     ),
     Metric(
@@ -364,7 +364,7 @@ METRICS: tuple[Metric, ...] = (
             "domain",
             "limit",
         ),
-        primary=(("graphics", "max"),),
+        primary=(("graphics", "max"), ("sm", "max"), ("npu", "max"), ("soc", "max")),
     ),
     Metric(
         "performance_state",

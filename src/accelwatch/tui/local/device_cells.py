@@ -147,7 +147,7 @@ def power_cell(view: DeviceView, width: int, _: Glyphs) -> Line:
 
 
 def clock_cell(view: DeviceView, width: int, _: Glyphs) -> Line:
-    """The graphics clock."""
+    """The clock of the core."""
     value = fmt.number(view, "clock_hertz")
     return [(fit(fmt.megahertz(value), width, right=True), "text" if value else "faint")]
 
