@@ -13,10 +13,10 @@ from accelwatch.listed_process import with_processes
 from accelwatch.polled import Polled
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
-from accelwatch.schema.reading import Collected, Reading
+from accelwatch.schema.reading import Collected, Link, Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, pace_of
-from accelwatch_neuron import listing, load, tree
+from accelwatch_neuron import faults, listing, load, tree
 from accelwatch_neuron.listing import Entry
 
 _PROGRAM, _MONITOR = "neuron-ls", "neuron-monitor"
@@ -28,9 +28,10 @@ _FIRST_WAIT_S = 3.0
 _PERIOD_S = 5.0
 """From one record of neuron-monitor to the next, as long as nobody configures it."""
 _AMAZON = 0x1D0F
-_CHIPS = frozenset({0x7064, 0x7164, 0x7264, 0x7364})
+_CHIPS = frozenset({*range(0x7064, 0x7068), 0x7164, 0x7264, 0x7364})
 """PCI devices Inferentia, Trainium, Inferentia2, Trainium2; Amazon's disks and NICs are others."""
 _SOURCE = "sysfs"
+_FABRIC = "neuronlink"
 
 
 class NeuronBackend:
@@ -92,7 +93,7 @@ class NeuronBackend:
     def identify(self, device: Device) -> Sequence[Device]:
         """The device with its place on the bus, where neuron-ls tells it. Raises DeviceLost."""
         self._folder(device)
-        entry, _ = self._entry(device, _FIRST_WAIT_S)
+        entry, _ = self._entry(device.index, _FIRST_WAIT_S)
         bus = None if entry is None else entry.pci_bus_id
         numa = None if bus is None else sysfs.numa_node(self._context.root, bus)
         return [msgspec.structs.replace(device, pci_bus_id=bus, numa_node=numa)]
@@ -103,23 +104,25 @@ class NeuronBackend:
         out = Collected(device.id)
         tree.put_ecc(out, folder)
         tree.put_memory(out, folder)
+        faults.put_faults(out, folder)
         told, age_s = self._load()
         load.put_load(out, device.index, told)
-        entry, why = self._entry(device, TIMEOUT_S)
+        entry, why = self._entry(device.index, TIMEOUT_S)
         size = None if entry is None else entry.memory_bytes
         out.put_or_miss("memory_size_bytes", why if size is None else size)
         sources = {"*": _SOURCE, "memory_size_bytes": _PROGRAM, "processes": _PROGRAM}
         sources |= dict.fromkeys(("utilization_ratio", "core_utilization_ratio"), _MONITOR)
+        links = self._links(device, folder, entry)
         if not request.processes:
             out.miss("processes", Absence.NOT_COLLECTED)
         elif entry is None or entry.processes is None:
             out.miss("processes", why)
         else:
-            numbers = _aged(out.reading(sources=sources), age_s)
+            numbers = _aged(out.reading(sources=sources, links=links), age_s)
             request.numbers([numbers])
             listed = listing.processes_of(device.id, entry)
             return [with_processes(self._context.root, numbers, listed)]
-        return [_aged(out.reading(sources=sources), age_s)]
+        return [_aged(out.reading(sources=sources, links=links), age_s)]
 
     def close(self) -> None:
         """Ask no more."""
@@ -135,15 +138,29 @@ class NeuronBackend:
             raise DeviceLost(f"{device.name}: the driver shows it no more", code="not_listed")
         return folder
 
-    def _entry(self, device: Device, wait_s: float) -> tuple[Entry | None, Absence]:
+    def _entry(self, index: int, wait_s: float) -> tuple[Entry | None, Absence]:
         """What neuron-ls says of the device; the reason is for what it does not say."""
         if self._polled is None:
             return None, Absence.UNSUPPORTED
         try:
-            entry = self._polled.answer(wait_s).document.get(device.index)
+            entry = self._polled.answer(wait_s).document.get(index)
         except AccelwatchError:
             return None, Absence.ERROR
         return entry, Absence.ERROR if entry is None else Absence.UNSUPPORTED
+
+    def _links(self, device: Device, folder: Path, entry: Entry | None) -> tuple[Link, ...]:
+        """To which devices; whether a link is up nobody tells."""
+        told = None if entry is None else entry.neighbours
+        peers = tree.neighbours(folder) if told is None else told
+        others = dict.fromkeys(peer for peer in peers or () if peer != device.index)
+        return tuple(
+            Link(fabric=_FABRIC, link=str(peer), remote=self._place(peer)) for peer in others
+        )
+
+    def _place(self, index: int) -> str | None:
+        """Where the device is on the bus, by the last list."""
+        entry, _ = self._entry(index, 0.0)
+        return None if entry is None else entry.pci_bus_id
 
     def _load(self) -> tuple[load.Load | Absence, float]:
         """The newest record and its age in seconds; why there is none, and 0."""

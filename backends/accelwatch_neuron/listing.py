@@ -11,6 +11,7 @@ from accelwatch.schema.reading import Process
 
 _BUS = re.compile(r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _MOST_BYTES = 1 << 46
+_MOST_INDEX = 9999
 _MOST_PID = 1 << 22
 
 
@@ -21,6 +22,8 @@ class Entry(NamedTuple):
     memory_bytes: int | None
     processes: tuple[tuple[int, str | None], ...] | None
     """(pid, program) of each."""
+    neighbours: tuple[int, ...] | None = None
+    """Indices of the devices it has links to."""
 
 
 def parse(output: bytes) -> dict[int, Entry]:
@@ -36,7 +39,7 @@ def parse(output: bytes) -> dict[int, Entry]:
         raise ReadError("neuron-ls listed no devices", code="unreadable")
     entries: dict[int, Entry] = {}
     for row in rows:
-        index = _whole(row.get("neuron_device"), 9999) if isinstance(row, dict) else None
+        index = _whole(row.get("neuron_device"), _MOST_INDEX) if isinstance(row, dict) else None
         if index is not None and index not in entries:
             entries[index] = _entry(row)
     return entries
@@ -64,7 +67,16 @@ def _entry(row: dict[str, Any]) -> Entry:
         normal_pci_bus_id(str(bus)) if known else None,
         _whole(row.get("memory_size"), _MOST_BYTES) or None,
         _processes(listed) if isinstance(listed, list) else None,
+        _neighbours(row.get("connected_to")),
     )
+
+
+def _neighbours(listed: Any) -> tuple[int, ...] | None:
+    """None without a list, which a device without links has too."""
+    if not isinstance(listed, list):
+        return None
+    told = (_whole(index, _MOST_INDEX) for index in listed)
+    return tuple(index for index in told if index is not None)
 
 
 def _processes(listed: list[Any]) -> tuple[tuple[int, str | None], ...]:

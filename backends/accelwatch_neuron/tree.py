@@ -11,6 +11,7 @@ from accelwatch.schema.reading import Collected
 VENDOR = "neuron"
 _PLACE = "sys/devices/virtual/neuron_device"
 _FOLDER = re.compile(r"neuron(\d{1,4})")
+_INDEX = re.compile(r"[0-9]{1,4}")
 _CORE = re.compile(r"neuron_core\d{1,3}")
 _MAX_TEXT = 80
 _ECC = (("mem_ecc_uncorrected", "hbm"), ("sram_ecc_uncorrected", "sram"))
@@ -49,15 +50,21 @@ def driver_version(root: Path) -> str | None:
 
 
 def put_ecc(out: Collected, folder: Path) -> None:
-    """Uncorrected errors by place and together; those that a reload of the driver repairs."""
-    counts = [(place, _count(folder / "stats/hardware" / name)) for name, place in _ECC]
-    for place, count in counts:
-        out.put_or_miss("ecc_location_errors_total", count, "uncorrected", place)
-    repairable = _count(folder / "stats/hardware" / _REPAIRABLE)
+    """Uncorrected errors by place and together; those that a reload of the driver repairs.
+
+    The driver counts an error of the HBM as repairable or as uncorrected, never as both.
+    """
+    counts = [(place, count(folder / "stats/hardware" / name)) for name, place in _ECC]
+    for place, told in counts:
+        out.put_or_miss("ecc_location_errors_total", told, "uncorrected", place)
+    repairable = count(folder / "stats/hardware" / _REPAIRABLE)
     out.put_or_miss("ecc_location_errors_total", repairable, "uncorrected", "hbm_repairable")
     wanting = repairable if isinstance(repairable, Absence) else repairable > 0
     out.put_or_miss("memory_repair_pending", wanting)
-    out.put_or_miss("ecc_errors_total", _sum([count for _, count in counts]), "uncorrected")
+    together = [told for _, told in counts]
+    if repairable is not Absence.UNSUPPORTED:
+        together.append(repairable)
+    out.put_or_miss("ecc_errors_total", _sum(together), "uncorrected")
 
 
 def put_memory(out: Collected, folder: Path) -> None:
@@ -66,13 +73,26 @@ def put_memory(out: Collected, folder: Path) -> None:
     The driver adds and takes away in `total`; `present` is the last change.
     """
     uses = [
-        _count(use)
-        for core in sysfs.list_dir(folder)
-        if _CORE.fullmatch(core.name)
+        count(use)
+        for core in cores(folder)
         for use in sysfs.list_dir(core / "stats/memory_usage/device_mem")
         if (use / "total").exists()
     ]
     out.put_or_miss("memory_used_bytes", _sum(uses))
+
+
+def cores(folder: Path) -> list[Path]:
+    """Folders of the device's cores."""
+    return [path for path in sysfs.list_dir(folder) if _CORE.fullmatch(path.name)]
+
+
+def neighbours(folder: Path) -> tuple[int, ...] | None:
+    """Indices of the devices it has links to; None where the driver does not say it to us."""
+    told = sysfs.read_text(folder / "connected_devices")
+    if isinstance(told, Absence):
+        return None
+    words = [word.strip() for word in told.split(",")]
+    return tuple(int(word) for word in words if _INDEX.fullmatch(word))
 
 
 def _architecture(folder: Path, name: str) -> str | None:
@@ -81,7 +101,7 @@ def _architecture(folder: Path, name: str) -> str | None:
     return _text(folder / place) or _text(folder / "neuron_core0" / place)
 
 
-def _count(path: Path) -> int | Absence:
+def count(path: Path) -> int | Absence:
     """A counter, which is a file or a folder with a `total`."""
     told = sysfs.read_int(path / "total" if path.is_dir() else path)
     return Absence.ERROR if isinstance(told, int) and told < 0 else told

@@ -55,6 +55,8 @@ BAD_DAY: Mapping[str, str] = {
     f"{_ECC}/mem_ecc_uncorrected": "2",
     f"{_ECC}/sram_ecc_uncorrected": "1",
     f"{_ECC}/mem_ecc_repairable_uncorrected": "3",
+    f"{PLACE}/neuron0/neuron_core1/stats/status/hw_nc_ue_error/total": "1",
+    f"{PLACE}/neuron0/neuron_core0/stats/status/hw_nc_ue_error/total": "0",
     f"{PLACE}/neuron1/stats/hardware/sram_ecc_uncorrected": "N/A",
     f"{PLACE}/neuron1/neuron_core0/stats/memory_usage/device_mem/tensors/total": "-4096",
 }
@@ -70,6 +72,7 @@ def listed(index: int, bus: str, *pids: int) -> dict[str, Any]:
         "numa_node": "-1",
         "nc_count": 2,
         "memory_size": 32 * GIB,
+        "connected_to": [1 - index],
         "neuron_processes": processes,
     }
 

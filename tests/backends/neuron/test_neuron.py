@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from accelwatch.backend import Confining, Context, Request
 from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.reading import Reading
+from accelwatch.schema.reading import Link, Reading
 from accelwatch_neuron import NeuronBackend, listing
 from accelwatch_neuron.listing import Entry
 from backends.neuron.machines import (
@@ -30,6 +30,7 @@ from polling import assert_all_believed
 from samples import sample
 
 ECC = "ecc_location_errors_total"
+_COUNTER = ("total", "present")
 
 
 def opened(root: Path) -> NeuronBackend:
@@ -40,6 +41,10 @@ def opened(root: Path) -> NeuronBackend:
 
 def read(root: Path, files: Mapping[str, str], *, processes: bool = True) -> list[Reading]:
     lay_out(root, files)
+    return readings_of(root, processes=processes)
+
+
+def readings_of(root: Path, *, processes: bool = True) -> list[Reading]:
     backend = opened(root)
     devices = backend.discover()
     request = Request(processes=processes)
@@ -89,7 +94,7 @@ def test_a_healthy_machine(tmp_path: Path) -> None:
 
 def test_a_bad_day(tmp_path: Path) -> None:
     first, second = read(tmp_path, BAD_DAY)
-    assert first.values[("ecc_errors_total", "uncorrected")] == 3
+    assert first.values[("ecc_errors_total", "uncorrected")] == 6, "those to be repaired are errors"
     assert first.values[(ECC, "uncorrected", "hbm")] == 2
     assert first.values[(ECC, "uncorrected", "sram")] == 1
     assert first.values[(ECC, "uncorrected", "hbm_repairable")] == 3
@@ -98,6 +103,69 @@ def test_a_bad_day(tmp_path: Path) -> None:
     assert second.absent[("ecc_errors_total", "uncorrected")] is Absence.ERROR
     assert second.values[(ECC, "uncorrected", "hbm")] == 0
     assert second.absent[("memory_used_bytes",)] is Absence.ERROR
+
+
+@pytest.mark.parametrize(
+    ("faults", "words", "health"),
+    [
+        ({"hw_hbm_ue_error": 1}, {"hw_hbm_ue_error"}, "failed"),
+        ({"hw_nc_ue_error": 2, "hw_error": 2}, {"hw_nc_ue_error", "hw_error"}, "failed"),
+        ({"hw_dma_abort_error": 1}, {"hw_dma_abort_error"}, "degraded"),
+        ({"hw_repairable_hbm_ue_error": 5}, {"hw_repairable_hbm_ue_error"}, "degraded"),
+        ({"hw_collectives_error": 1}, {"hw_collectives_error"}, None),
+        ({"hw_error": 3, "hw_nc_ue_error": 0}, {"hw_error"}, None),
+        ({"timeout": 3, "hw_nc_ue_error": 0, "execute_completed_with_num_error": 4}, set(), None),
+        ({"hw_nc_ue_error": -1}, set(), None),
+    ],
+)
+def test_faults_that_the_driver_counts_by_core(
+    tmp_path: Path, faults: dict[str, int], words: set[str], health: str | None
+) -> None:
+    status = f"{PLACE}/neuron0/neuron_core1/stats/status"
+    files = {f"{status}/{word}/{name}": str(n) for word, n in faults.items() for name in _COUNTER}
+    first, second = read(tmp_path, {**TRN1, **files})
+    told = {series[1] for series in first.values if series[0] == "reported_status_info"}
+    states = {series[1] for series in first.values if series[0] == "reported_health_info"}
+    assert told == words
+    assert states == ({health} if health else set()), (
+        "a driver that counts nothing vouches for none"
+    )
+    assert second.absent[("reported_status_info",)] is Absence.UNSUPPORTED
+
+
+def test_a_reset_that_failed_is_told(tmp_path: Path) -> None:
+    other = f"{PLACE}/neuron1/neuron_core0/stats/other_info"
+    files = {f"{other}/reset_fail_count": "1", f"{other}/reset_req_count/total": "9"}
+    _, second = read(tmp_path, {**TRN1, **files})
+    assert second.values[("reported_status_info", "reset_fail_count")] == 1
+    assert not [series for series in second.values if series[0] == "resets_total"]
+
+
+def test_neighbours_are_those_of_the_list(tmp_path: Path) -> None:
+    listing = [
+        {**listed(0, "0000:00:1e.0"), "connected_to": [1, 7, 1, "x", -1, 0]},
+        {**listed(1, "0000:00:1f.0"), "connected_to": None},
+    ]
+    lay_out(tmp_path, {**TRN1, f"{PLACE}/neuron0/connected_devices": "3\n"}, listing)
+    first, second = readings_of(tmp_path)
+    assert first.links == (
+        Link(fabric="neuronlink", link="1", remote="0000:00:1f.0"),
+        Link(fabric="neuronlink", link="7"),
+    )
+    assert second.links == ()
+
+
+def test_neighbours_are_those_of_the_driver_without_a_list(tmp_path: Path) -> None:
+    at = f"{PLACE}/neuron{{}}/connected_devices"
+    files = {**TRN1, at.format(0): "12, 3, 1\n", at.format(1): "\n"}
+    lay_out(tmp_path, files, [{**row, "connected_to": None} for row in LISTING])
+    first, second = readings_of(tmp_path)
+    assert [(link.link, link.remote) for link in first.links] == [
+        ("12", None),
+        ("3", None),
+        ("1", "0000:00:1f.0"),
+    ]
+    assert second.links == ()
 
 
 def test_counters_may_be_folders(tmp_path: Path) -> None:
@@ -156,6 +224,9 @@ def test_without_the_driver_the_chip_is_present_and_not_read(tmp_path: Path) -> 
     assert backend.probe().present
     with pytest.raises(BackendUnavailable, match="neuron_device"):
         backend.open()
+    for chip in (b"0x7065", b"0x7067", b"0x7364"):
+        tree.write(f"{folder}/device", chip)
+        assert backend.probe().present
     tree.write(f"{folder}/device", b"0xec20")
     assert not backend.probe().present
 
@@ -199,7 +270,8 @@ def test_the_recorded_values(tmp_path: Path) -> None:
 )
 def test_one_bad_field_hides_no_other(change: dict[str, Any], entry: Entry) -> None:
     row = {**listed(0, "0000:00:1e.0"), **change}
-    assert listing.parse(json.dumps([row]).encode()) == {0: entry}
+    told = listing.parse(json.dumps([row]).encode())
+    assert told == {0: entry._replace(neighbours=(1,))}
 
 
 @pytest.mark.parametrize("output", [b"", b"no devices", b"{}", b"7", b'{"devices": [1]}'])
