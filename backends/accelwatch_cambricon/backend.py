@@ -70,6 +70,7 @@ class CambriconBackend:
             command=_PROGRAM,
             prefix="mlu",
             vendor_id=VENDOR_ID,
+            nodes="cambricon_dev[0-9]*",
         )
         first = self._tool.first()
         version = None if first is None else first.driver_version

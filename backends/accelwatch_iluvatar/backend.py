@@ -77,6 +77,7 @@ class IluvatarBackend:
             command=_PROGRAM,
             prefix="iluvatar",
             vendor_id=VENDOR_ID,
+            nodes="iluvatar[0-9]*",
             classes=_CLASSES,
             kind=DeviceKind.GPU,
         )

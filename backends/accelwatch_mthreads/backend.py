@@ -77,6 +77,7 @@ class MthreadsBackend:
             command=_PROGRAM,
             prefix="mtgpu",
             vendor_id=VENDOR_ID,
+            nodes="mtgpu.[0-9]*",
             classes=_CLASSES,
             kind=DeviceKind.GPU,
         )

@@ -78,6 +78,7 @@ class TheadBackend:
             command=_PROGRAM,
             prefix="ppu",
             vendor_id=VENDOR_ID,
+            nodes="alixpu_ppu[0-9]*",
             classes=_CLASSES,
             kind=DeviceKind.GPU,
         )
