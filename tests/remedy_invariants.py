@@ -283,11 +283,15 @@ class Watch:
         need(held <= set(intent.avoided), "a revival onto a node that we hold")
         last = history.deaths[-1]
         other = not set(run.seen.nodes).isdisjoint(intent.avoided) or bool(run.group)
-        need(other or run.seen.checkpoint != last.tried.checkpoint, "the same is tried once more")
-        same = history.deaths[-self.settings.resume.same_step :]
-        steps = {death.step for death in same}
-        own = len(same) == self.settings.resume.same_step and len(steps) == 1 and None not in steps
-        need(not own or any(one.device_fault for one in same), "a job is begun again in vain")
+        passed = bool(last.blamed) and set(last.blamed) <= set(history.passed)
+        begins_at = intent.checkpoint or run.seen.checkpoint
+        same = not passed and begins_at == last.tried.checkpoint
+        need(other or not same, "the same is tried once more")
+        need(not (intent.checkpoint and last.device_fault), "an older checkpoint for a bad device")
+        alike = history.deaths[-self.settings.resume.same_step :]
+        places = {death.newest if death.step is None else str(death.step) for death in alike}
+        own = len(alike) == self.settings.resume.same_step and len(places) == 1 and "" not in places
+        need(not own or any(one.device_fault for one in alike), "a job is begun again in vain")
 
 
 def need(holds: bool, text: str) -> None:

@@ -398,6 +398,7 @@ class History:
             restarts=(intent.restarts or 0) + 1,
             failed=dead and not again,
             checkpoint="" if step is None else f"step-{step}",
+            earlier="" if step is None or self.rng.random() < 0.5 else f"step-{step - 100}",
             step=step,
         )
 

@@ -147,10 +147,14 @@ class ScriptAction:
 
     async def _with_checkpoint(self, intent: Intent, observed: Observed) -> Observed:
         search, job = self._checkpoints, intent.job
-        if search is None or intent.kind not in _OF_RUNS or job is None:
+        if intent.kind not in _OF_RUNS or job is None:
             return observed
-        found = observed.own.get(seen.CHECKPOINT) or await search.newest(str(job))
-        return seen.with_checkpoint(observed, found, search.step_of(str(job), found))
+        found, before = observed.own.get(seen.CHECKPOINT, ""), observed.own.get(seen.BEFORE, "")
+        if search is None:
+            return seen.with_checkpoint(observed, found, before, None)
+        if not found:
+            found, before = await search.newest(str(job))
+        return seen.with_checkpoint(observed, found, before, search.step_of(str(job), found))
 
     def _ask(self, key: str) -> None:
         """Have what was accepted asked for, when it is time; nobody waits for the answer."""

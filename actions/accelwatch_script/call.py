@@ -75,6 +75,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     spare: str = ""
     run_on: tuple[str, ...] = ()
     """Where the job may start: its nodes without the bad ones, and the spare."""
+    begin_from: str = ""
+    """The checkpoint before the newest, when the job is to begin from that; empty: from the newest."""
     signal: str = ""
     test: str = ""
     scheduler: str = ""
@@ -102,6 +104,7 @@ def of_intent(intent: Intent, job: JobSeen | None, checkpoint: str, deadline: fl
         bad_nodes=intent.avoided if intent.revive else intent.bad_nodes,
         spare=intent.spare,
         run_on=run_on(intent, job),
+        begin_from=intent.checkpoint,
         signal=intent.signal,
         test=intent.test,
         scheduler=intent.job.cluster if intent.job is not None else "",
@@ -171,6 +174,7 @@ def variables(call: Call) -> dict[str, str]:
         "BAD_NODES": ",".join(call.bad_nodes),
         "SPARE": call.spare,
         "RUN_ON": ",".join(call.run_on),
+        "BEGIN_FROM": call.begin_from,
         "SIGNAL": call.signal,
         "TEST": call.test,
         "SCHEDULER": call.scheduler,

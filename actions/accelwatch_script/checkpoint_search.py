@@ -27,8 +27,11 @@ class CheckpointSearch:
         """The training step of a checkpoint; None where its path does not say it."""
         return self._options.step_of(job, path)
 
-    async def newest(self, job: str) -> str:
-        """Path of the newest whole checkpoint; empty where none is found in time."""
+    async def newest(self, job: str) -> tuple[str, str]:
+        """Path of the newest whole checkpoint, and of the one before it where jobs can begin from it.
+
+        Each is empty where none is found in time.
+        """
         stop = process.Stop()
         command = process.Command(
             argv=self._options.search(job),
@@ -45,12 +48,12 @@ class CheckpointSearch:
             ended = process.Ended()
         if ended.status == 0:
             self._said = ""
-            return ended.output.decode(errors="replace")
+            return self._options.read(ended.output.decode(errors="replace"))
         why = ended.failure or ended.errors.decode(errors="replace").strip() or "no answer in time"
         if why != self._said:
             self._said = why
             _log.warning("no checkpoint is known job=%s: %s", escaped(job), escaped(why)[:200])
-        return ""
+        return "", ""
 
 
 def _ran(command: process.Command, stop: process.Stop) -> process.Ended:

@@ -15,6 +15,8 @@ ACHIEVED = "achieved"
 """Key of `Observed.own`: `yes` or `no`, as the observe hook says it of an intent without facts."""
 TEXT = "text"
 CHECKPOINT = "checkpoint"
+BEFORE = "checkpoint_before"
+"""The whole one before it, from which the job begins when it is told to."""
 TOLD = "told"
 """What the call before has told, a ToldStatus; not there without one, or when we began anew since."""
 TOLD_TEXT = "told_text"
@@ -77,6 +79,7 @@ class _Seen(msgspec.Struct, frozen=True, kw_only=True):
     achieved: bool | None = None
     text: str = ""
     checkpoint: str = ""
+    checkpoint_before: str = ""
 
 
 class _Survey(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +93,11 @@ def observed(said: Said, intent: Intent, now: float) -> Observed:
         raise ActionUnavailableError(
             f"observe: asked for node {intent.node}, answered for {shown(seen.node.name)}"
         )
-    own = {TEXT: shown(seen.text), CHECKPOINT: seen.checkpoint}
+    own = {
+        TEXT: shown(seen.text),
+        CHECKPOINT: seen.checkpoint,
+        BEFORE: seen.checkpoint_before if seen.checkpoint else "",
+    }
     if seen.achieved is not None:
         own[ACHIEVED] = "yes" if seen.achieved else "no"
     return Observed(
@@ -124,15 +131,15 @@ def with_told(seen: Observed, told: Told, age_s: float) -> Observed:
     return msgspec.structs.replace(seen, own=own)
 
 
-def with_checkpoint(seen: Observed, found: str, step: int | None) -> Observed:
-    """The same, with the newest checkpoint of the job and its step."""
+def with_checkpoint(seen: Observed, found: str, before: str, step: int | None) -> Observed:
+    """The same, with the newest checkpoint of the job, the one before it, and its step."""
     if not found:
         return seen
     own: Mapping[str, str] = {**seen.own, CHECKPOINT: found}
     job = seen.job
     if job is not None:
         step = step if job.step is None else job.step
-        job = msgspec.structs.replace(job, checkpoint=found, step=step)
+        job = msgspec.structs.replace(job, checkpoint=found, earlier=before, step=step)
     return msgspec.structs.replace(seen, own=own, job=job)
 
 

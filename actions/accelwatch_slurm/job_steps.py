@@ -108,7 +108,7 @@ class JobSteps:
         job = await self._job(step, JobState.WAITING, JobState.HELD)
         changes = [
             f"{key}={step.arguments[key]}"
-            for key in ("ExcNodeList", "ReqNodeList", "ReservationName")
+            for key in ("ExcNodeList", "ReqNodeList", "ReservationName", "AdminComment")
             if key in step.arguments
         ]
         return await updated(self._commands, f"jobid={job.handle}", *changes)

@@ -12,7 +12,7 @@ from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Ste
 from accelwatch_slurm import steps
 from accelwatch_slurm.job_text import SlurmJob, names_of
 from accelwatch_slurm.moving_parts import is_whole, whole_of
-from accelwatch_slurm.scene import SIGNALLED, Scene, held_word, place_of
+from accelwatch_slurm.scene import SIGNALLED, Scene, begin_word, held_word, place_of
 
 _LOOK_S = 0.1
 _SOON_S = 6.0
@@ -24,6 +24,7 @@ _NEXT_SECOND_S = 1.05
 _FAILED_LAUNCH = "launch_failed_requeued_held"
 _NO_NODES = "BadConstraints"
 _NO_NODES_S = 2.0
+_BEGIN = "accelwatch:begin:"
 
 
 def propose_move(intent: Intent, scene: Scene, *, hold_place: bool) -> Proposal:
@@ -232,6 +233,10 @@ def _steer(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Step | No
         changes["ReservationName"] = place
     elif not roomy and job.reservation == place:
         changes["ReservationName"] = ""
+    word = begin_word(intent, job.restarts)
+    if word and word not in job.admin_comment.split():
+        others = [one for one in job.admin_comment.split() if not one.startswith(_BEGIN)]
+        changes["AdminComment"] = " ".join((*others, word))
     if not changes:
         return None
     return Step(

@@ -128,11 +128,12 @@ class Observer:
         options = self._options.checkpoints
         if options is None or not found:
             return seen
-        step = options.step_of(str(key), found)
-        return msgspec.structs.replace(seen, checkpoint=found, step=step)
+        newest, earlier = options.read(found)
+        step = options.step_of(str(key), newest)
+        return msgspec.structs.replace(seen, checkpoint=newest, earlier=earlier, step=step)
 
     async def _checkpoint(self, key: JobKey) -> str:
-        """The newest checkpoint of a job; empty where none is found in time."""
+        """The newest two checkpoints of a job, a line each; empty where none is found in time."""
         options = self._options.checkpoints
         if options is None:
             return ""

@@ -82,7 +82,8 @@ def _has_lists(step: Step, _: Scene, job: SlurmJob) -> bool:
         "ReqNodeList": job.require,
         "ReservationName": job.reservation,
     }
-    return all(
+    told = step.arguments.get("AdminComment", "").split()
+    return set(told) <= set(job.admin_comment.split()) and all(
         set(names_of(value)) == set(names_of(now[key]))
         for key, value in step.arguments.items()
         if key in now

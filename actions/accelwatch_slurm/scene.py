@@ -23,7 +23,7 @@ PARTS = "parts"
 SIGNALLED, PROOF, OFF, TRIAL = "signalled", "proof", "off", "trial"
 CHECKPOINT = "checkpoint"
 """Keys of `own`: what was sent, why no old copy can run any more, the bad nodes without power, the job
-that tests the node, the newest checkpoint of the job."""
+that tests the node, the newest two checkpoints of the job."""
 
 _node_of = lru_cache(maxsize=1024)(node_of)
 """An observation is read several times: by who proposes, who judges, and who tells."""
@@ -98,6 +98,11 @@ def place_of(intent: Intent) -> str:
 def trial_name(intent: Intent) -> str:
     """Name of the job that tests the node: another one each time that a test is asked for."""
     return f"{OWN}test-{intent.node}-{intent.asked:.3f}"
+
+
+def begin_word(intent: Intent, restarts: int) -> str:
+    """What stands there when the job is to begin from an earlier checkpoint, in that run only."""
+    return f"accelwatch:begin:{restarts}:{intent.checkpoint}" if intent.checkpoint else ""
 
 
 def held_word(intent: Intent) -> str:

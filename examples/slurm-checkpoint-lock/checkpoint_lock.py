@@ -26,15 +26,19 @@ class CheckpointLock:
         self._copy = copy
         self._own = folder / f"copy-{copy}"
 
-    def claim(self) -> tuple[int, bytes] | None:
-        """Shut out older copies; step and data of the newest checkpoint. Raises TakenOver."""
+    def claim(self, begin_from: str = "") -> tuple[int, bytes] | None:
+        """Shut out older copies; step and data of the newest checkpoint. Raises TakenOver.
+
+        With the path of an earlier checkpoint: of the newest up to that one's step.
+        """
         self._folder.mkdir(parents=True, exist_ok=True)
         for path, state, copy in self._folders():
             if copy > self._copy:
                 raise TakenOver(f"copy {copy} has begun, this is {self._copy}")
             if state == "copy" and copy < self._copy:
                 path.rename(self._folder / f"closed-{copy}")
-        newest = self._newest()
+        named = _STEP.fullmatch(Path(begin_from).name)
+        newest = self._newest(None if named is None else int(named[1]))
         self._own.mkdir(exist_ok=True)
         return newest
 
@@ -57,12 +61,13 @@ class CheckpointLock:
                 found.append((path, match[1], int(match[2])))
         return found
 
-    def _newest(self) -> tuple[int, bytes] | None:
+    def _newest(self, most: int | None) -> tuple[int, bytes] | None:
         """Of the youngest copy that has one: an older copy may have gone on beside it for a while."""
         for path, _, _ in sorted(self._folders(), key=lambda one: one[2], reverse=True):
             steps = [
                 int(match[1]) for file in path.iterdir() if (match := _STEP.fullmatch(file.name))
             ]
+            steps = [step for step in steps if most is None or step <= most]
             if steps:
                 return max(steps), (path / f"step-{max(steps)}").read_bytes()
         return None

@@ -24,7 +24,7 @@ def main() -> int:
     copy = int(os.environ.get("JOB_COPY") or os.environ.get("SLURM_RESTART_COUNT") or "0")
     lock = CheckpointLock(given.checkpoints, copy)
     try:
-        newest = lock.claim()
+        newest = lock.claim(os.environ.get("BEGIN_FROM", ""))
         begin = newest[0] if newest else 0
         print(f"copy {copy} begins after step {begin}", flush=True)
         for step in range(begin + 1, given.steps + 1):

@@ -55,3 +55,16 @@ def test_the_youngest_copy_counts_not_the_greatest_step(module: Any, tmp_path: P
     # A copy that has not written anything yet does not hide what is there.
     module.CheckpointLock(tmp_path, 2).claim()
     assert module.CheckpointLock(tmp_path, 3).claim() == (20, b"20")
+
+
+def test_a_copy_may_begin_from_an_earlier_checkpoint_and_the_next_goes_on_from_it(
+    module: Any, tmp_path: Path
+) -> None:
+    first = module.CheckpointLock(tmp_path, 0)
+    first.claim()
+    for step in (10, 20, 30):
+        first.save(step, str(step).encode())
+    again = module.CheckpointLock(tmp_path, 1)
+    assert again.claim(f"{tmp_path}/copy-0/step-20") == (20, b"20")
+    again.save(21, b"21")
+    assert module.CheckpointLock(tmp_path, 2).claim("") == (21, b"21")

@@ -7,11 +7,12 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobSeen, JobState
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.case import Case
+from accelwatch.remedy.case import Case, Policy
 from accelwatch.remedy.changes import CaseChanged, Verb
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.retry import JobHistory
+from accelwatch.remedy.retry import JobHistory, Try
+from accelwatch.remedy.score import WEIGHTS, Failing, score
 from accelwatch.rules.document import When
 from remedy_ground import JOB, SETTINGS, Ground, job_policy
 
@@ -239,3 +240,144 @@ def test_at_most_three_times_in_six_hours() -> None:
     assert len(revivals(ground)) == 2
     ground.wait(4000, every=60)
     assert "resumed 3 times within 6 h" in told(ground, Loudness.ALERT)[-1]
+
+
+ALERT = Policy(rule="nvidia.xid.app")
+"""It takes nothing out."""
+
+
+def begun_again(ground: Ground, restarts: int, **fields: object) -> None:
+    """The revival has come true."""
+    seen = msgspec.structs.replace(SEEN, restarts=restarts, **fields)
+    ground.end_chore(Kind.MOVE_JOB, job=seen)
+
+
+def test_what_has_passed_is_tried_once_more_on_the_same_nodes_and_counts_a_little() -> None:
+    ground = Ground()
+    moved(ground)
+    case = ground.fault(OTHER, policy=ALERT)
+    died(ground)
+    ground.clear(OTHER, case)
+    ground.wait(70, every=10)
+    (again,) = revivals(ground)
+    assert again.avoided == (NODE,)
+    assert (
+        "on the same nodes, once: nvidia.xid.app on n10 has passed"
+        in told(ground, Loudness.TELL)[-1]
+    )
+    scores = ground.state.scores
+    assert score(scores, f"node:{OTHER}", ground.now) == pytest.approx(WEIGHTS[Failing.APP], 0.01)
+    assert score(scores, f"serial:{case.serial}", ground.now) > 0
+
+
+def test_the_second_time_it_is_begun_again_without_that_node() -> None:
+    ground = Ground()
+    moved(ground)
+    for restarts in (1, 2):
+        case = ground.fault(OTHER, f"i{restarts}", policy=ALERT)
+        died(ground, restarts=restarts)
+        ground.clear(OTHER, case)
+        ground.wait(160, every=10)
+        if restarts == 1:
+            begun_again(ground, 2)
+    assert [set(one.avoided) for one in revivals(ground)] == [{NODE}, {NODE, OTHER}]
+
+
+def test_another_rule_on_the_same_node_has_a_try_of_its_own() -> None:
+    ground = Ground()
+    moved(ground)
+    for restarts, rule in ((1, "nvidia.xid.app"), (2, "nvidia.xid.other")):
+        case = ground.fault(OTHER, f"i{restarts}", policy=Policy(rule=rule))
+        died(ground, restarts=restarts)
+        ground.clear(OTHER, case)
+        ground.wait(160, every=10)
+        if restarts == 1:
+            begun_again(ground, 2)
+    assert [set(one.avoided) for one in revivals(ground)] == [{NODE}, {NODE}]
+
+
+def test_a_node_that_was_silent_and_answers_again_is_tried_once_more() -> None:
+    ground = Ground()
+    moved(ground)
+    ground.nodes[OTHER].answering = False
+    ground.step()
+    died(ground)
+    ground.nodes[OTHER].answering = True
+    ground.wait(70, every=10)
+    (again,) = revivals(ground)
+    assert again.avoided == (NODE,)
+    assert "the silence on n10 has passed" in told(ground, Loudness.TELL)[-1]
+
+
+def test_what_has_not_passed_is_left_out_at_once() -> None:
+    ground = Ground()
+    moved(ground)
+    ground.fault(OTHER, policy=ALERT)
+    died(ground)
+    ground.wait(70, every=10)
+    assert [set(one.avoided) for one in revivals(ground)] == [{NODE, OTHER}]
+
+
+EARLIER = "step-800"
+
+
+def test_without_a_fault_or_a_new_checkpoint_it_goes_one_checkpoint_back_after_two_minutes() -> (
+    None
+):
+    ground = Ground()
+    moved(ground)
+    died(ground, earlier=EARLIER)
+    ground.wait(110, every=10)
+    assert revivals(ground) == []
+    ground.wait(20, every=10)
+    (again,) = revivals(ground)
+    assert (again.checkpoint, again.avoided) == (EARLIER, (NODE,))
+    assert "from step-800, the checkpoint before its newest" in told(ground, Loudness.TELL)[-1]
+    begun_again(ground, 2)
+    assert history(ground).latest == Try(nodes=tuple(sorted(SEEN.nodes)), checkpoint=EARLIER)
+
+
+@pytest.mark.parametrize("step", [900, None])
+def test_and_a_second_death_at_the_same_place_is_the_end_of_it(step: int | None) -> None:
+    ground = Ground()
+    moved(ground)
+    died(ground, earlier=EARLIER, step=step)
+    ground.wait(130, every=10)
+    begun_again(ground, 2, step=step)
+    died(ground, earlier=EARLIER, step=step, restarts=2)
+    ground.wait(4000, every=60)
+    assert len(revivals(ground)) == 1
+    assert "900 without a fault of a device" in told(ground, Loudness.ALERT)[-1]
+
+
+def test_one_that_has_got_further_since_begins_from_there() -> None:
+    ground = Ground()
+    moved(ground)
+    died(ground, earlier=EARLIER)
+    ground.wait(130, every=10)
+    begun_again(ground, 2)
+    died(ground, earlier="step-900", checkpoint="step-1000", step=1000, restarts=2)
+    ground.wait(160, every=10)
+    assert [one.checkpoint for one in revivals(ground)] == [EARLIER, ""]
+
+
+def test_evidence_that_comes_in_time_leaves_the_node_out_instead() -> None:
+    ground = Ground()
+    moved(ground)
+    died(ground, earlier=EARLIER)
+    ground.wait(100, every=10)
+    ground.fault(OTHER, policy=MOVES)
+    (again,) = revivals(ground)
+    assert (again.checkpoint, OTHER in again.avoided) == ("", True)
+
+
+def test_one_that_its_scheduler_began_again_is_not_thought_to_be_back_at_the_earlier_one() -> None:
+    ground = Ground()
+    moved(ground)
+    died(ground, earlier=EARLIER)
+    ground.wait(130, every=10)
+    begun_again(ground, 2)
+    died(ground, state=JobState.RUNNING, failed=False, restarts=3)
+    latest = history(ground).latest
+    assert latest is not None
+    assert latest.checkpoint == SEEN.checkpoint

@@ -15,6 +15,7 @@ from accelwatch.remedy.retry import (
     forgotten,
     may_resume,
     resumed,
+    tidied,
 )
 from accelwatch.remedy.settings import Resume
 
@@ -242,3 +243,25 @@ def test_what_is_kept_of_a_job_is_bounded() -> None:
 def test_the_state_can_be_written_down() -> None:
     state = resumed(after(death(0.0, step=5)), JOB, SAME, 1.0, LIMITS)
     assert msgspec.json.decode(msgspec.json.encode(state), type=RetryState) == state
+
+
+def test_what_it_has_died_with_before_is_not_tried_again() -> None:
+    patient = Resume(same_step=9)
+    state = after(death(0.0, SAME), death(10.0, msgspec.structs.replace(SAME, checkpoint="90")))
+    answer = asked(state, SAME, HOUR, patient)
+    assert "died before with the same nodes and the same checkpoint" in text_of(answer)
+    other = msgspec.structs.replace(SAME, checkpoint="80")
+    assert asked(state, other, HOUR, patient) == PERMIT
+
+
+def test_where_no_step_is_known_the_newest_checkpoint_says_how_far_it_came() -> None:
+    twice = after(death(0.0, newest="/c/9"), death(10.0, newest="/c/9"))
+    assert "2 times at checkpoint /c/9" in text_of(asked(twice, attempt(1), HOUR))
+    further = after(death(0.0, newest="/c/9"), death(10.0, newest="/c/10"))
+    assert asked(further, attempt(1), HOUR) == PERMIT
+
+
+def test_a_job_that_has_died_is_remembered_before_it_was_ever_begun_again() -> None:
+    state = after(death(0.0, step=5))
+    assert tidied(state, HOUR, LIMITS) == state
+    assert tidied(state, 7 * HOUR, LIMITS) == RetryState()

@@ -33,11 +33,9 @@ def failures(*kinds: Failing, now: float = 0.0) -> ScoreState:
 def test_the_weights_are_those_of_the_documentation() -> None:
     assert {kind.value: weight for kind, weight in WEIGHTS.items()} == {
         "app": 0.2,
-        "watch": 0.5,
         "reset": 1.0,
         "reboot": 1.5,
         "relapse": 3.0,
-        "excluded": 0.2,
     }
     assert set(WEIGHTS) == set(Failing)
 
@@ -52,8 +50,8 @@ def test_a_score_halves_in_seven_days() -> None:
 def test_failures_add_up_each_with_its_own_age() -> None:
     state = failures(Failing.REBOOT)
     state = added(state, NODE, Failing.RESET, HALF_LIFE_S)
-    state = added(state, NODE, Failing.WATCH, 2 * HALF_LIFE_S)
-    expected = 1.5 / 4 + 1.0 / 2 + 0.5
+    state = added(state, NODE, Failing.APP, 2 * HALF_LIFE_S)
+    expected = 1.5 / 4 + 1.0 / 2 + 0.2
     assert score(state, "node:n1", 2 * HALF_LIFE_S) == pytest.approx(expected)
 
 

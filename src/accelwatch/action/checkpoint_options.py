@@ -1,5 +1,6 @@
 """Where the checkpoints of jobs are, as an action's options say it."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -7,6 +8,9 @@ import msgspec
 
 from accelwatch.action import checkpoint_paths
 from accelwatch.errors import ConfigError
+
+_MAY_BE_TOLD = re.compile(r"[A-Za-z0-9/._+-]{1,200}")
+"""In a comment that others take apart, and by a shell."""
 
 
 class CheckpointOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -16,11 +20,18 @@ class CheckpointOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """`/srv/{job}/copy-{copy}/step-{step}`: the greatest copy and step is the newest."""
     complete: str = ""
     """A file that stands in a checkpoint when it is whole."""
+    earlier: bool = False
+    """Whether the site's jobs begin from the checkpoint before the newest when they are told to."""
 
     def search(self, job: str) -> tuple[str, ...]:
-        """The program that prints the newest one of a job, as a list of words."""
+        """The program that prints the newest two of a job, as a list of words."""
         program = str(Path(checkpoint_paths.__file__))
         return (sys.executable, "-IS", program, self.pattern, job, self.complete)
+
+    def read(self, output: str) -> tuple[str, str]:
+        """What the program has printed: the newest, and the one before where a job can begin from it."""
+        first, _, second = output.partition("\n")
+        return first, second if self.earlier and _MAY_BE_TOLD.fullmatch(second) else ""
 
     def step_of(self, job: str, path: str) -> int | None:
         """The training step of a checkpoint; None for a path that is none."""

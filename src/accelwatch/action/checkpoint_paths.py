@@ -31,14 +31,19 @@ def mistake(pattern: str) -> str:
     return ""
 
 
-def newest(entries: Iterable[tuple[str, ...]], pattern: str, job: str) -> str:
-    """The path of the greatest copy and step; empty without one. Entries are paths in parts. Pure."""
+def newest(
+    entries: Iterable[tuple[str, ...]], pattern: str, job: str, before: int | None = None
+) -> str:
+    """The path of the greatest copy and step; empty without one. Entries are paths in parts. Pure.
+
+    With `before` only smaller steps count.
+    """
     whole = re.compile("/".join(map(str, _expressions(pattern, job))))
     best: tuple[tuple[int, ...], str] | None = None
     for parts in entries:
         path = "/".join(parts)
         match = whole.fullmatch(path)
-        if match is None:
+        if match is None or "\n" in path or (before is not None and int(match["step"]) >= before):
             continue
         place = (
             tuple(int(match[name]) for name in ("copy", "step") if name in match.re.groupindex),
@@ -103,7 +108,10 @@ def _names(folder: str, most: int) -> list[str]:
 
 
 def main(pattern: str, job: str, complete: str) -> int:
-    """Print the path of the newest checkpoint; with `complete`, in which a file of that name is."""
+    """Print the path of the newest checkpoint and, in a second line, of the one before it.
+
+    With `complete` only those count in which a file of that name is.
+    """
     if not _SAFE_JOB.fullmatch(job):
         return 1
     try:
@@ -115,7 +123,9 @@ def main(pattern: str, job: str, complete: str) -> int:
     except ValueError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.write(newest(entries, pattern, job))
+    first = newest(entries, pattern, job)
+    second = newest(entries, pattern, job, step_of(pattern, job, first)) if first else ""
+    sys.stdout.write(f"{first}\n{second}" if second else first)
     return 0
 
 

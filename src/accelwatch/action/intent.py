@@ -93,6 +93,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a job that its user forbade to be requeued is requeued all the same."""
     revive: bool = False
     """Whether a job that has died is begun again; for MOVE_JOB."""
+    checkpoint: str = ""
+    """From which the job begins, where that is an earlier one than the newest; for MOVE_JOB."""
     restarts: int | None = None
     """How often the job had begun again when it was seen last; for FOLLOW_JOB, and what is revived."""
     run_s: float = 0.0

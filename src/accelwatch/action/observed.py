@@ -80,6 +80,8 @@ class JobSeen(msgspec.Struct, frozen=True, kw_only=True):
     """Whether one that has ended did so before it should, and not because somebody wanted it."""
     checkpoint: str = ""
     """Its newest whole checkpoint, where one is known."""
+    earlier: str = ""
+    """The whole checkpoint before the newest, where the job can be told to begin from it."""
     step: int | None = None
     """Training step that it had reached, as far as its checkpoints or a hook tell."""
     text: str = ""

@@ -13,7 +13,8 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobSeen, JobState
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy import data_guard, retry
-from accelwatch.remedy.cases import bad_nodes, counting
+from accelwatch.remedy.another_try import Another, another, bad_now, blame, group_of
+from accelwatch.remedy.cases import bad_nodes
 from accelwatch.remedy.ceiling import Bearing, Ceiling, answers
 from accelwatch.remedy.clocks import DEATH_SETTLES_S, FRESH_S, JOB_S, RESTORE_S, REVIVAL_S
 from accelwatch.remedy.denial import Answer, Denial, DenialKind
@@ -22,6 +23,7 @@ from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.retry import Death, JobHistory, Run, Try
+from accelwatch.remedy.score import Failing, added, keys_of
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import Mode
@@ -110,7 +112,7 @@ def _watch(sur: Surroundings, name: str, run: Run) -> None:
     known = retry.watched(sur.state.retries, name, run)
     began = Try(
         nodes=tuple(sorted(run.seen.nodes)),
-        checkpoint=run.seen.checkpoint,
+        checkpoint=run.moved.checkpoint or run.seen.checkpoint,
         cleared="" if history.latest is None else history.latest.cleared,
     )
     sur.set("retries", retry.begun_with(known, name, began))
@@ -154,19 +156,19 @@ def followed(sur: Surroundings, pursued: Pursued) -> None:
             sur.set("retries", retry.watched(sur.state.retries, name, None))
         _restore(sur, name, run)
         return
-    bad = bad_nodes(sur) | _silent(sur, run.seen.nodes)
-    fault = not bad.isdisjoint(run.seen.nodes)
+    fault = not bad_now(sur, run.seen.nodes).isdisjoint(run.seen.nodes)
     last = replace(seen, nodes=run.seen.nodes)
     known = _died(sur, sur.state.retries, name, replace(run, seen=last), device_fault=fault)
     sur.set("retries", known)
     if seen.state is JobState.RUNNING:
         _tell(sur, run, f"job {job} has died, and its scheduler has begun it again", Loudness.TELL)
-        _watch(sur, name, replace(run, since=sur.now, seen=seen))
+        own = replace(run.moved, checkpoint="")  # its scheduler tells it no checkpoint
+        _watch(sur, name, replace(run, since=sur.now, seen=seen, moved=own))
         return
     ran_s = sur.now - run.since
     text = f"job {job} has died {ran_s:.0f} s after it was begun again: {pursued.text}"
     _tell(sur, run, text, Loudness.TELL)
-    dead = replace(run, since=sur.now, seen=last, dead=True, group=_group(sur, last.nodes))
+    dead = replace(run, since=sur.now, seen=last, dead=True, group=group_of(sur, last.nodes))
     sur.set("retries", retry.watched(sur.state.retries, name, dead))
 
 
@@ -174,7 +176,14 @@ def _died(
     sur: Surroundings, known: retry.RetryState, name: str, run: Run, *, device_fault: bool
 ) -> retry.RetryState:
     latest = known.jobs[name].latest or Try(nodes=run.seen.nodes)
-    death = Death(at=sur.now, step=run.seen.step, device_fault=device_fault, tried=latest)
+    death = Death(
+        at=sur.now,
+        step=run.seen.step,
+        newest=run.seen.checkpoint,
+        device_fault=device_fault,
+        blamed=blame(sur, run.seen.nodes),
+        tried=latest,
+    )
     return retry.died(known, name, death, sur.now - run.since, sur.settings.resume)
 
 
@@ -189,31 +198,60 @@ def _revive(sur: Surroundings, name: str, run: Run) -> None:
     key = f"revive {name}"
     if key in sur.state.chores or _is_moved(sur, name):
         return
-    bad = bad_nodes(sur) | _silent(sur, run.seen.nodes)
     last = sur.state.retries.jobs[name].deaths[-1]
-    if not last.device_fault and not bad.isdisjoint(run.seen.nodes):
-        sur.set("retries", retry.blamed(sur.state.retries, name))
-    tried = _other(sur, run, bad)
-    denial = next((one for one in _asked(sur, name, run, tried) if isinstance(one, Denial)), None)
+    fault = not bad_now(sur, run.seen.nodes).isdisjoint(run.seen.nodes)
+    if not last.device_fault and fault:
+        what = blame(sur, run.seen.nodes)
+        sur.set("retries", retry.blamed(sur.state.retries, name, what))
+    other = another(sur, sur.state.retries.jobs[name], run)
+    asked = _asked(sur, name, run, other.tried)
+    denial = next((one for one in asked if isinstance(one, Denial)), None)
     if denial is not None:
         _wait(sur, name, run, denial)
         return
     limits = sur.settings.resume
-    sur.set("retries", retry.resumed(sur.state.retries, name, tried, sur.now, limits))
-    _tell(sur, run, f"job {run.moved.job} is begun again", Loudness.TELL)
-    where = sorted(bad.intersection(run.seen.nodes)) or sorted(run.seen.nodes)
+    sur.set("retries", retry.resumed(sur.state.retries, name, other.tried, sur.now, limits))
+    _tell(sur, run, f"job {run.moved.job} is begun again{_with_what(other)}", Loudness.TELL)
+    _count_passed(sur, name, other)
+    where = sorted(other.bad.intersection(run.seen.nodes)) or sorted(run.seen.nodes)
     intent = replace(
         run.moved,
         kind=Kind.MOVE_JOB,
         node=where[0] if where else run.moved.node,
         revive=True,
         restarts=run.seen.restarts,
-        bad_nodes=tuple(sorted(bad)),
+        bad_nodes=tuple(sorted(other.bad)),
+        checkpoint=other.checkpoint,
         original={},
         asked=sur.now,
         deadline=sur.now + JOB_S,
     )
     _begin(sur, key, intent)
+
+
+def _with_what(other: Another) -> str:
+    """What is another than the last time, for people."""
+    if other.checkpoint:
+        return f" from {other.checkpoint}, the checkpoint before its newest"
+    if other.passed:
+        what = " and ".join(
+            f"{one.rule or 'the silence'} on {one.node or one.target}" for one in other.passed
+        )
+        return f" on the same nodes, once: {what} has passed"
+    return ""
+
+
+def _count_passed(sur: Surroundings, name: str, other: Another) -> None:
+    """What has passed is forgiven once, and counts a little against the node and its board."""
+    if not other.passed:
+        return
+    sur.set("retries", retry.passed(sur.state.retries, name, other.passed))
+    scores = sur.state.scores
+    for one in other.passed:
+        if one.node:
+            keys = keys_of(one.node, serial=one.serial)
+            scores = added(scores, keys, Failing.APP, sur.now)
+    sur.set("scores", scores)
 
 
 def _is_moved(sur: Surroundings, name: str) -> bool:
@@ -223,36 +261,6 @@ def _is_moved(sur: Surroundings, name: str) -> bool:
         for one in sur.state.remedies.values()
         if one.hold is not None and one.stage in (Stage.QUARANTINED, Stage.FENCING, Stage.DRAINING)
         for job in (*gone_jobs(sur, one), *lost_jobs(sur, one))
-    )
-
-
-def _silent(sur: Surroundings, nodes: tuple[str, ...]) -> set[str]:
-    """Those of a job's nodes on which its old copy may run yet: their daemon does not answer."""
-    seen = {name: sur.world.seen.get(name) for name in nodes}
-    return {name for name, one in seen.items() if one is not None and one.answering is False}
-
-
-def _other(sur: Surroundings, run: Run, bad: set[str]) -> Try:
-    """With what it would be begun again now."""
-    over = bool(run.group) and not _group(sur, run.seen.nodes)
-    return Try(
-        nodes=tuple(sorted(set(run.seen.nodes) - bad)),
-        checkpoint=run.seen.checkpoint,
-        cleared=run.group if over else "",
-    )
-
-
-def _group(sur: Surroundings, nodes: tuple[str, ...]) -> str:
-    """The incident of many nodes that some of these are part of."""
-    return next(
-        (
-            case.group
-            for one in sur.state.remedies.values()
-            if (one.target or one.node) in nodes
-            for case in counting(sur, one)
-            if case.group
-        ),
-        "",
     )
 
 
@@ -272,7 +280,7 @@ def _asked(sur: Surroundings, name: str, run: Run, tried: Try) -> Iterator[Answe
     scheduler = sur.world.schedulers.get(sur.world.seen_by.get(run.moved.node, ""))
     if scheduler is None or scheduler.unavailable or sur.now - scheduler.time > FRESH_S:
         yield Denial(why=DenialKind.DATA, text="its scheduler does not answer now")
-    group = _group(sur, run.seen.nodes)
+    group = group_of(sur, run.seen.nodes)
     if group:
         yield Denial(why=DenialKind.GROUP, text=f"its nodes are part of {group}, which goes on")
     yield retry.may_resume(sur.state.retries, name, tried, sur.now, sur.settings.resume)

@@ -33,6 +33,18 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
     """What has passed since, such as the id of a storm's incident."""
 
 
+class Blame(msgspec.Struct, frozen=True):
+    """What spoke against a node when a job died on it."""
+
+    rule: str
+    """Empty: the node did not answer."""
+    target: str
+    """The scheduler's name of the node."""
+    node: str = ""
+    """The hub's name."""
+    serial: str = ""
+
+
 class Death(msgspec.Struct, frozen=True, kw_only=True):
     """A run that ended before it should."""
 
@@ -40,8 +52,12 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds."""
     step: int | None = None
     """Training step that it had reached, where that is known."""
+    newest: str = ""
+    """Its newest checkpoint then, where one is known."""
     device_fault: bool = False
     """Whether a fault of a device or node speaks for itself."""
+    blamed: tuple[Blame, ...] = ()
+    """What spoke against its nodes."""
     tried: Try
     """With what it ran."""
 
@@ -73,6 +89,8 @@ class JobHistory(msgspec.Struct, frozen=True, kw_only=True):
     latest: Try | None = None
     """The latest resume; None before the first."""
     deaths: tuple[Death, ...] = ()
+    passed: tuple[Blame, ...] = ()
+    """What had passed when it was begun again on the same nodes: that is done once."""
     run: Run | None = None
     """None: nobody looks after it."""
 
@@ -142,11 +160,18 @@ def not_resumed(state: RetryState, job: str) -> RetryState:
     return forgotten(state, job) if empty else _with(state, job, changed)
 
 
-def blamed(state: RetryState, job: str) -> RetryState:
+def blamed(state: RetryState, job: str, what: tuple[Blame, ...]) -> RetryState:
     """Evidence has come that a device or node is what the job died of."""
     history = state.jobs[job]
-    last = msgspec.structs.replace(history.deaths[-1], device_fault=True)
+    last = msgspec.structs.replace(history.deaths[-1], device_fault=True, blamed=what)
     return _with(state, job, msgspec.structs.replace(history, deaths=(*history.deaths[:-1], last)))
+
+
+def passed(state: RetryState, job: str, what: tuple[Blame, ...]) -> RetryState:
+    """A job is begun again on the same nodes, because what spoke against them has passed."""
+    history = state.jobs[job]
+    every = tuple(dict.fromkeys((*history.passed, *what)))[-MOST_DEATHS:]
+    return _with(state, job, msgspec.structs.replace(history, passed=every))
 
 
 def watched(state: RetryState, job: str, run: Run | None) -> RetryState:
@@ -186,12 +211,19 @@ def forgotten(state: RetryState, job: str) -> RetryState:
 
 def _own_fault(history: JobHistory, limits: Resume) -> str:
     latest = history.deaths[-limits.same_step :]
-    steps = {death.step for death in latest}
-    if len(latest) < limits.same_step or len(steps) > 1 or None in steps:
+    places = {_place(death) for death in latest}
+    if len(latest) < limits.same_step or len(places) > 1 or "" in places:
         return ""
     if any(death.device_fault for death in latest):
         return ""
-    return f"it ended {len(latest)} times at step {steps.pop()} without a fault of a device"
+    return f"it ended {len(latest)} times at {places.pop()} without a fault of a device"
+
+
+def _place(death: Death) -> str:
+    """How far it had come: by its step, else by its newest checkpoint; empty where nobody knows."""
+    if death.step is not None:
+        return f"step {death.step}"
+    return f"checkpoint {death.newest}" if death.newest else ""
 
 
 def _same_again(history: JobHistory, tried: Try) -> str:
@@ -200,12 +232,16 @@ def _same_again(history: JobHistory, tried: Try) -> str:
         again = set(tried.nodes) == set(death.tried.nodes)
         if again and not _cleared(tried, death.tried):
             return "a fault of a device ended it, and it would run on the same nodes again"
-    if history.latest is None or _differs(tried, history.latest):
-        return ""
-    return "it would be begun with the same nodes and the same checkpoint as the last time"
+    if history.latest is not None and not differs(tried, history.latest):
+        return "it would be begun with the same nodes and the same checkpoint as the last time"
+    for one in history.deaths:
+        if one.tried.checkpoint and not (one.device_fault or differs(tried, one.tried)):
+            return "it has died before with the same nodes and the same checkpoint"
+    return ""
 
 
-def _differs(one: Try, other: Try) -> bool:
+def differs(one: Try, other: Try) -> bool:
+    """Whether one is begun with something else than the other."""
     if set(one.nodes) != set(other.nodes):
         return True
     known = bool(one.checkpoint and other.checkpoint)

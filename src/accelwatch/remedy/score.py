@@ -21,24 +21,19 @@ class Failing(StrEnum):
     """In which way something failed."""
 
     APP = "app"
-    """By an application's own fault."""
-    WATCH = "watch"
+    """A job died of something that passed by itself, and was begun again on the same nodes."""
     RESET = "reset"
     REBOOT = "reboot"
     RELAPSE = "relapse"
     """Again, after it was released."""
-    EXCLUDED = "excluded"
-    """Users leave it out of their jobs."""
 
 
 WEIGHTS: Mapping[Failing, float] = MappingProxyType(
     {
         Failing.APP: 0.2,
-        Failing.WATCH: 0.5,
         Failing.RESET: 1.0,
         Failing.REBOOT: 1.5,
         Failing.RELAPSE: 3.0,
-        Failing.EXCLUDED: 0.2,
     }
 )
 

@@ -8,10 +8,10 @@ import pytest
 
 from accelwatch.action import checkpoint_paths as checkpoints
 from accelwatch.action.checkpoint_options import CheckpointOptions
-from accelwatch.action.step import Step
+from accelwatch.action.step import Step, ToldStatus
 from accelwatch.errors import ConfigError
 from accelwatch_script.checkpoint_search import CheckpointSearch
-from hook_samples import MOVE, intent, saying, script
+from hook_samples import MOVE, intent, operation, program, saying, script
 
 PATTERN = "/srv/{job}/copy-{copy}/step-{step}"
 
@@ -63,7 +63,7 @@ def searched(folder: Path, job: str = "42", complete: str = "", timeout_s: float
     options = CheckpointOptions(pattern=f"{folder}/{{job}}/step-{{step}}", complete=complete)
     search = CheckpointSearch(options, None)
     search.timeout_s = timeout_s
-    return asyncio.run(search.newest(job))
+    return asyncio.run(search.newest(job))[0]
 
 
 def test_only_whole_ones_count(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_what_stands_in_a_checkpoint_may_be_meant(tmp_path: Path) -> None:
     pattern = f"{tmp_path}/step-{{step}}/model.pt"
     search = CheckpointSearch(CheckpointOptions(pattern=pattern), None)
     search.timeout_s = 60.0
-    assert asyncio.run(search.newest("42")) == f"{tmp_path}/step-8/model.pt"
+    assert asyncio.run(search.newest("42")) == (f"{tmp_path}/step-8/model.pt", "")
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_too_many_names_find_nothing(
     assert checkpoints.main(pattern, "42", "") == 1
     monkeypatch.setattr(checkpoints, "MOST_ENTRIES", 5)
     assert checkpoints.main(pattern, "42", "") == 0
-    assert capsys.readouterr().out == f"{tmp_path}/step-4"
+    assert capsys.readouterr().out == f"{tmp_path}/step-4\n{tmp_path}/step-3"
 
 
 def test_a_move_is_given_what_is_found(tmp_path: Path) -> None:
@@ -136,3 +136,55 @@ def test_a_move_is_given_what_is_found(tmp_path: Path) -> None:
         assert step.arguments["checkpoint"] == f"{tmp_path}/42/step-900"
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (("copy-0/step-8", "copy-0/step-9"), "copy-0/step-8"),
+        (("copy-0/step-8", "copy-1/step-9", "copy-1/step-8"), "copy-1/step-8"),
+        # Another copy of the same step may be as broken.
+        (("copy-0/step-9", "copy-1/step-9", "copy-0/step-7"), "copy-0/step-7"),
+        (("copy-0/step-9",), ""),
+    ],
+)
+def test_the_one_before_has_a_smaller_step(
+    tmp_path: Path, made: tuple[str, ...], expected: str
+) -> None:
+    for one in made:
+        (tmp_path / "42" / one).mkdir(parents=True)
+    pattern = f"{tmp_path}/{{job}}/copy-{{copy}}/step-{{step}}"
+    for earlier in (True, False):
+        search = CheckpointSearch(CheckpointOptions(pattern=pattern, earlier=earlier), None)
+        search.timeout_s = 60.0
+        before = asyncio.run(search.newest("42"))[1]
+        assert before == (f"{tmp_path}/42/{expected}" if expected and earlier else "")
+
+
+@pytest.mark.parametrize("name", ["step 8", "step-8;rm", "step-8$x", "a" * 201])
+def test_one_with_characters_that_others_heed_is_not_told(name: str) -> None:
+    options = CheckpointOptions(pattern="/srv/{job}/{step}", earlier=True)
+    assert options.read(f"/srv/9\n/srv/{name}") == ("/srv/9", "")
+
+
+def test_a_hook_names_both_and_is_told_from_which_to_begin(tmp_path: Path) -> None:
+    job = {"id": "42", "state": "ended", "failed": True, "nodes": ["n2"], "requeueable": True}
+    node = {"name": "n3", "standing": "open", "answering": True}
+    told = tmp_path / "told"
+    names = {"checkpoint": "/c/9", "checkpoint_before": "/c/8"}
+    made = script(
+        observe={"argv": saying(tmp_path, node=node, job=job, **names)},
+        hooks={"move_job": {"argv": [program(tmp_path, f"echo $ACCELWATCH_BEGIN_FROM >{told}")]}},
+    )
+    wanted = intent(**MOVE, revive=True, checkpoint="/c/8")
+
+    async def scenario() -> None:
+        seen = await made.observe(wanted)
+        assert seen.job is not None
+        assert (seen.job.checkpoint, seen.job.earlier) == ("/c/9", "/c/8")
+        step = made.propose(wanted, seen)
+        assert isinstance(step, Step)
+        assert (await made.perform(step, operation())).status is ToldStatus.DONE
+
+    asyncio.run(scenario())
+    assert told.read_text() == "/c/8\n"

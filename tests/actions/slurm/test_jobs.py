@@ -285,14 +285,21 @@ def test_a_job_that_dies_again_is_seen_and_begun_again_from_its_checkpoint(
     slurm: WorkingSlurm, hand: Hands, tmp_path: Path
 ) -> None:
     pattern = f"{tmp_path}/{{job}}/step-{{step}}"
-    one = hand(checkpoints={"pattern": pattern})
-    script = f"while [ ! -e {tmp_path}/die ]; do sleep 0.1; done; rm {tmp_path}/die; exit 3"
+    one = hand(checkpoints={"pattern": pattern, "earlier": True})
+    begin = "scontrol -o show job $SLURM_JOB_ID | grep -o 'accelwatch:begin:[^ ]*'"
+    script = (
+        f"{begin} >>{tmp_path}/told\n"
+        f"while [ ! -e {tmp_path}/die ]; do sleep 0.1; done; rm {tmp_path}/die; exit 3"
+    )
     number = running(slurm, "-w", "n1", script=script)
-    (tmp_path / number / "step-900").mkdir(parents=True)
+    for step in (800, 900):
+        (tmp_path / number / f"step-{step}").mkdir(parents=True)
     key = one.key(number)
     runs = asyncio.run(one.action.observe(one.intent(IntentKind.FOLLOW_JOB, "n1", job=key))).job
     assert runs is not None
     assert (runs.step, runs.failed) == (900, False)
+    earlier = f"{tmp_path}/{number}/step-800"
+    assert runs.earlier == earlier
     watching = one.intent(IntentKind.FOLLOW_JOB, "n1", job=key, restarts=0, run_s=600.0)
     assert isinstance(one.action.propose(watching, asyncio.run(one.action.observe(watching))), Wait)
     (tmp_path / "die").touch()
@@ -300,7 +307,13 @@ def test_a_job_that_dies_again_is_seen_and_begun_again_from_its_checkpoint(
     assert isinstance(end, Refusal)
     assert (end.kind, end.text) == (RefusalKind.DIED, "failed, exit code 3:0")
     again = one.pursue(
-        IntentKind.MOVE_JOB, "n1", job=key, revive=True, restarts=0, bad_nodes=("n1",)
+        IntentKind.MOVE_JOB,
+        "n1",
+        job=key,
+        revive=True,
+        restarts=0,
+        bad_nodes=("n1",),
+        checkpoint=earlier,
     )
     assert again.kinds == ["requeue", "steer", "start"]
     assert isinstance(again.ending, Achieved)
@@ -308,6 +321,8 @@ def test_a_job_that_dies_again_is_seen_and_begun_again_from_its_checkpoint(
     assert job(slurm, number).restarts == 1
     ran = one.pursue(IntentKind.FOLLOW_JOB, "n1", job=key, restarts=1, run_s=0.5).ending
     assert isinstance(ran, Achieved)
+    until((tmp_path / "told").read_text, "the job has looked from where to begin")
+    assert (tmp_path / "told").read_text() == f"accelwatch:begin:1:{earlier}\n"
 
 
 def test_a_job_that_is_cancelled_is_over_and_another_of_its_number_is_not(

@@ -1,0 +1,108 @@
+"""With what a job that has died is begun again: what is another than the last time. Pure.
+
+Without the nodes that have gone bad or do not answer; on the same ones, once, when what spoke against
+them has passed; and when nothing of the kind speaks for it, from the checkpoint before the newest.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.remedy.cases import bad_nodes, counting
+from accelwatch.remedy.clocks import DEATH_SETTLES_S
+from accelwatch.remedy.retry import Blame, Death, JobHistory, Run, Try, differs
+from accelwatch.remedy.surroundings import Surroundings
+
+replace = msgspec.structs.replace
+
+
+class Another(NamedTuple):
+    """What the next run has that the last one had not."""
+
+    tried: Try
+    bad: frozenset[str]
+    """Where the job may not start, by the scheduler's names."""
+    checkpoint: str = ""
+    """From which it begins, where that is not the newest."""
+    passed: tuple[Blame, ...] = ()
+    """What spoke against its nodes, and does so no more."""
+
+
+def another(sur: Surroundings, history: JobHistory, run: Run) -> Another:
+    """With what a job would be begun again now; `history` has its death."""
+    bad, last = bad_now(sur, run.seen.nodes), history.deaths[-1]
+    passed: tuple[Blame, ...] = ()
+    if bad.isdisjoint(run.seen.nodes):
+        again = {one.target for one in last.blamed if _is_among(one, history.passed)}
+        bad |= again
+        passed = () if again else last.blamed
+    tried = Try(
+        nodes=tuple(sorted(set(run.seen.nodes) - bad)),
+        checkpoint=run.seen.checkpoint,
+        cleared=_cleared(sur, run, passed, last),
+    )
+    earlier = _earlier(sur, history, run, tried)
+    if earlier:
+        tried = replace(tried, checkpoint=earlier)
+    return Another(tried, frozenset(bad), earlier, passed)
+
+
+def bad_now(sur: Surroundings, nodes: tuple[str, ...]) -> set[str]:
+    """Where the job may not start: what is bad anywhere, and those of its nodes that are silent."""
+    return bad_nodes(sur) | silent_of(sur, nodes)
+
+
+def silent_of(sur: Surroundings, nodes: tuple[str, ...]) -> set[str]:
+    """Those of a job's nodes on which its old copy may run yet: their daemon does not answer."""
+    seen = {name: sur.world.seen.get(name) for name in nodes}
+    return {name for name, one in seen.items() if one is not None and one.answering is False}
+
+
+def blame(sur: Surroundings, nodes: tuple[str, ...]) -> tuple[Blame, ...]:
+    """What speaks against some nodes now, by their schedulers' names."""
+    cases = (
+        Blame(case.policy.rule, target, one.node, case.serial)
+        for one in sur.state.remedies.values()
+        for target in [one.target or one.node]
+        if target in nodes
+        for case in counting(sur, one)
+    )
+    silent = (Blame("", name) for name in sorted(silent_of(sur, nodes)))
+    return tuple(dict.fromkeys((*cases, *silent)))
+
+
+def group_of(sur: Surroundings, nodes: tuple[str, ...]) -> str:
+    """The incident of many nodes that some of these are part of."""
+    return next(
+        (
+            case.group
+            for one in sur.state.remedies.values()
+            if (one.target or one.node) in nodes
+            for case in counting(sur, one)
+            if case.group
+        ),
+        "",
+    )
+
+
+def _is_among(one: Blame, known: tuple[Blame, ...]) -> bool:
+    return any((one.rule, one.target) == (other.rule, other.target) for other in known)
+
+
+def _cleared(sur: Surroundings, run: Run, passed: tuple[Blame, ...], last: Death) -> str:
+    """What has passed since the job died; the second time another one than the first."""
+    if run.group and not group_of(sur, run.seen.nodes):
+        return run.group
+    return f"{passed[0].rule} {passed[0].target} {last.at:.0f}" if passed else ""
+
+
+def _earlier(sur: Surroundings, history: JobHistory, run: Run, tried: Try) -> str:
+    """The checkpoint before the newest, when all else is as it was and nobody blames a device.
+
+    Evidence against one may come a while after the death, and costs no work that is done twice.
+    """
+    if not run.seen.earlier or history.deaths[-1].device_fault or history.latest is None:
+        return ""
+    if differs(tried, history.latest) or sur.now - run.since < DEATH_SETTLES_S:
+        return ""
+    return run.seen.earlier
