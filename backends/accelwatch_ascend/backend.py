@@ -92,6 +92,7 @@ class AscendBackend:
             command=_PROGRAM,
             prefix="ascend",
             vendor_id=VENDOR_ID,
+            nodes="davinci[0-9]*",
         )
         first = self._tool.first()
         version = None if first is None else first.driver_version

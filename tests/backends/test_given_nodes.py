@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.errors import DeviceLost, DevicePermission
+from backends.ascend.machines import staged as ascend
 from backends.cambricon.machines import staged as cambricon
 from backends.iluvatar.machines import staged as iluvatar
 from backends.mthreads.machines import staged as mthreads
@@ -26,6 +27,7 @@ Staged = Callable[[Path, str], AbstractContextManager[Stage]]
 @pytest.mark.parametrize(
     ("staged", "name", "driver", "node"),
     [
+        (ascend, "910b4-x2", "devdrv_device_driver", "davinci{}"),
         (cambricon, "mlu370x8-x2", "cambricon-pci-drv", "cambricon_dev{}"),
         (mthreads, "s5000-x2", "mtgpu", "mtgpu.{}"),
         (iluvatar, "bi-v150-x2", "iluvatar", "iluvatar{}"),
