@@ -160,14 +160,14 @@ class _Watch:
         self._stop = stop.reads
         self._selector.register(stop.reads, selectors.EVENT_READ)
         self._pidfd = -1
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, AttributeError):  # Only Linux has it.
             self._pidfd = os.pidfd_open(process.pid)
             self._selector.register(self._pidfd, selectors.EVENT_READ)
 
     def _follow(self, stream: object, most: int) -> _Tail:
         fd: int = stream.fileno()  # type: ignore[attr-defined]
         os.set_blocking(fd, False)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, AttributeError):
             fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _CHUNK)
         self._selector.register(fd, selectors.EVENT_READ)
         return self._tails.setdefault(fd, _Tail(most))

@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import sys
 from enum import IntEnum
 from pathlib import Path
 
@@ -132,7 +133,8 @@ def _verdict(
 
 def _surroundings() -> tuple[Check, ...]:
     """Of the machine around the drivers: what we can see of other processes and of the kernel log."""
-    return (_pid_namespace(), _own_command("nvidia-smi"), _state_directory())
+    namespace = (_pid_namespace(),) if sys.platform == "linux" else ()
+    return (*namespace, _own_command("nvidia-smi"), _state_directory())
 
 
 def _pid_namespace() -> Check:

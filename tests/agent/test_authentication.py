@@ -136,6 +136,22 @@ def test_the_unix_socket_is_guarded_by_its_mode(serve: Serve, tmp_path: Path) ->
     assert b"accel_device_up{" in answer
 
 
+def test_a_system_that_does_not_say_who_is_at_a_unix_socket_lets_the_mode_decide(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """macOS has no SO_PEERCRED."""
+    import socket
+
+    monkeypatch.delattr(socket, "SO_PEERCRED")
+    path = tmp_path / "agent.sock"
+    serve(None, path=path)
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(GUARD_S)
+        client.connect(str(path))
+        client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        assert b"200 OK" in client.recv(65536)
+
+
 def verdict_on(authorization: str, protection: Protection) -> Verdict:
     async def scenario() -> Verdict:
         checker = PasswordChecker()

@@ -1,8 +1,13 @@
 """`doctor` and `backends` say what was looked for, what was found and what to do."""
 
 import json
+import sys
 from pathlib import Path
 
+import pytest
+
+from accelwatch.diagnosis import diagnose
+from accelwatch.schema.snapshot import Snapshot
 from installed_command import accelwatch
 from standins import NvmlScenario
 
@@ -45,3 +50,12 @@ def test_backends_lists_each_installed_one() -> None:
     assert {"amd", "host", "intel", "kernel_log", "nvidia"} <= listed
     names = [report["name"] for report in json.loads(accelwatch("backends", "--json").stdout)]
     assert names == sorted(names)
+
+
+@pytest.mark.parametrize(("platform", "asked"), [("linux", True), ("darwin", False)])
+def test_only_linux_has_namespaces_of_processes(
+    platform: str, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    told = diagnose(Snapshot(time=0.0, host="n", version="0"), {}, {}).surroundings
+    assert ("host pid namespace" in {check.subject for check in told}) == asked

@@ -101,5 +101,5 @@ def _user_behind(sock: socket.socket) -> str:
         packed = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         _, user, _ = _CREDENTIALS.unpack(packed)
         return pwd.getpwuid(user).pw_name
-    except (OSError, KeyError, struct.error):
+    except (OSError, KeyError, struct.error, AttributeError):  # Only Linux has SO_PEERCRED.
         return ""

@@ -1,5 +1,6 @@
 """A program that is run: what it gets, what is taken of it, and how it ends."""
 
+import fcntl
 import os
 import signal
 import threading
@@ -67,6 +68,16 @@ def test_it_leads_a_group_and_a_session_of_its_own(tmp_path: Path) -> None:
     ended = ran(tmp_path, 'read -r stat < /proc/$$/stat; echo "$$ $stat"')
     own, pid, _, _, _, group, session = ended.output.split()[:7]
     assert own == pid == group == session
+
+
+def test_a_system_without_descriptors_of_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """macOS, where a pipe cannot be made larger either."""
+    monkeypatch.delattr(os, "pidfd_open")
+    monkeypatch.delattr(fcntl, "F_SETPIPE_SZ")
+    ended = ran(tmp_path, "echo done; exit 3")
+    assert (ended.status, ended.output) == (3, b"done\n")
 
 
 def test_one_that_is_not_there(tmp_path: Path) -> None:
