@@ -6,6 +6,8 @@ from accelwatch.errors import ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch_apple.sample import Sample, Told, block, clock, number
 
+_MAX_FANS = 16
+
 
 def parse_pipe(output: bytes) -> Sample:
     """The last whole record, one a line. Raises ReadError when there is none."""
@@ -31,6 +33,7 @@ def _of_record(record: dict[str, object]) -> Sample:
         celsius=_celsius(number(block(record, "temp").get("gpu_temp_avg"))),
         memory_bytes=size,
         used_bytes=used,
+        fans_rpm=_fans(record.get("fans")),
     )
 
 
@@ -39,6 +42,11 @@ def _frequency(record: dict[str, object]) -> object:
     pair = record.get("gpu_usage")
     older = pair[0] if isinstance(pair, list) and len(pair) == 2 else None
     return record.get("gpu_freq_mhz", older)
+
+
+def _fans(told: object) -> tuple[Told, ...]:
+    listed = told[:_MAX_FANS] if isinstance(told, list) else []
+    return tuple(number(fan.get("rpm")) for fan in listed if isinstance(fan, dict))
 
 
 def _celsius(told: Told) -> Told:

@@ -1,7 +1,8 @@
 """From a moment to the two devices of a Mac and their readings, as tables. Pure."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from accelwatch.quantity_text import PERCENT, Units, quantity
 from accelwatch.schema.absence import Absence
@@ -104,6 +105,9 @@ def gpu_reading(device: Device, machine: Machine, moment: Moment) -> Reading:
         if moment.sampler and not isinstance(told, Absence):
             sources[row.series[0]] = moment.sampler
     _put_statistics(out, moment.accelerators[0])
+    for number, fan in enumerate(moment.sample.fans_rpm):
+        out.put_or_miss("fan_speed_rpm", fan, str(number))
+        sources["fan_speed_rpm"] = moment.sampler
     _put_memory(out, sources, machine, moment)
     _put_pressure(out, sources, moment)
     return out.reading(sources=sources, notes=(moment.why,) if moment.why else ())
@@ -118,22 +122,24 @@ def ane_reading(device: Device, moment: Moment) -> Reading:
     )
 
 
-def processes(device: Device, clients: Sequence[Client], shares: dict[int, float]) -> list[Process]:
+def processes(device: Device, moment: Moment) -> list[Process]:
     """Who has the GPU open. Memory of a process on the GPU is told nowhere."""
-    absent = {"gpu_memory_bytes": Absence.UNSUPPORTED}
-    return [
-        Process(
-            device_id=device.id,
-            pid=client.pid,
-            type="compute+graphics",
-            command=client.command,
-            utilization_ratio=shares.get(client.pid),
-            absent=absent
-            if client.pid in shares
-            else {**absent, "utilization_ratio": Absence.UNSUPPORTED},
-        )
-        for client in clients
-    ]
+    return [_process(device, client, moment) for client in moment.accelerators[0].clients]
+
+
+def _process(device: Device, client: Client, moment: Moment) -> Process:
+    owner = moment.owners.get(client.pid)
+    told = {
+        "start_time": owner and owner.start_time,
+        "user": owner and owner.user,
+        "utilization_ratio": moment.shares.get(client.pid),
+        "gpu_memory_bytes": None,
+    }
+    process = Process(
+        device_id=device.id, pid=client.pid, type="compute+graphics", command=client.command
+    )
+    absent = {name: Absence.UNSUPPORTED for name, value in told.items() if value is None}
+    return msgspec.structs.replace(process, **told, absent=absent)
 
 
 def _put(out: Collected, series: Series, told: Told) -> None:

@@ -29,6 +29,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     celsius: Told = Absence.UNSUPPORTED
     memory_bytes: Told = Absence.UNSUPPORTED
     used_bytes: Told = Absence.UNSUPPORTED
+    fans_rpm: tuple[Told, ...] = ()
+    """Of the machine, in its order."""
     pressure: str | None = None
     """The word for thermal pressure, in lower case."""
 

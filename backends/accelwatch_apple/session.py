@@ -122,11 +122,8 @@ class Session:
 
 
 def _with_processes(reading: Reading, device: Device, moment: Moment) -> Reading:
-    """macOS has no /proc: what is told of a process is its pid, its name and its share."""
-    clients = moment.accelerators[0].clients
-    notes = reading.notes
-    if len(clients) > MAX_PROCESSES:
-        notes = (*notes, f"{CUT}{MAX_PROCESSES} of {len(clients)}, those with the lowest pids")
-        clients = clients[:MAX_PROCESSES]
-    listed = tuple(mapping.processes(device, clients, moment.shares))
-    return msgspec.structs.replace(reading, processes=listed, notes=notes)
+    """macOS has no /proc: what is told of a process is its name, owner, start and share."""
+    listed, notes = mapping.processes(device, moment), reading.notes
+    if len(listed) > MAX_PROCESSES:
+        notes = (*notes, f"{CUT}{MAX_PROCESSES} of {len(listed)}, those with the lowest pids")
+    return msgspec.structs.replace(reading, processes=tuple(listed[:MAX_PROCESSES]), notes=notes)

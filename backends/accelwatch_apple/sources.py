@@ -17,6 +17,7 @@ from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch_apple import macmon, powermetrics
 from accelwatch_apple.backend import IOREG, System
 from accelwatch_apple.identity import SYSCTLS, Machine, machine_of, profile_of, sysctl_values
+from accelwatch_apple.owners import ARGUMENTS, Owner, owners
 from accelwatch_apple.registry import Accelerator, Properties, parse_accelerators, parse_platform
 from accelwatch_apple.sample import Sample, Told
 from accelwatch_apple.thermal_pressure import KEY, pressure_of_state
@@ -24,7 +25,7 @@ from accelwatch_apple.unified_memory import used_bytes
 
 POWERMETRICS = "usr/bin/powermetrics"
 _SYSCTL, _PROFILER = "usr/sbin/sysctl", "usr/sbin/system_profiler"
-_VM_STAT, _NOTIFYUTIL = "usr/bin/vm_stat", "usr/bin/notifyutil"
+_VM_STAT, _NOTIFYUTIL, _PS = "usr/bin/vm_stat", "usr/bin/notifyutil", "bin/ps"
 _MACMON_FOLDERS = ("opt/homebrew/bin", "usr/local/bin", "opt/local/bin")
 _WINDOW_MS = "500"
 """What powermetrics and macmon look at for one sample."""
@@ -48,6 +49,8 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     used_bytes: Told = Absence.UNSUPPORTED
     pressure: str | None = None
     pressure_from: str = ""
+    owners: dict[int, Owner] = {}
+    """Of all processes, by pid."""
     shares: dict[int, float] = {}
     """Share of the time since the round before in which the GPU worked for a process, by pid."""
 
@@ -95,7 +98,10 @@ class Sources:
         ioreg = ("-a", "-r", "-d", "2", "-w", "0", "-c", "IOAccelerator")
         accelerators = parse_accelerators(output_of(root / IOREG, *ioreg, timeout_s=_TIMEOUT_S))
         moment = Moment(
-            accelerators=accelerators, used_bytes=self._used(), shares=self._shares(accelerators)
+            accelerators=accelerators,
+            used_bytes=self._used(),
+            owners=owners(self._quiet(_PS, *ARGUMENTS) or b""),
+            shares=self._shares(accelerators),
         )
         return self._with_pressure(self._with_sample(moment))
 

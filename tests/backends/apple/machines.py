@@ -61,6 +61,7 @@ def lay_out(root: Path, mac: Mac) -> None:
     commands = {
         "usr/sbin/ioreg": ioreg,
         "usr/sbin/sysctl": printing(f"{mac.name}-sysctl.txt"),
+        "bin/ps": printing("processes.txt"),
         "usr/bin/vm_stat": printing(f"{mac.name}-vm_stat.txt"),
         "usr/bin/notifyutil": _NOTIFY.format(level=mac.level),
         "usr/bin/powermetrics": "echo 'powermetrics must be invoked as the superuser' >&2; exit 1",

@@ -115,6 +115,7 @@ def test_a_user_hears_it_from_macmon(tmp_path: Path) -> None:
         ("power_watts",): 0.0175,
         ("power_component_watts", "sram"): 0.001,
         ("temperature_celsius", "gpu"): 36.5,
+        ("fan_speed_rpm", "0"): 999,
         ("engine_utilization_ratio", "render"): 0.23,
         ("engine_utilization_ratio", "tiler"): 0.25,
         ("memory_pool_used_bytes", "host"): 745_570_304,
@@ -127,9 +128,9 @@ def test_a_user_hears_it_from_macmon(tmp_path: Path) -> None:
     }
     assert gpu.sources["throttle_active"] == "notifyutil"
     assert ane.values == {("power_watts",): 0.0}
-    assert [(one.pid, one.command) for one in gpu.processes or ()] == [
-        (453, "WindowServer"),
-        (777, "Safari"),
+    assert [(one.pid, one.command, one.user) for one in gpu.processes or ()] == [
+        (453, "WindowServer", "_windowserver"),
+        (777, "Safari", "user1"),
     ]
 
 
@@ -203,10 +204,8 @@ def test_processes_have_shares_of_the_time_between_two_rounds(tmp_path: Path) ->
             (880, "python3.12", None),
             (901, "Finder", None),
         ]
-        assert first[0].absent == {
-            "gpu_memory_bytes": Absence.UNSUPPORTED,
-            "utilization_ratio": Absence.UNSUPPORTED,
-        }
+        assert set(first[0].absent) == {"gpu_memory_bytes", "utilization_ratio"}
+        assert set(first[2].absent) == {*first[0].absent, "user", "start_time"}
         later = (tmp_path / "usr/sbin/ioreg").read_text()
         staged.clock.advance(10)
         swap = "sed -e s/44000000000/47000000000/ -e s/912000000000/911000000000/"

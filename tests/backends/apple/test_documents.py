@@ -3,7 +3,8 @@
 import contextlib
 import plistlib
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch_apple import macmon, powermetrics
 from accelwatch_apple.identity import machine_of, profile_of, sysctl_values
 from accelwatch_apple.mapping import ane_reading, gpu_device, gpu_reading, processes
+from accelwatch_apple.owners import Owner, owners
 from accelwatch_apple.registry import Accelerator, parse_accelerators, parse_platform
 from accelwatch_apple.sample import Sample
 from accelwatch_apple.sources import Moment
@@ -40,7 +42,9 @@ def known(told: Sample) -> dict[str, object]:
     """What a sample tells, by field."""
     fields = {name: getattr(told, name) for name in Sample.__struct_fields__}
     return {
-        name: value for name, value in fields.items() if value not in (None, Absence.UNSUPPORTED)
+        name: value
+        for name, value in fields.items()
+        if value not in (None, Absence.UNSUPPORTED, ())
     }
 
 
@@ -50,7 +54,7 @@ def believed(told: Sample, accelerator: Accelerator = EMPTY, word: str | None = 
     moment = Moment(accelerators=(accelerator,), sample=told, sampler="powermetrics", pressure=word)
     for reading in (gpu_reading(device, MACHINE, moment), ane_reading(device, moment)):
         assert sound_readings((reading,), (device,), frozenset())
-    processes(device, accelerator.clients, {})
+    processes(device, moment)
 
 
 TEXT = b"""Machine model: Mac14,14
@@ -174,6 +178,12 @@ def test_of_several_property_lists_the_last_whole_one_counts() -> None:
         ('"temp": {"gpu_temp_avg": 0.0}', "celsius", Absence.UNSUPPORTED),
         ('"temp": {"gpu_temp_avg": 51.5}', "celsius", 51.5),
         ('"temp": 3', "celsius", Absence.UNSUPPORTED),
+        (
+            '"fans": [{"rpm": 7}, {"rpm": -1}, {}, 3]',
+            "fans_rpm",
+            (7.0, Absence.ERROR, Absence.UNSUPPORTED),
+        ),
+        ('"fans": 3', "fans_rpm", ()),
         ('"memory": {"ram_total": 8, "ram_usage": 5}', "used_bytes", 5.0),
     ],
 )
@@ -337,6 +347,28 @@ def test_who_a_machine_is_from_any_of_three_commands() -> None:
     assert machine_of({}, {"hw.memsize": "0"}, {}).memory_bytes is Absence.UNSUPPORTED
 
 
+@pytest.fixture
+def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_utc")
+def test_whose_processes_are() -> None:
+    told = owners(
+        composed("processes.txt")
+        + b"  9 Mon Foo 16 09:00:55 2026 root\n  8 Sun Feb  1 00:00:00 1970 root\n"
+        + b"  7 Mon Nov 16 09:00:55 9999 root extra\nps: an error\n"
+    )
+    assert told[453] == Owner("_windowserver", 1_794_819_662.0)
+    assert told[8] == Owner("root", 31 * 86400.0)
+    assert told[9] == Owner("root", None)
+    assert 7 not in told
+
+
 @pytest.mark.parametrize("output", [b"", b"[]", b'{"SPHardwareDataType": []}', b"\xff"])
 def test_no_hardware_overview_is_no_error(output: bytes) -> None:
     assert profile_of(output) == {}
@@ -474,4 +506,5 @@ def test_a_recorded_record_of_macmon() -> None:
         "celsius": 36.95167,
         "memory_bytes": 25_769_803_776.0,
         "used_bytes": 20_985_479_168.0,
+        "fans_rpm": (999.0, 1200.0),
     }
