@@ -47,7 +47,7 @@ class AscendBackend:
     visibility = Visibility(variable="ASCEND_RT_VISIBLE_DEVICES")
     support = Support(
         vendor="Huawei Ascend",
-        source="`npu-smi info`; its `-t` chip by chip for ECC, error codes and who it is",
+        source="`npu-smi info`; its `-t` chip by chip for ECC, links, error codes and who it is",
         tested_with="recorded tables of 310P3, 910B2, 910B2C, 910B4 and A3 (npu-smi 22 to 26); "
         "composed tables of 310, 910 and 950, healthy and faulty",
     )
@@ -106,7 +106,7 @@ class AscendBackend:
         """The chip by the id of its die; its virtual NPUs are not listed. Raises ReadError."""
         answer, chip = self._opened.entry_for(device)
         version = answer.document.driver_version
-        board = self._board(chip.key)
+        board = self._board(chip)
         return [mapping.identified(device, chip, version, board, self._node(chip))]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
@@ -155,17 +155,16 @@ class AscendBackend:
                 self._logic = {}
         return self._logic
 
-    def _board(self, key: Key) -> Pairs:
+    def _board(self, chip: Chip) -> Pairs:
         """Who the chip is: asked once, so that its id stays what it is."""
-        if key not in self._boards:
-            npu, chip = map(str, key)
+        if chip.key not in self._boards:
             try:
-                arguments = ("info", "-t", "board", "-i", npu, "-c", chip)
+                arguments = ("info", "-t", "board", *chip.address)
                 told = parse_pairs(output_of(self._program, *arguments, timeout_s=_BOARD_TIMEOUT_S))
             except ReadError:
                 told = {}
-            self._boards[key] = told
-        return self._boards[key]
+            self._boards[chip.key] = told
+        return self._boards[chip.key]
 
     def _node(self, chip: Chip) -> str | None:
         """The chip's node: by the number that A3 tells; where a card has one chip, by the card's."""

@@ -42,6 +42,12 @@ class Chip(msgspec.Struct, frozen=True, kw_only=True):
         """Where it is for npu-smi."""
         return self.npu, self.chip
 
+    @property
+    def address(self) -> tuple[str, ...]:
+        """Options of `-t` that name it; npu-smi of the 950 knows no chips and refuses `-c`."""
+        named = ("-i", str(self.npu))
+        return (*named, "-c", str(self.chip)) if "chip" in self.fields else named
+
     def text(self, heading: str) -> str | None:
         """A column; None when it is missing, empty or says that there is nothing."""
         return word(self.fields.get(heading))
@@ -62,7 +68,9 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
 
     ecc: Told = Absence.NOT_COLLECTED
     usages: Told = Absence.NOT_COLLECTED
-    """Of `-t usages` and `-t common`."""
+    """Of `-t usages`, `-t common` and `-t memory`."""
+    links: Told = Absence.NOT_COLLECTED
+    """Of `-t hccs`."""
     errors: str | None = None
     """Error codes of an unhealthy chip and what npu-smi says of them."""
 

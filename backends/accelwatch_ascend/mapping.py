@@ -13,6 +13,7 @@ from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process, Reading
 from accelwatch_ascend.document import Chip, Detail, Job, Pairs, Told, word
+from accelwatch_ascend.hccs import put_links
 
 SOURCE = "npu-smi"
 VENDOR = "ascend"
@@ -41,6 +42,10 @@ _USAGES = (
         PERCENT,
     ),
     Row(("aivector usage rate",), ("engine_utilization_ratio", "vector"), PERCENT),
+    Row(("aicpu usage rate",), ("engine_utilization_ratio", "ai_cpu"), PERCENT),
+    Row(("ctrlcpu usage rate",), ("engine_utilization_ratio", "control_cpu"), PERCENT),
+    Row(("hbm temperature",), ("temperature_celsius", "memory"), CELSIUS),
+    Row(("hbm clock speed", "ddr clock speed", "clock speed"), ("clock_hertz", "memory"), HERTZ),
     Row(("aicore curfreq",), ("clock_hertz", "npu"), HERTZ),
     Row(("aicore freq",), ("clock_limit_hertz", "npu", "max"), HERTZ),
 )
@@ -125,6 +130,7 @@ def read(device_id: str, chip: Chip, detail: Detail) -> Reading:
     notes = _put_memory(out, chip)
     _put_health(out, chip)
     _put_ecc(out, detail.ecc)
+    notes = (*notes, *put_links(out, detail.links))
     for row in _USAGES:
         key, *labels = row.series
         usages = detail.usages

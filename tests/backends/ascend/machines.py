@@ -79,12 +79,43 @@ def board(at: int) -> str:
     return pairs({"NPU ID": at, "VDie ID": die, "Serial Number": "NA", "Firmware Version": "7.5.0"})
 
 
+def hccs(
+    *, lanes: tuple[int, ...] = (4,) * 7, status: str = "OK", errors: tuple[int, ...] = (0,) * 7
+) -> str:
+    """The HCCS links of a chip of a 910B, an entry a link."""
+    lists: dict[str, tuple[int, ...]] = {
+        "hccs lane mode": lanes,
+        "hccs link speed": tuple(56 * count for count in lanes),
+        "hccs tx packets": tuple(10 * count for count in lanes),
+        "hccs tx bytes": tuple(200 * count for count in lanes),
+        "hccs rx packets": tuple(5 * count for count in lanes),
+        "hccs rx bytes": tuple(100 * count for count in lanes),
+        "hccs retry count": (0,) * len(lanes),
+        "hccs error count": errors,
+    }
+    told = {key: f"[{' '.join(f'{n:<20}' for n in entries)} ]" for key, entries in lists.items()}
+    first = "NA" if status == "OK" else 2
+    return pairs({"hccs health status ": status, **told, "hccs first error lane ": first})
+
+
+MEMORY = pairs(
+    {
+        "DDR Capacity(MB)": 0,
+        "DDR Clock Speed(MHz)": 0,
+        "HBM Capacity(MB)": 32768,
+        "HBM Clock Speed(MHz)": 1600,
+        "HBM Temperature(C)": 52,
+        "HBM Manufacturer ID": "0x57",
+    }
+)
 USAGES = pairs(
     {
         "HBM Capacity(MB)": 32768,
         "Aicore Usage Rate(%)": 93,
         "Aivector Usage Rate(%)": 41,
         "HBM Bandwidth Usage Rate(%)": 67,
+        "Aicpu Usage Rate(%)": 3,
+        "Ctrlcpu Usage Rate(%)": 8,
     }
 )
 COMMON = pairs({"Aicore Freq(MHZ)": 1650, "Aicore curFreq(MHZ)": 800, "Aicore Count": 20})
@@ -103,11 +134,14 @@ _FILES: Mapping[str, Mapping[str, str]] = {
         "board-5-0": board(5),
         "usages-4-0": USAGES,
         "common-4-0": COMMON,
+        "memory-4-0": MEMORY,
+        "hccs-4-0": hccs(),
     },
     "910b3-bad-day": {
         "ecc-0-0": ecc(1, 2, waiting=1),
         "ecc-1-0": pairs({"HBM Single Bit Error Count": "many", "HBM Double Bit Error Count": 4}),
         "health-0-0": HEALTH,
+        "hccs-0-0": hccs(lanes=(4, 4, 0), status="NOK", errors=(0, 17, 0)),
         "health-1-0": pairs({"Health": "Warning", "Error Code": "NA", "Error Information": "NA"}),
         "board-0-0": pairs({"VDie ID": "00000000 00000000 00000000 00000000 00000000"}),
     },
@@ -116,6 +150,12 @@ _FILES: Mapping[str, Mapping[str, str]] = {
         "board-4-0": board(0),
         "board-4-1": board(1),
         "health-4-1": pairs({"Health Status": "Alarm", "Error Code": "A8028802"}),
+    },
+    "950": {
+        "ecc-0-": pairs({"HBM Single Bit Error Count": 6, "HBM Double Bit Error Count": 1}),
+        "board-0-": pairs({"Serial Number": "5CA1AB1E", "Firmware Version": "9.0.0.105.229"}),
+        "usages-0-": USAGES,
+        "memory-0-": MEMORY,
     },
     "310": {"ecc-0-0": pairs({"Single-bit Error Count": 5, "Double-bit Error Count": 0})},
 }

@@ -25,7 +25,7 @@ from accelwatch_ascend.document import (
 )
 from accelwatch_ascend.mapping import identified, processes_of, read
 from accelwatch_ascend.table import parse_table
-from backends.ascend.machines import TABLES, asked, ecc, pairs, staged, write_program
+from backends.ascend.machines import TABLES, asked, ecc, hccs, pairs, staged, write_program
 from polling import Poll, assert_all_believed, identities, readings
 from samples import sample
 from staged_machines import Stage
@@ -231,15 +231,92 @@ def test_a_counter_that_is_no_number_leaves_the_others(tmp_path: Path) -> None:
 def test_a_round_asks_one_chip_for_its_counters(tmp_path: Path) -> None:
     with opened(tmp_path, "910b4-x2") as (machine, backend):
         backend.discover()
-        assert asked(tmp_path) == ["info", "info -m", "info -t ecc -i 4 -c 0"]
+        assert asked(tmp_path) == [
+            "info",
+            "info -m",
+            "info -t ecc -i 4 -c 0",
+            "info -t hccs -i 4 -c 0",
+        ]
         polled = Poll(machine.clock)(backend)
         asked(tmp_path)
         assert polled[0].readings[0].absent["ecc_errors_total",] is Absence.NOT_COLLECTED
         machine.clock.advance(10.0)
         again = Poll(machine.clock)(backend)
-    assert asked(tmp_path) == ["info", "info -t ecc -i 5 -c 0"]
+    assert asked(tmp_path) == ["info", "info -t ecc -i 5 -c 0", "info -t hccs -i 5 -c 0"]
     assert again[0].readings[0].values["ecc_errors_total", "corrected"] == 0
     assert again[1].readings[0].values["ecc_errors_total", "corrected"] == 3, "as told before"
+
+
+def test_a_chip_without_links_is_not_asked_for_them_again(tmp_path: Path) -> None:
+    with opened(tmp_path, "310p3-duo") as (machine, backend):
+        for _ in range(3):
+            polled = Poll(machine.clock)(backend)
+            machine.clock.advance(10.0)
+    questions = [line for line in asked(tmp_path) if "hccs" in line]
+    assert questions == ["info -t hccs -i 4 -c 0", "info -t hccs -i 4 -c 1"]
+    for one in polled:
+        assert one.readings[0].absent["interconnect_links",] is Absence.UNSUPPORTED
+
+
+def test_links_of_a_chip() -> None:
+    told_links = parse_pairs(hccs(errors=(0, 0, 3, 0, 0, 0, 0)).encode())
+    values = reading("910b4-x2", 0, Detail(links=told_links)).values
+    assert values["interconnect_links", "hccs", "up"] == 7
+    assert values["interconnect_links", "hccs", "inactive"] == 0
+    assert values["interconnect_bytes_total", "hccs", "transmit"] == 5600
+    assert values["interconnect_bytes_total", "hccs", "receive"] == 2800
+    assert values["interconnect_errors_total", "hccs", "crc"] == 3
+    assert values["interconnect_errors_total", "hccs", "retry"] == 0
+    assert values["link_errors_total", "hccs", "2", "crc"] == 3
+    assert values["fabric_state_info", "healthy"] == 1
+    assert reading("910b4-x2", 0).absent["interconnect_links",] is Absence.NOT_COLLECTED
+
+
+def test_links_that_are_not_well() -> None:
+    told_links = parse_pairs(hccs(lanes=(4, 0), status="NOK", errors=(9, 0)).encode())
+    sick = reading("910b4-x2", 0, Detail(links=told_links))
+    assert sick.values["interconnect_links", "hccs", "inactive"] == 1
+    assert sick.values["link_up", "hccs", "1"] == 0
+    assert sick.notes == ("npu-smi calls the HCCS links NOK, first in lane 2",)
+    assert judge(DeviceState.OK, sick, [], 0.0).health is Health.DEGRADED
+
+
+@pytest.mark.parametrize(
+    ("told_list", "why"),
+    [
+        ("[]", Absence.ERROR),
+        ("[1 two]", Absence.ERROR),
+        ("[1 -2]", Absence.ERROR),
+        ("1 2", Absence.ERROR),
+        ("NA", Absence.UNSUPPORTED),
+        (f"[{' '.join(['1'] * 65)}]", Absence.ERROR),
+    ],
+)
+def test_a_list_of_links_that_is_none_leaves_the_others(told_list: str, why: Absence) -> None:
+    told_links = {"hccs error count": told_list, "hccs retry count": "[0 4]"}
+    odd = reading("910b4-x2", 0, Detail(links=told_links))
+    assert odd.absent["interconnect_errors_total", "hccs", "crc"] is why
+    assert odd.values["interconnect_errors_total", "hccs", "retry"] == 4
+    assert odd.absent["interconnect_links", "hccs", "up"] is Absence.UNSUPPORTED
+    assert odd.absent["fabric_state_info",] is Absence.UNSUPPORTED
+
+
+def test_a_word_for_links_that_nobody_knows_means_nothing() -> None:
+    odd = reading("910b4-x2", 0, Detail(links={"hccs health status": "Dozing"}))
+    assert odd.absent["fabric_state_info",] is Absence.ERROR
+    assert odd.notes == ("npu-smi calls the HCCS links Dozing",)
+    assert judge(DeviceState.OK, odd, [], 0.0).health is Health.OK
+
+
+def test_the_950_is_asked_by_npu_alone(tmp_path: Path) -> None:
+    with opened(tmp_path, "950", usages=True) as (machine, backend):
+        polled = Poll(machine.clock)(backend)
+    assert not any("-c" in line for line in asked(tmp_path))
+    first, _ = readings(polled)
+    assert first.values["ecc_errors_total", "corrected"] == 6
+    assert first.values["temperature_celsius", "memory"] == 52.0
+    device = identities(polled)[0]
+    assert (device.serial, device.firmware_version) == ("5CA1AB1E", "9.0.0.105.229")
 
 
 def test_error_codes_of_chips_that_are_not_well(tmp_path: Path) -> None:
@@ -250,11 +327,13 @@ def test_error_codes_of_chips_that_are_not_well(tmp_path: Path) -> None:
         notes = {str(one.identity[0].pci_bus_id): one.readings[0].notes for one in polled}
         (tmp_path / "table").write_text((tmp_path / "table").read_text().replace("Critical", "OK"))
         well = Poll(machine.clock)(backend)
-    (note,) = notes["0000:c1:00.0"]
+    links, note = notes["0000:c1:00.0"]
+    assert links == "npu-smi calls the HCCS links NOK, first in lane 2"
     assert note.startswith("npu-smi reports error codes 80E01801 A6060FFF: node type=HBM")
     assert notes["0000:c2:00.0"] == (), "NA is no code"
     assert notes["0000:41:00.0"] == (), "the command does not tell"
-    assert not any(one.readings[0].notes for one in well if one.identity[0].index == 0)
+    (kept,) = (one.readings[0].notes for one in well if one.identity[0].index == 0)
+    assert kept == (links,), "the codes are gone"
 
 
 def test_loads_and_clocks_on_wish(tmp_path: Path) -> None:
@@ -264,6 +343,10 @@ def test_loads_and_clocks_on_wish(tmp_path: Path) -> None:
     assert telling.values["engine_utilization_ratio", "vector"] == pytest.approx(0.41)
     assert telling.values["clock_hertz", "npu"] == 8e8
     assert telling.values["clock_limit_hertz", "npu", "max"] == 1.65e9
+    assert telling.values["temperature_celsius", "memory"] == 52.0
+    assert telling.values["clock_hertz", "memory"] == 1.6e9, "of the HBM, which there is"
+    assert telling.values["engine_utilization_ratio", "ai_cpu"] == pytest.approx(0.03)
+    assert telling.values["engine_utilization_ratio", "control_cpu"] == pytest.approx(0.08)
     assert silent.absent["clock_hertz", "npu"] is Absence.UNSUPPORTED
     unasked = reading("910b4-x2", 0).absent
     assert unasked["clock_hertz", "npu"] is Absence.NOT_COLLECTED

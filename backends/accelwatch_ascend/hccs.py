@@ -1,0 +1,81 @@
+"""HCCS links of a chip, from the lists that `npu-smi info -t hccs` prints: an entry a link. Pure."""
+
+from types import MappingProxyType
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Collected
+from accelwatch_ascend.document import Pairs, Told, word
+
+FABRIC = "hccs"
+_FABRIC_STATES = MappingProxyType({"ok": "healthy", "nok": "unhealthy"})
+_COUNTERS = (
+    ("bytes_total", "transmit", "tx bytes"),
+    ("bytes_total", "receive", "rx bytes"),
+    ("errors_total", "crc", "error count"),
+    ("errors_total", "retry", "retry count"),
+)
+"""End of the two series of a counter, its label, and the key."""
+_MAX_LINKS = 64
+
+
+def put_links(out: Collected, told: Told) -> tuple[str, ...]:
+    """State, traffic and errors of the links together and one by one; notes for people."""
+    if isinstance(told, Absence):
+        for key in ("links", "bytes_total", "errors_total"):
+            out.miss(f"interconnect_{key}", told)
+        out.miss("fabric_state_info", told)
+        return ()
+    _put_states(out, _entries(told, "lane mode"))
+    for end, label, key in _COUNTERS:
+        counts = _entries(told, key)
+        if isinstance(counts, Absence):
+            out.miss(f"interconnect_{end}", counts, FABRIC, label)
+            continue
+        out.put(f"interconnect_{end}", sum(counts), FABRIC, label)
+        for link, count in enumerate(counts):
+            out.put(f"link_{end}", count, FABRIC, str(link), label)
+    return _put_health(out, told)
+
+
+def _put_states(out: Collected, lanes: list[int] | Absence) -> None:
+    """A link without lanes is not in use: a card alone in its machine has only such."""
+    if isinstance(lanes, Absence):
+        out.miss("interconnect_links", lanes, FABRIC, "up")
+        return
+    up = sum(count > 0 for count in lanes)
+    out.put("interconnect_links", up, FABRIC, "up")
+    out.put("interconnect_links", len(lanes) - up, FABRIC, "inactive")
+    for link, count in enumerate(lanes):
+        out.put("link_up", int(count > 0), FABRIC, str(link))
+
+
+def _put_health(out: Collected, told: Pairs) -> tuple[str, ...]:
+    status = word(told.get("hccs health status"))
+    if status is None:
+        out.miss("fabric_state_info", Absence.UNSUPPORTED)
+        return ()
+    state = _FABRIC_STATES.get(status.lower())
+    if state is None:
+        out.miss("fabric_state_info", Absence.ERROR)
+    else:
+        out.put("fabric_state_info", 1, state)
+    if state == "healthy":
+        return ()
+    lane = word(told.get("hccs first error lane"))
+    where = "" if lane is None else f", first in lane {lane[:8]}"
+    return (f"npu-smi calls the HCCS links {status[:32]}{where}",)
+
+
+def _entries(told: Pairs, name: str) -> list[int] | Absence:
+    """`[224 224 0]` as numbers; unsupported where the key is not there, error for anything else."""
+    text = told.get(f"hccs {name}")
+    if text is None:
+        return Absence.UNSUPPORTED
+    if not (text.startswith("[") and text.endswith("]")):
+        return Absence.ERROR if word(text) else Absence.UNSUPPORTED
+    parts = text[1:-1].split()
+    if not parts or len(parts) > _MAX_LINKS:
+        return Absence.ERROR
+    if not all(part.isascii() and part.isdecimal() and len(part) <= 20 for part in parts):
+        return Absence.ERROR
+    return [int(part) for part in parts]
