@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.listed_process import listed
 from accelwatch.quantity_text import CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
@@ -253,14 +254,4 @@ def processes_of(device_id: str, jobs: Iterable[Job]) -> list[Process]:
 
 
 def _process(device_id: str, job: Job) -> Process:
-    memory = quantity(job.memory, _BINARY)
-    absent = {"utilization_ratio": Absence.UNSUPPORTED}
-    if isinstance(memory, Absence):
-        absent["gpu_memory_bytes"] = memory
-    return Process(
-        device_id=device_id,
-        pid=job.pid,
-        command=job.command,
-        gpu_memory_bytes=None if isinstance(memory, Absence) else round(memory),
-        absent=absent,
-    )
+    return listed(device_id, job.pid, job.command, quantity(job.memory, _BINARY))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.listed_process import listed
 from accelwatch.quantity_text import BYTES, CELSIUS, PERCENT, WATTS, Units, quantity
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
@@ -142,14 +143,5 @@ def processes_of(device_id: str, jobs: Iterable[Job]) -> list[Process]:
 
 
 def _process(device_id: str, job: Job) -> Process:
-    memory = quantity(job.memory, BYTES)
-    absent = {"utilization_ratio": Absence.UNSUPPORTED}
-    if isinstance(memory, Absence):
-        absent["gpu_memory_bytes"] = memory
-    return Process(
-        device_id=device_id,
-        pid=job.pid,
-        command=PurePosixPath(job.command.split(" ", 1)[0]).name or None,
-        gpu_memory_bytes=None if isinstance(memory, Absence) else round(memory),
-        absent=absent,
-    )
+    command = PurePosixPath(job.command.split(" ", 1)[0]).name or None
+    return listed(device_id, job.pid, command, quantity(job.memory, BYTES))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.listed_process import listed
 from accelwatch.quantity_text import BYTES, CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
@@ -193,21 +194,11 @@ def _put_state(out: Collected, card: Card) -> None:
 
 def processes_of(device_id: str, entries: Iterable[Entry]) -> list[Process]:
     """The processes of one card, by pid."""
-    listed: dict[int, Process] = {}
+    told: dict[int, Process] = {}
     for entry in entries:
-        listed.setdefault(entry.pid, _process(device_id, entry))
-    return [listed[pid] for pid in sorted(listed)]
+        told.setdefault(entry.pid, _process(device_id, entry))
+    return [told[pid] for pid in sorted(told)]
 
 
 def _process(device_id: str, entry: Entry) -> Process:
-    memory = quantity(entry.memory, BYTES)
-    absent = {"utilization_ratio": Absence.UNSUPPORTED}
-    if isinstance(memory, Absence):
-        absent["gpu_memory_bytes"] = memory
-    return Process(
-        device_id=device_id,
-        pid=entry.pid,
-        command=entry.command,
-        gpu_memory_bytes=None if isinstance(memory, Absence) else round(memory),
-        absent=absent,
-    )
+    return listed(device_id, entry.pid, entry.command, quantity(entry.memory, BYTES))

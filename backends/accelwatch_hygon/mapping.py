@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.listed_process import listed
 from accelwatch.quantity_text import (
     BYTES,
     CELSIUS,
@@ -201,13 +202,4 @@ def processes_of(
 
 def _process(device_id: str, job: Job, command: str | None) -> Process:
     size = quantity(job.memory, BYTES) if len(job.numbers) == 1 else Absence.UNSUPPORTED
-    absent = {"utilization_ratio": Absence.UNSUPPORTED}
-    if isinstance(size, Absence):
-        absent["gpu_memory_bytes"] = size
-    return Process(
-        device_id=device_id,
-        pid=job.pid,
-        command=command,
-        gpu_memory_bytes=None if isinstance(size, Absence) else round(size),
-        absent=absent,
-    )
+    return listed(device_id, job.pid, command, size)

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from accelwatch import sysfs
+from accelwatch.listed_process import by_pid, listed
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Process
 
@@ -20,18 +21,9 @@ def processes(root: Path, device_id: str) -> list[Process] | Absence:
         return text
     if not text.startswith("CLIENT"):
         return Absence.ERROR
-    held: dict[int, tuple[str, int]] = {}
-    for row in map(_ROW.fullmatch, text.splitlines()):
-        if row is not None and int(row[2]):
-            before = held.get(int(row[2]), ("", 0))[1]
-            held[int(row[2])] = (row[1], before + int(row[3]) * _FACTORS[row[4]])
-    return [
-        Process(
-            device_id=device_id,
-            pid=pid,
-            command=command,
-            gpu_memory_bytes=size,
-            absent={"utilization_ratio": Absence.UNSUPPORTED},
-        )
-        for pid, (command, size) in sorted(held.items())
-    ]
+    rows = filter(None, map(_ROW.fullmatch, text.splitlines()))
+    return by_pid(
+        listed(device_id, int(row[2]), row[1], int(row[3]) * _FACTORS[row[4]])
+        for row in rows
+        if int(row[2])
+    )

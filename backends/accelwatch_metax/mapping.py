@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.listed_process import listed
 from accelwatch.quantity_text import BYTES, CELSIUS, PERCENT, WATTS, Units, quantity
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
@@ -166,14 +167,4 @@ def processes_of(device_id: str, number: int, jobs: Iterable[Job]) -> list[Proce
 
 
 def _process(device_id: str, job: Job) -> Process:
-    size = quantity(job.memory, _MEBIBYTES)
-    absent = {"utilization_ratio": Absence.UNSUPPORTED}
-    if isinstance(size, Absence):
-        absent["gpu_memory_bytes"] = size
-    return Process(
-        device_id=device_id,
-        pid=job.pid,
-        command=job.command,
-        gpu_memory_bytes=None if isinstance(size, Absence) else round(size),
-        absent=absent,
-    )
+    return listed(device_id, job.pid, job.command, quantity(job.memory, _MEBIBYTES))

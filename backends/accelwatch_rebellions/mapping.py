@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.listed_process import by_pid, listed
 from accelwatch.quantity_text import BYTES, CELSIUS, PERCENT, WATTS, Units, quantity
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
@@ -184,31 +185,7 @@ def _put_link(out: Collected, pci: Fields) -> None:
 
 def processes_of(device_id: str, entries: Iterable[Entry]) -> list[Process]:
     """The processes that hold contexts, by pid, their contexts taken together."""
-    by_pid: dict[int, Process] = {}
-    for entry in entries:
-        process = _process(device_id, entry)
-        before = by_pid.get(entry.pid)
-        by_pid[entry.pid] = process if before is None else _together(before, process)
-    return [by_pid[pid] for pid in sorted(by_pid)]
-
-
-def _process(device_id: str, entry: Entry) -> Process:
-    memory = quantity(entry.memory, _MEMORY)
-    absent = {"utilization_ratio": Absence.UNSUPPORTED}
-    if isinstance(memory, Absence):
-        absent["gpu_memory_bytes"] = memory
-    return Process(
-        device_id=device_id,
-        pid=entry.pid,
-        command=entry.command,
-        gpu_memory_bytes=None if isinstance(memory, Absence) else round(memory),
-        absent=absent,
+    return by_pid(
+        listed(device_id, entry.pid, entry.command, quantity(entry.memory, _MEMORY))
+        for entry in entries
     )
-
-
-def _together(before: Process, more: Process) -> Process:
-    """One process with several contexts: its memory is their sum; unknown when one of them is."""
-    if before.gpu_memory_bytes is None or more.gpu_memory_bytes is None:
-        return before if before.gpu_memory_bytes is None else more
-    total = before.gpu_memory_bytes + more.gpu_memory_bytes
-    return msgspec.structs.replace(before, gpu_memory_bytes=total)

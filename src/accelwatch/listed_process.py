@@ -1,6 +1,6 @@
 """Processes that a vendor's tool lists, with what /proc knows of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,6 +11,36 @@ from accelwatch.schema.reading import MAX_PROCESSES, Process, Reading, cut_note,
 
 _COMM = 15
 """Bytes of a name that the kernel keeps: TASK_COMM_LEN without its end."""
+
+
+def listed(device_id: str, pid: int, command: str | None, memory: float | Absence) -> Process:
+    """A process as a tool lists it, with its memory on the device in bytes; its load is not told."""
+    absent = {"utilization_ratio": Absence.UNSUPPORTED}
+    if isinstance(memory, Absence):
+        absent["gpu_memory_bytes"] = memory
+    return Process(
+        device_id=device_id,
+        pid=pid,
+        command=command,
+        gpu_memory_bytes=None if isinstance(memory, Absence) else round(memory),
+        absent=absent,
+    )
+
+
+def by_pid(processes: Iterable[Process]) -> list[Process]:
+    """Each process once: of one in several rows the memory is their sum, unknown when one of them is."""
+    told: dict[int, Process] = {}
+    for process in processes:
+        before = told.get(process.pid)
+        told[process.pid] = process if before is None else _together(before, process)
+    return [told[pid] for pid in sorted(told)]
+
+
+def _together(before: Process, more: Process) -> Process:
+    if before.gpu_memory_bytes is None or more.gpu_memory_bytes is None:
+        return before if before.gpu_memory_bytes is None else more
+    total = before.gpu_memory_bytes + more.gpu_memory_bytes
+    return msgspec.structs.replace(before, gpu_memory_bytes=total)
 
 
 def with_processes(root: Path, reading: Reading, listed: Sequence[Process]) -> Reading:

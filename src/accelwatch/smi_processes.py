@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 
 import msgspec
 
+from accelwatch.listed_process import by_pid, listed
 from accelwatch.quantity_text import Units, quantity
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Process
 
 _TITLE = re.compile(r"[\s|]*Processes:(?:\s+GPU Memory)?[\s|]*")
@@ -58,31 +58,10 @@ def jobs(lines: Sequence[str], *, instances: bool = False) -> tuple[Job, ...] | 
 
 def processes_of(device_id: str, jobs: Iterable[Job], units: Units) -> list[Process]:
     """The processes on a GPU, by pid, the rows of one taken together; `units` of its memory."""
-    by_pid: dict[int, Process] = {}
-    for job in jobs:
-        process = _process(device_id, job, units)
-        before = by_pid.get(job.pid)
-        by_pid[job.pid] = process if before is None else _together(before, process)
-    return [by_pid[pid] for pid in sorted(by_pid)]
-
-
-def _process(device_id: str, job: Job, units: Units) -> Process:
-    memory = quantity(job.memory, units)
-    absent = {"utilization_ratio": Absence.UNSUPPORTED}
-    if isinstance(memory, Absence):
-        absent["gpu_memory_bytes"] = memory
-    return Process(
-        device_id=device_id,
-        pid=job.pid,
-        command=PurePosixPath(job.command.split(" ", 1)[0]).name or None,
-        gpu_memory_bytes=None if isinstance(memory, Absence) else round(memory),
-        absent=absent,
+    return by_pid(
+        listed(device_id, job.pid, _program(job), quantity(job.memory, units)) for job in jobs
     )
 
 
-def _together(before: Process, more: Process) -> Process:
-    """One process in several rows: its memory is their sum; unknown when one of them is."""
-    if before.gpu_memory_bytes is None or more.gpu_memory_bytes is None:
-        return before if before.gpu_memory_bytes is None else more
-    total = before.gpu_memory_bytes + more.gpu_memory_bytes
-    return msgspec.structs.replace(before, gpu_memory_bytes=total)
+def _program(job: Job) -> str | None:
+    return PurePosixPath(job.command.split(" ", 1)[0]).name or None
