@@ -11,6 +11,7 @@ from accelwatch.cli.options import command
 from accelwatch.cli.output import complain
 from accelwatch.errors import AccelwatchError, UsageError
 from accelwatch.exit_codes import OK
+from accelwatch_simulator.models import MODELS
 
 if TYPE_CHECKING:
     from accelwatch.clock import Clock
@@ -28,8 +29,7 @@ Devices = Annotated[int, typer.Option(metavar="N", help="Accelerators of a node.
 Vendor = Annotated[
     str,
     typer.Option(
-        help="nvidia, amd, intel, rebellions, furiosa, tenstorrent, mthreads, iluvatar, hygon, "
-        "habana, metax, ascend, jetson, neuron, thead, cambricon, tpu, qualcomm, apple or mixed.",
+        help=f"{', '.join(MODELS)} or mixed.",
         autocompletion=completer("vendors"),
     ),
 ]

@@ -1,12 +1,13 @@
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.cli.sim import SimPlan, build_fleet
+from accelwatch.cli.sim import SimPlan, Vendor, build_fleet
 from accelwatch.clock import ManualClock
 from accelwatch.errors import UsageError
 from accelwatch.scenario.faults import FaultKind
@@ -17,6 +18,7 @@ from accelwatch.schema.metrics import Kind, by_key
 from accelwatch.schema.packed import unpack
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch_simulator.fleet import Fleet
+from accelwatch_simulator.models import MODELS
 from accelwatch_simulator.nodes import Dialect, FleetSize, build
 from accelwatch_simulator.ticks import TickWriter
 
@@ -357,3 +359,8 @@ def test_a_quantity_that_is_absent_has_its_letter_in_packed_ticks(
     assert len(values) == len(series)
     letters = {one: value for one, value in zip(series, values, strict=True) if value in ("p", "")}
     assert letters == {("power_watts",): "p"}
+
+
+def test_the_help_names_every_vendor_that_can_be_played() -> None:
+    (option,) = (part for part in get_args(Vendor)[1:] if hasattr(part, "help"))
+    assert option.help == f"{', '.join(MODELS)} or mixed."
