@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from rich.cells import cell_len, set_cell_size
+from rich import cells
+from rich.cells import set_cell_size
 
 from accelwatch.display import printable
 from accelwatch.tui.drawing.glyphs import Glyphs
@@ -12,6 +13,11 @@ Span = tuple[str, str]
 Line = list[Span]
 _LEAST_WORDS = 12
 """Cells that a paragraph has at least, however narrow the terminal is."""
+
+
+def cell_len(text: str) -> int:
+    """Cells that a text takes on the screen; most of it is ASCII, of which none takes more than one."""
+    return len(text) if text.isascii() else cells.cell_len(text)
 
 
 def width_of(line: Iterable[Span]) -> int:

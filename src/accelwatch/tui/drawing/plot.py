@@ -5,6 +5,7 @@ Values are pooled by their maximum, so a spike shorter than a column is still se
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 _BRAILLE_LEFT = (0x40, 0x04, 0x02, 0x01)
 _BRAILLE_RIGHT = (0x80, 0x20, 0x10, 0x08)
@@ -54,11 +55,13 @@ def graph(
         return []
     steps = _STEPS[kind] * height
     levels = [_level(value, top, steps) for value in pooled(values, columns_of(kind, width))]
-    rows = []
-    for row in range(height - 1, -1, -1):
-        base = row * _STEPS[kind]
-        rows.append(_row(levels, base, kind))
-    return rows
+    return _rows(tuple(levels), height, kind)
+
+
+@lru_cache(maxsize=16)
+def _rows(levels: tuple[int, ...], height: int, kind: str) -> list[str]:
+    """The rows from the top; of a device that does nothing they stay the same from tick to tick."""
+    return [_row(levels, row * _STEPS[kind], kind) for row in range(height - 1, -1, -1)]
 
 
 def _level(value: float, top: float, steps: int) -> int:
@@ -68,7 +71,7 @@ def _level(value: float, top: float, steps: int) -> int:
     return max(round(share * steps), 1)
 
 
-def _row(levels: list[int], base: int, kind: str) -> str:
+def _row(levels: Sequence[int], base: int, kind: str) -> str:
     if kind == "braille":
         dots = [min(max(level - base, 0), 4) for level in levels]
         return "".join(map(_BRAILLE.__getitem__, zip(dots[::2], dots[1::2], strict=True)))
