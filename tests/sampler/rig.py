@@ -99,6 +99,7 @@ class Rig:
         backend: Scripted,
         held_out: tuple[HeldOut, ...] = (),
         timeout_s: float = 0.5,
+        absent: Callable[[str], str] | None = None,
         **more: Any,
     ) -> None:
         self.clock = ManualClock()
@@ -113,10 +114,15 @@ class Rig:
             slow_every_s=5.0,
             **more,
         )
+        self.loaded = 0
         self.collector = Collector(
-            settings, {"scripted": lambda: self._build}, self._hear, self.clock, environ={}
+            settings, {"scripted": self._load}, self._hear, self.clock, environ={}, absent=absent
         )
         self.collector.start(held_out)
+
+    def _load(self) -> Callable[[Context], Scripted]:
+        self.loaded += 1
+        return self._build
 
     def _build(self, context: Context) -> Scripted:
         return self.backend

@@ -527,3 +527,17 @@ def test_closing_waits_for_no_one_who_has_closed() -> None:
     rig.collector.close()
     rig.collector.inbox = queue
     assert (rig.backend.closed, last.asked) == (1, 1)
+
+
+def test_a_backend_is_loaded_when_its_hardware_is_plugged_in() -> None:
+    why = {"scripted": "nothing on the bus"}
+    rig = Rig(Scripted(), absent=lambda name: why.get(name, ""))
+    rig.until(lambda: rig.of(BackendFound))
+    (found,) = rig.of(BackendFound)
+    assert isinstance(found, BackendFound)
+    assert (found.status.state, found.status.message) == (BackendState.ABSENT, why["scripted"])
+    loads = [rig.loaded]
+    why.clear()
+    rig.clock.advance(10.0)
+    rig.until(rig.outcomes)
+    assert [*loads, rig.loaded] == [0, 1]

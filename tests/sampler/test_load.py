@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from accelwatch import plugins
+from accelwatch.clock import ManualClock
 from accelwatch.errors import PluginError
-from accelwatch.sampler.load import absent, resolve
+from accelwatch.sampler.load import Absent, absent, resolve
 from accelwatch.sampler.one_shot import read_once
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.schema.snapshot import BackendState
@@ -65,6 +66,18 @@ def test_who_asks_by_name_or_gives_options_has_it_loaded(tmp_path: Path) -> None
 
 def test_without_a_table_of_the_bus_everything_is_loaded(tmp_path: Path) -> None:
     assert absent(CollectSettings(root=str(tmp_path))) == {}
+
+
+def test_the_bus_is_looked_at_again_after_a_while(tmp_path: Path) -> None:
+    clock = ManualClock()
+    reason = Absent(CollectSettings(root=bus(tmp_path, "10de nvidia")), clock)
+    assert reason("amd") == "no PCI function of vendor or driver 1002"
+    assert not reason("nvidia")
+    bus(tmp_path, "1002 amdgpu")
+    clock.advance(4.9)
+    assert reason("amd")
+    clock.advance(0.1)
+    assert not reason("amd")
 
 
 def test_what_stands_for_presence_is_a_backend() -> None:

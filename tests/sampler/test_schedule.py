@@ -15,3 +15,13 @@ def test_missed_ticks_are_left_out() -> None:
     assert ticks.due(3700.5)
     assert ticks.next == 3701.0
     assert not ticks.due(3700.6)
+
+
+def test_who_joins_later_ticks_with_the_others() -> None:
+    assert Ticks.joining(100.0, 2.0, 100.0).next == 102.0
+    assert Ticks.joining(100.0, 2.0, 100.9).next == 102.0
+
+
+def test_the_first_tick_is_not_soon_after_the_work_that_was_just_done() -> None:
+    assert Ticks.joining(100.0, 2.0, 101.1).next == 104.0
+    assert Ticks.joining(100.0, 2.0, 103.0).next == 104.0

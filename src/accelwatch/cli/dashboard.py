@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.drawing.preferences import Preferences
     from accelwatch.tui.local.live import LiveSource
-    from accelwatch.tui.state.board import DeviceFilter
+    from accelwatch.tui.state.board import Board, DeviceFilter
 
 DEMO = "demo"
 _HEAD = 4096
@@ -53,7 +53,6 @@ def run_dashboard(
     override(preferences, interval, theme)
     keeps = _filter(condition)
     with contextlib.closing(_source(replay, preferences, machine, loop=loop)) as source:
-        from accelwatch.tui.app import Dashboard
         from accelwatch.tui.drawing.looks import looks_for
         from accelwatch.tui.state.board import Board
 
@@ -61,12 +60,27 @@ def run_dashboard(
         board = Board(preferences, looks)
         board.set_filter(condition or "", keeps)
         board.terminal = not served
+        with contextlib.nullcontext() if served else _first_picture(board, source):
+            from accelwatch.tui.app import Dashboard
         agent = _agent if source.local else None
         app = Dashboard(board, source, incidents=agent, readonly=readonly, preferences_path=path)
         if complaint:
             app.call_later(app.say, complaint)
         run_to_end(app)
     return OK
+
+
+def _first_picture(
+    board: "Board", source: "SnapshotSource"
+) -> contextlib.AbstractContextManager[None]:
+    """Devices on the terminal while the rest is loaded; of a recording there is nothing to wait for."""
+    from accelwatch.tui.first_picture import first_picture, wanted
+    from accelwatch.tui.local.live import LiveSource
+
+    descriptor = wanted()
+    if descriptor is None or not isinstance(source, LiveSource):
+        return contextlib.nullcontext()
+    return first_picture(board, source, descriptor)
 
 
 def _agent() -> "FleetSource":

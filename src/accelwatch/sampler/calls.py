@@ -66,6 +66,8 @@ class CollectorContext(msgspec.Struct, frozen=True):
     """What workers pass before they bring a backend up, or identify or read a device."""
     held_out: dict[Part, str] = {}
     """What is not called for now, and why; what is let in is taken out."""
+    absent: Callable[[str], str] = lambda _: ""
+    """Why a backend need not be loaded now; empty when it may be of use."""
     began: float = 0.0
     """Moment from which the ticks of all backends are counted."""
     end: float = math.inf

@@ -21,7 +21,7 @@ from accelwatch.sampler.commands import end_commands
 from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode_order, encode, write_all
 from accelwatch.sampler.gate import Gate
 from accelwatch.sampler.inside import Inside
-from accelwatch.sampler.load import absent, resolve
+from accelwatch.sampler.load import Absent, absent, resolve
 from accelwatch.sampler.settings import Begin, LetIn
 from accelwatch.sampler.worker import Admit, Inbox, Stop
 from accelwatch.schema.frames import Splitter
@@ -50,7 +50,16 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
 
     gate = Gate(inside=Inside(crash), careful=order.careful)
     backends, reports = resolve(settings), _Reports(out)
-    collector = Collector(settings, backends, reports, SystemClock(), gate=gate, began=order.began)
+    clock = SystemClock()
+    collector = Collector(
+        settings,
+        backends,
+        reports,
+        clock,
+        gate=gate,
+        began=order.began,
+        absent=None if settings.one_shot else Absent(settings, clock),
+    )
     if control is not None:
         _obey(control, collector.inbox)
     with contextlib.suppress(BrokenPipeError):

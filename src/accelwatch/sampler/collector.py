@@ -42,7 +42,9 @@ class Collector:
         gate: Gate | None = None,
         environ: Mapping[str, str] | None = None,
         began: float | None = None,
+        absent: Callable[[str], str] | None = None,
     ) -> None:
+        """`absent` says why a backend need not be loaded now, each time that it would be brought up."""
         self.inbox: Inbox = Inbox()
         self._settings = settings
         self._backends = backends
@@ -56,6 +58,7 @@ class Collector:
             emit=emit,
             inbox=self.inbox,
             gate=gate or Gate(),
+            absent=absent or (lambda _: ""),
             began=start,
             end=start + settings.timeout_s if settings.one_shot else math.inf,
         )

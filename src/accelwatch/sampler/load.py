@@ -1,17 +1,21 @@
 """From names in the settings to factories of backends, each imported only when it is asked for."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
 from accelwatch import plugins
 from accelwatch.backend import Backend, Context
+from accelwatch.clock import Clock
 from accelwatch.errors import PluginError
 from accelwatch.pci_bus import on_bus
 from accelwatch.sampler.settings import CollectSettings
 
 Factory = Callable[[Context], Backend]
 _NOT_BY_DEFAULT = frozenset({"replay"})
+_FRESH_S = 5.0
+"""How long a look at the PCI bus counts: backends are brought up, and tried again, together."""
 
 
 def resolve(settings: CollectSettings) -> dict[str, Callable[[], Factory]]:
@@ -41,6 +45,24 @@ def absent(settings: CollectSettings) -> dict[str, str]:
         if bus is not None and mine and name not in settings.options and bus.isdisjoint(mine):
             reasons[name] = f"no PCI function of vendor or driver {', '.join(mine)}"
     return reasons
+
+
+class Absent:
+    """The same for a collector that goes on: looked up again once it is some seconds old."""
+
+    def __init__(self, settings: CollectSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._reasons: dict[str, str] = {}
+        self._fresh_until = -math.inf
+
+    def __call__(self, name: str) -> str:
+        """Why a backend need not be loaded now; empty when it may be of use."""
+        now = self._clock.monotonic()
+        if now >= self._fresh_until:
+            self._reasons = absent(self._settings)
+            self._fresh_until = now + _FRESH_S
+        return self._reasons.get(name, "")
 
 
 def _factory(name: str, installed: dict[str, str]) -> Callable[[], Factory]:

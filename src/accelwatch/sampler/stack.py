@@ -18,7 +18,7 @@ from accelwatch.sampler.contract import failure_of, sound_devices
 from accelwatch.sampler.cycle import CycleTracker
 from accelwatch.sampler.listener import Listener
 from accelwatch.sampler.load import Factory
-from accelwatch.sampler.opening import Opening, open_backend, status_of, timed_out
+from accelwatch.sampler.opening import Opening, not_there, open_backend, status_of, timed_out
 from accelwatch.sampler.roster import Roster
 from accelwatch.sampler.schedule import Ticks
 from accelwatch.sampler.turn import Slot
@@ -150,7 +150,12 @@ class Stack:
         )
 
     def _bring_up(self) -> Opening:
-        """On the control worker: all that may hang or fail before there are devices."""
+        """On the control worker: all that may hang or fail before there are devices.
+
+        A backend whose hardware is not on the bus is not even loaded; it may be plugged in later.
+        """
+        if why := self._collector.absent(self.name):
+            return Opening(status=not_there(self.name, why))
         with self._collector.gate.turn(opening=True):
             backend = self._load()(self._context)
             self._vendor = backend.vendor

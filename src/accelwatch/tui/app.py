@@ -176,6 +176,7 @@ class Dashboard(App[None], inherit_bindings=False):
         self._began = self.clock.monotonic()
         self.app_resume_signal.subscribe(self, lambda _: self.commands.do_redraw())
         self._collect()
+        self.news()  # of a source that knows something already
         if self.judging is not None:
             self.judging.begin()
         self._ages = self.set_interval(1.0, self.second)

@@ -5,16 +5,16 @@ its colours in full. Here what it composed is compared with what was sent before
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
-from typing import NamedTuple
 
 from rich.cells import get_character_cell_size
-from rich.color import Color, ColorSystem
+from rich.color import ColorSystem
 from rich.console import Console, RenderableType
 from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
+
+from accelwatch.tui.drawing.pen import Pen
 
 Cell = tuple[str, Style | None]
 """A character, or a text that takes more room than one, and its style."""
@@ -22,19 +22,6 @@ Chops = Mapping[int, Strip | None]
 """Parts of one line by their first column."""
 _NEAR = 6
 """Equal cells between two changed ones that are sent with them: a jump takes as many bytes."""
-_MARK = "x"
-
-
-class Look(NamedTuple):
-    """What a style sets, as parameters of the sequence that sets it (ECMA-48, SGR)."""
-
-    attributes: str = ""
-    foreground: str = "39"
-    background: str = "49"
-
-
-PLAIN = Look()
-"""The terminal's own."""
 
 
 class Changes(CompositorUpdate):
@@ -54,45 +41,6 @@ class Changes(CompositorUpdate):
             for text, style in cells:
                 pen.write(text, style)
         return pen.finished()
-
-
-class Pen:
-    """Writes cells; colours are set only where they change, across gaps and lines too."""
-
-    def __init__(self, system: ColorSystem) -> None:
-        self._system = system
-        self._given: list[str] = []
-        self._style: Style | None = None
-        self._look = PLAIN
-
-    def move(self, y: int, x: int) -> None:
-        """Go on at another place, counted from 0."""
-        self._given.append(f"\x1b[{y + 1};{x + 1}H")
-
-    def write(self, text: str, style: Style | None) -> None:
-        """Write text in a style; None is the terminal's own."""
-        if style is not self._style:
-            self._style = style
-            self._turn_to(PLAIN if style is None else _look(style, self._system))
-        self._given.append(text)
-
-    def finished(self) -> str:
-        """All that was written, with the terminal's own colours at the end."""
-        self._turn_to(PLAIN)
-        return "".join(self._given)
-
-    def _turn_to(self, look: Look) -> None:
-        before, self._look = self._look, look
-        if look == before:
-            return
-        changed = [look.foreground] if look.foreground != before.foreground else []
-        changed += [look.background] if look.background != before.background else []
-        if look == PLAIN:
-            changed = ["0"]
-        elif look.attributes != before.attributes:
-            # There is no common way to take one attribute back: begin with none.
-            changed = [part for part in ("0", *look) if part]
-        self._given.append(f"\x1b[{';'.join(changed)}m")
 
 
 class TerminalCells:
@@ -181,20 +129,3 @@ def _runs(old: list[Cell], new: list[Cell]) -> Iterator[tuple[int, int]]:
         end = place + 1
     if start >= 0:
         yield start, end
-
-
-@lru_cache(maxsize=512)
-def _look(style: Style, system: ColorSystem) -> Look:
-    """The parameters that begin a style."""
-    bare = style.without_color.render(_MARK, color_system=system).partition(_MARK)[0]
-    return Look(
-        bare.removeprefix("\x1b[").removesuffix("m"),
-        _colour(style.color, system, foreground=True) or PLAIN.foreground,
-        _colour(style.bgcolor, system, foreground=False) or PLAIN.background,
-    )
-
-
-def _colour(colour: Color | None, system: ColorSystem, *, foreground: bool) -> str:
-    if colour is None:
-        return ""
-    return ";".join(colour.downgrade(system).get_ansi_codes(foreground=foreground))

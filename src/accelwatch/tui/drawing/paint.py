@@ -1,15 +1,18 @@
 """From lines in roles to strips in colours."""
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual.strip import Strip
 
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped
 from accelwatch.tui.drawing.palettes import Palette
+
+if TYPE_CHECKING:
+    from textual.strip import Strip
 
 _SEEN = frozenset({"tab", "cursor", "cursor_away"})
 """Roles in which a blank looks like something."""
@@ -23,13 +26,19 @@ class Paint:
         self.glyphs = glyphs
         self._style = lru_cache(maxsize=512)(self._new_style)
 
-    def strip(self, line: Line, width: int, overlay: str = "") -> Strip:
+    def strip(self, line: Line, width: int, overlay: str = "") -> "Strip":
         """One line of the screen, exactly `width` cells."""
+        from textual.strip import Strip  # a first picture is painted while it is being loaded
+
+        return Strip(self.segments(line, width, overlay), width)
+
+    def segments(self, line: Line, width: int, overlay: str = "") -> list[Segment]:
+        """The same as texts in styles."""
         style = self._style
         given = [Segment(text, style(role, overlay)) for text, role in joined(clipped(line, width))]
         if self.glyphs.ascii_only:
             given = [Segment(_ascii(text), look) for text, look, _ in given]
-        return Strip(given, width)
+        return given
 
     def _new_style(self, role: str, overlay: str) -> Style:
         palette = self.palette

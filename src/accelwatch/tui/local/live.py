@@ -79,6 +79,19 @@ class LiveSource:
         self._supervisor.check()
         return self._supervisor
 
+    @property
+    def descriptor(self) -> int | None:
+        """Readable when there is something to receive, for owners without an event loop."""
+        return None if self._supervisor is None else self._supervisor.descriptor
+
+    def receive(self) -> bool:
+        """Take in what has come; whether there is something new to show. Not once `run` has begun."""
+        news: list[bool] = []
+        self._changed = lambda: news.append(True)
+        if self._supervisor is not None:
+            self._supervisor.receive()
+        return bool(news)
+
     def close(self) -> None:
         """End a collector that `run` has not taken over."""
         if self._supervisor is not None:

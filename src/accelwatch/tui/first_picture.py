@@ -1,0 +1,131 @@
+"""Header and devices on the terminal while Textual, which takes most of a start, is being loaded.
+
+A thread takes the collector's reports in and draws; nobody else touches source, board or terminal until
+it has ended. Then the dashboard paints over the same cells.
+"""
+
+import contextlib
+import os
+import select
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.color import ColorSystem
+
+from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.drawing.pen import Pen
+from accelwatch.tui.local.local_plan import plan
+from accelwatch.tui.state.action import LOCAL
+from accelwatch.tui.views.device_list import DeviceList
+from accelwatch.tui.views.header import header
+
+if TYPE_CHECKING:
+    from accelwatch.tui.local.live import LiveSource
+    from accelwatch.tui.state.board import Board
+
+_ENTER = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J"
+"""The second screen, without a cursor, empty (xterm's ctlseqs, DECSET 1049 and 25)."""
+_LEAVE = "\x1b[?25h\x1b[?1049l"
+_GATHER_S = 0.01
+"""Reports that come together are drawn together."""
+
+
+@contextlib.contextmanager
+def first_picture(board: "Board", source: "LiveSource", descriptor: int) -> Iterator[None]:
+    """Draw on the terminal behind the descriptor until the block ends.
+
+    An error in the block gives the terminal back.
+    """
+    stop, ending = os.pipe()
+    drawing = threading.Thread(target=_draw, args=(board, source, descriptor, stop), daemon=True)
+    try:
+        _write(descriptor, _ENTER)
+        drawing.start()
+        yield
+    except BaseException:
+        _end(drawing, ending)
+        _write(descriptor, _LEAVE)
+        raise
+    else:
+        _end(drawing, ending)
+    finally:
+        os.close(stop)
+
+
+def wanted() -> int | None:
+    """The descriptor that Textual writes to, where it is a terminal in front of this process."""
+    stream = sys.__stderr__
+    if "TEXTUAL_DRIVER" in os.environ or stream is None or not stream.isatty():
+        return None
+    return stream.fileno()
+
+
+def _end(drawing: threading.Thread, ending: int) -> None:
+    os.close(ending)
+    if drawing.ident is not None:
+        drawing.join()
+
+
+def _draw(board: "Board", source: "LiveSource", descriptor: int, stop: int) -> None:
+    while True:
+        snapshot = source.snapshot()
+        if snapshot is not None:
+            board.show(snapshot)
+        _write(descriptor, picture(board, os.get_terminal_size(descriptor), time.time()))
+        if not _news(source, stop):
+            return
+
+
+def _news(source: "LiveSource", stop: int) -> bool:
+    """Wait until there is something new to show; false when it is time to end."""
+    while True:
+        reports = source.descriptor
+        ready, _, _ = select.select([stop] if reports is None else [stop, reports], [], [])
+        if stop in ready:
+            return False
+        time.sleep(_GATHER_S)
+        if source.receive():
+            return True
+
+
+def picture(board: "Board", size: os.terminal_size, now: float) -> str:
+    """Header and devices in a terminal's size; a heat grid is left to the dashboard."""
+    rows = DeviceList(board)
+    shared = plan(size.lines, len(rows), board.preferences.density, 0)
+    rows.full = shared.form == "full"
+    lines = header(board, size.columns, shared.header, now, LOCAL)
+    if shared.form != "grid" and len(rows):
+        lines += _devices(rows, size.columns)[: shared.devices]
+    pen = Pen(_system())
+    for y, line in enumerate(lines[: size.lines]):
+        pen.move(y, 0)
+        for text, style, _ in board.paint.segments(line, size.columns, "" if y else "edge"):
+            pen.write(text, style)
+    return pen.finished()
+
+
+def _devices(rows: DeviceList, width: int) -> list[Line]:
+    heading = rows.heading(width)
+    given = [] if heading is None else [heading]
+    for index in range(len(rows)):
+        given += [rows.line(index, width, part) for part in range(rows.stride)]
+    return given
+
+
+def _system() -> ColorSystem:
+    """What rich, and with it Textual, takes the terminal to be able of."""
+    from rich.console import Console
+
+    names = {"standard": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT}
+    return names.get(Console(force_terminal=True).color_system or "", ColorSystem.TRUECOLOR)
+
+
+def _write(descriptor: int, text: str) -> None:
+    """Write; a terminal that has gone is the dashboard's affair."""
+    rest = text.encode("utf-8", "replace")
+    with contextlib.suppress(OSError):
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]

@@ -1,0 +1,132 @@
+"""What is on the terminal before Textual is: over the stand-in library, on a real pseudo-terminal."""
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accelwatch.sampler.settings import CollectSettings
+from accelwatch.tui.drawing.looks import Looks
+from accelwatch.tui.drawing.preferences import Preferences
+from accelwatch.tui.first_picture import first_picture, picture, wanted
+from accelwatch.tui.local.live import LiveSource
+from accelwatch.tui.state.board import Board
+from dashboards import board_of, node
+from standins import NvmlScenario
+
+LONG_S = 60.0
+"""A guard against a test that never ends."""
+SIZE = os.terminal_size((100, 30))
+
+
+class Terminal:
+    """A pseudo-terminal and what was written to it."""
+
+    def __init__(self) -> None:
+        self._leader, self.descriptor = pty.openpty()
+        size = struct.pack("HHHH", SIZE.lines, SIZE.columns, 0, 0)
+        fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, size)
+        self.output = b""
+
+    def until(self, *words: bytes) -> None:
+        end = time.monotonic() + LONG_S
+        while not all(word in self.output for word in words):
+            assert time.monotonic() < end, self.output
+            if select.select([self._leader], [], [], 0.1)[0]:
+                self.output += os.read(self._leader, 1 << 16)
+
+    def close(self) -> None:
+        os.close(self._leader)
+        os.close(self.descriptor)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    opened = Terminal()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveSource]:
+    scenario = NvmlScenario(tmp_path / "node.scenario").devices(4)
+    scenario.write()
+    for name, value in scenario.environment().items():
+        monkeypatch.setenv(name, value)
+    live = LiveSource(CollectSettings(interval_s=0.25, timeout_s=30.0, backends=("nvidia",)))
+    live.begin()
+    yield live
+    live.close()
+
+
+def test_devices_are_shown_while_the_rest_is_loaded(terminal: Terminal, source: LiveSource) -> None:
+    board = Board(Preferences(), Looks())
+    with first_picture(board, source, terminal.descriptor):
+        terminal.until(b"\x1b[?1049h", b"local", b"nvidia0", b"nvidia3", b"%")
+    assert [view.device.name for view in board.devices] == [f"nvidia{n}" for n in range(4)]
+    assert b"\x1b[?1049l" not in terminal.output
+
+
+def test_an_error_gives_the_terminal_back(terminal: Terminal, source: LiveSource) -> None:
+    with (
+        pytest.raises(ImportError),
+        first_picture(Board(Preferences(), Looks()), source, terminal.descriptor),
+    ):
+        raise ImportError("textual")
+    terminal.until(b"\x1b[?1049l")
+
+
+def test_a_collector_that_does_not_start_holds_nobody_up(terminal: Terminal) -> None:
+    with first_picture(
+        Board(Preferences(), Looks()), LiveSource(CollectSettings()), terminal.descriptor
+    ):
+        terminal.until(b"accelwatch")
+
+
+def test_it_stands_where_the_dashboard_paints() -> None:
+    board = board_of(density="compact")
+    board.show(node(4))
+    text = picture(board, SIZE, board.snapshot.time)
+    assert text.startswith("\x1b[1;1H")
+    assert "\x1b[3;1H" in text
+    assert text.index("DEVICE") < text.index("nvidia0") < text.index("nvidia3")
+
+
+def test_a_heat_grid_is_left_to_the_dashboard() -> None:
+    board = board_of()
+    board.show(node(32))
+    assert "nvidia0" not in picture(board, SIZE, board.snapshot.time)
+
+
+def test_a_small_terminal_gets_what_fits() -> None:
+    board = board_of(density="compact")
+    board.show(node(8))
+    text = picture(board, os.terminal_size((80, 6)), board.snapshot.time)
+    assert "\x1b[6;1H" not in text or "nvidia7" not in text
+    assert "\x1b[7;1H" not in text
+
+
+def test_without_a_terminal_or_in_a_browser_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.__stderr__", None)
+    assert wanted() is None
+    leader, follower = pty.openpty()
+    try:
+        with os.fdopen(follower, "w") as stream:
+            monkeypatch.setattr("sys.__stderr__", stream)
+            monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
+            assert wanted() == stream.fileno()
+            monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.web_driver:WebDriver")
+            assert wanted() is None
+    finally:
+        os.close(leader)
+    with Path(os.devnull).open("w") as stream:
+        monkeypatch.setattr("sys.__stderr__", stream)
+        monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
+        assert wanted() is None
