@@ -74,6 +74,17 @@ GAUDI: tuple[Pattern, ...] = (
         rf"{_CARD}Clock throttling due to overheating",
     ),
     row(
+        "habanalabs_mmu_fault",
+        Category.APPLICATION,
+        rf"{_CARD}(?:{_EVENT}: )?(?P<hub>[HP]?MMU) page fault on va (?:range )?(?P<address>0x[0-9a-f]+)",
+    ),
+    row(
+        "habanalabs_razwi",
+        Category.APPLICATION,
+        rf"{_CARD}(?:{_EVENT}: )?(?:RAZWI event caused by (?P<cause>illegal (?:read|write))"
+        r"|(?P<engine>\w{1,64})-RAZWI SHARED RR (?:HBW|LBW) (?P<action>RD|WR) error)",
+    ),
+    row(
         "habanalabs_hbm_error",
         Category.MEMORY_CONTAINED,
         rf"{_CARD}(?:{_EVENT}: )?System (?:(?P<severity>[Cc]ritical|[Nn]on-[Cc]ritical) )?"

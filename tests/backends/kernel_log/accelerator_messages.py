@@ -330,6 +330,36 @@ HABANALABS: list[Composed] = [
         "accel1",
     ),
     (
+        "habanalabs hl6: MMU page fault on va 0x7f00001000",
+        "habanalabs_mmu_fault",
+        Category.APPLICATION,
+        "hl6",
+    ),
+    (
+        "accel accel6: HMMU page fault on va range 0x1000000 - 0x4ffffff",
+        "habanalabs_mmu_fault",
+        Category.APPLICATION,
+        "accel6",
+    ),
+    (
+        "habanalabs 0000:1a:00.0: PMMU page fault on va 0xfff0080000000000",
+        "habanalabs_mmu_fault",
+        Category.APPLICATION,
+        "0000:1a:00.0",
+    ),
+    (
+        "habanalabs hl6: RAZWI event caused by illegal write of TPC3",
+        "habanalabs_razwi",
+        Category.APPLICATION,
+        "hl6",
+    ),
+    (
+        "accel accel6: NIC0_QMAN-RAZWI SHARED RR HBW RD error, address 0x1000, Initiator",
+        "habanalabs_razwi",
+        Category.APPLICATION,
+        "accel6",
+    ),
+    (
         "habanalabs hl6: Clock throttling due to overheating",
         "habanalabs_overheating",
         Category.THERMAL,
