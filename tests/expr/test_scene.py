@@ -1,0 +1,201 @@
+"""A node at one moment: what is kept of its devices, who belongs together, and what is not known."""
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+
+import pytest
+
+from accelwatch.expr.kleene import MISSING, Key, Lookup, Missing, Value
+from accelwatch.expr.needs import Needs
+from accelwatch.expr.rule import compile_rule
+from accelwatch.expr.scene import HOST, Device, Keeper, Scene
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.metrics import Series
+
+POWER: Series = ("power_watts",)
+LOAD: Series = ("host_blocked_processes",)
+RULES = ('avg(power_watts, "1m") > 5', 'max(host_blocked_processes, "1m") > 5', 'event("xid")')
+EVENT = ErrorEvent(
+    code="xid_79", category=Category.BUS, time=90.0, text="", source="nvml", device_id="a"
+)
+
+
+def needs(*rules: str) -> Needs:
+    return reduce(or_, [compile_rule(one).needs for one in rules])
+
+
+def told(**values: Value) -> Lookup:
+    known: Mapping[Key, Value] = {
+        ((name,) if name.endswith(("watts", "processes")) else name): value
+        for name, value in values.items()
+    }
+
+    def lookup(key: Key) -> Value | Missing:
+        return known.get(key, MISSING)
+
+    return lookup
+
+
+def fed(keeper: Keeper, device: str = "a", times: int = 60, **values: Value) -> Keeper:
+    for at in range(times):
+        keeper.take(float(at), device, told(**values))
+    return keeper
+
+
+def scene(keeper: Keeper, at: float = 59.0, **more: object) -> Scene:
+    lookups = {
+        HOST: told(host_blocked_processes=3),
+        "a": told(power_watts=100, vendor="nvidia", model="H100"),
+        "b": told(power_watts=200, vendor="nvidia", model="H100"),
+        "c": told(vendor="nvidia", model="A100"),
+    }
+    return Scene(keeper, lookups, at=at, now=100.0, **more)  # type: ignore[arg-type]
+
+
+def average(of: Scene, device: str = "a") -> float | None:
+    return Device(of, device).window("avg", POWER, 60, None)
+
+
+def test_windows_that_are_another_than_before_are_told() -> None:
+    keeper = Keeper(needs(*RULES), 1.0)
+    assert keeper.take(0.0, "a", told()) == []
+    changes = [keeper.take(float(at), "a", told(power_watts=100)) for at in range(1, 60)]
+    assert [len(one) for one in changes].count(1) == 1
+    ((need,),) = [one for one in changes if one]
+    assert (need.kind, need.series, need.seconds) == ("avg", POWER, 60)
+    assert [one.series for one in keeper.take(60.0, "a", told(power_watts=900))] == [POWER]
+
+
+def test_a_device_keeps_its_own_series_and_the_host_its_own() -> None:
+    keeper = Keeper(needs(*RULES), 1.0)
+    fed(keeper, "a", power_watts=100, host_blocked_processes=7)
+    fed(keeper, HOST, power_watts=100, host_blocked_processes=7)
+    assert keeper.past("a", POWER) is not None
+    assert keeper.past("b", POWER) is None
+    assert keeper.past(HOST, POWER) is None
+    assert keeper.past("a", LOAD) is keeper.past(HOST, LOAD) is not None
+    assert Device(scene(keeper), "b").window("max", LOAD, 60, None) == 7.0
+
+
+def test_another_device_in_the_same_place_begins_with_nothing() -> None:
+    keeper = fed(fed(Keeper(needs(*RULES), 1.0), power_watts=100), "b", power_watts=200)
+    keeper.heard.add(EVENT, 100.0)
+    pattern = next(iter(needs(*RULES).events)).pattern
+    assert Device(scene(keeper), "a").last(pattern) == 90.0
+    keeper.forget("a")
+    now = scene(keeper)
+    assert (average(now, "a"), average(now, "b")) == (None, 200.0)
+    assert Device(now, "a").latest(pattern) is None
+
+
+@pytest.mark.parametrize(
+    ("rules", "interval_s", "kept"),
+    [
+        (RULES, 1.0, True),
+        ((*RULES, 'avg(host_blocked_processes, "5m") > 5'), 1.0, True),
+        ((*RULES, 'avg(power_watts, "5m") > 5'), 1.0, False),
+        (RULES[1:], 1.0, False),
+        (RULES, 2.0, False),
+    ],
+)
+def test_what_is_kept_goes_on_under_other_rules_that_need_the_same_of_it(
+    rules: tuple[str, ...], interval_s: float, kept: bool
+) -> None:
+    before = fed(Keeper(needs(*RULES), 1.0), power_watts=100)
+    keeper = Keeper(needs(*rules), interval_s)
+    keeper.take_over(before)
+    assert (keeper.past("a", POWER) is before.past("a", POWER)) is kept
+    assert (average(scene(keeper)) == 100.0) is kept
+
+
+def test_a_window_is_worked_out_once() -> None:
+    keeper = fed(Keeper(needs(*RULES), 1.0), power_watts=100)
+    now = scene(keeper)
+    assert average(now) == 100.0
+    keeper.take(59.5, "a", told(power_watts=9000))
+    assert average(now) == 100.0
+    assert average(scene(keeper, at=59.5)) != 100.0
+
+
+def test_coverage_is_the_share_of_the_samples_that_there_are() -> None:
+    keeper = fed(Keeper(needs(*RULES), 1.0), times=30, power_watts=100)
+    assert Device(scene(keeper, at=59.0), "a").coverage(POWER, 60) == pytest.approx(0.5, abs=0.1)
+    assert Device(scene(keeper), "c").coverage(POWER, 60) is None
+
+
+def test_devices_of_a_node_and_of_a_model_belong_together() -> None:
+    now = scene(Keeper(needs(*RULES), 1.0))
+    a, b, c = now.members
+    node, model = a.group("node"), a.group("model")
+    assert node is not None
+    assert model is not None
+    assert (node.members, node.own) == ((a, b, c), 0)
+    assert (model.members, model.own) == ((a, b), 0)
+    assert b.group("model") is not model
+    other = c.group("model")
+    assert other is not None
+    assert (other.members, other.own) == ((c,), 0)
+    last = c.group("node")
+    assert last is not None
+    assert last.own == 2
+    assert a.group("node") is node
+    assert a.group("job") is None
+
+
+def test_the_node_itself_looks_at_all_its_devices_and_is_of_no_model() -> None:
+    now = scene(Keeper(needs(*RULES), 1.0))
+    host = Device(now, HOST)
+    whole = host.group("node")
+    assert whole is not None
+    assert (whole.members, whole.own) == (now.members, -1)
+    assert host.group("model") is None
+    assert host.lookup(LOAD) == 3
+    assert now.members[0].lookup(LOAD) == 3
+
+
+def test_a_device_that_is_not_there_belongs_to_nobody() -> None:
+    gone = Device(scene(Keeper(needs(*RULES), 1.0)), "z")
+    assert gone.group("node") is None
+    assert gone.lookup("model") is MISSING
+
+
+def test_what_nobody_listened_to_is_not_known() -> None:
+    keeper = Keeper(needs(*RULES, 'count("xid", within="1h") > 3'), 1.0)
+    pattern = next(iter(needs(*RULES).events)).pattern
+    deaf, heard = scene(keeper, listened=False), scene(keeper)
+    assert Device(heard, "a").last(pattern) == float("-inf")
+    assert Device(deaf, "a").last(pattern) is None
+    assert Device(heard, "a").occurrences(pattern, 3600) == 0
+    assert Device(deaf, "a").occurrences(pattern, 3600) is None
+    keeper.heard.add(EVENT, 100.0)
+    assert Device(deaf, "a").last(pattern) == 90.0
+    assert Device(heard, "a").occurrences(pattern, 10) == 1
+    assert Device(heard, "a").occurrences(pattern, 9) == 0
+    assert Device(heard, "b").latest(pattern) is None
+    assert Device(heard, "a").latest(pattern) == EVENT
+
+
+def test_another_rule_and_reasons_are_asked_for_with_the_device() -> None:
+    keeper = Keeper(needs(*RULES), 1.0)
+    assert Device(scene(keeper), "a").firing("r") is None
+    assert Device(scene(keeper), "a").absence(POWER) == ""
+    now = scene(keeper, firing=lambda rule, device: (rule, device) == ("r", "a"), absence=_said)
+    assert Device(now, "a").firing("r") is True
+    assert Device(now, "b").firing("r") is False
+    assert Device(now, "a").absence(POWER) == "a: ('power_watts',)"
+    assert Device(now, "a").absence(LOAD) == ": ('host_blocked_processes',)"
+    assert Device(now, "a").absence("model") == "a: model"
+
+
+def _said(device: str, key: Key) -> str:
+    return f"{device}: {key}"
+
+
+def test_who_asks_no_more_lets_go_of_everything() -> None:
+    now = scene(Keeper(needs(*RULES), 1.0))
+    assert now.members[0].group("node") is not None
+    one = now.members[0]
+    now.end()
+    assert now.members == ()
+    assert one.group("node") is None
