@@ -86,9 +86,15 @@ def _spin(seconds: str) -> None:
     ctypes.PyDLL(None).sleep(int(FOR_EVER))
 
 
+def _print(words: str) -> None:
+    """As a library in C does, to the descriptor."""
+    os.write(1, words.encode())
+
+
 _DEEDS: dict[str, Callable[[str], None]] = {
     "command": _command,
     "hang": _hang,
+    "print": _print,
     "slow": lambda seconds: time.sleep(float(seconds)),
     "exit": sys.exit,
     "grow": _grow,

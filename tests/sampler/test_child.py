@@ -1,6 +1,7 @@
 """The collector process by itself: how it is prepared, whom it obeys, how it ends."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -10,8 +11,9 @@ import pytest
 
 from accelwatch.sampler.child import first_order
 from accelwatch.sampler.frames import Stream, encode
+from accelwatch.sampler.inside import threads_inside
 from accelwatch.sampler.settings import Begin, CollectSettings, LetIn
-from accelwatch.store.reports import Cycle, Part, Returned
+from accelwatch.store.reports import Called, Cycle, Part, Returned
 from sampler.fakes import FAKE, TELLING
 
 COMMAND = [sys.executable, "-c", "from accelwatch.sampler.child import main; main()"]
@@ -153,7 +155,9 @@ def test_a_failure_of_its_own_is_left_in_the_crash_file(
 
 def test_its_own_words_go_where_it_was_told() -> None:
     crash, (reading, errors) = os.memfd_create("crash"), os.pipe()
-    options: dict[str, dict[str, object]] = {TELLING: {"events": "raise"}}
+    options: dict[str, dict[str, object]] = {
+        TELLING: {"events": "raise", "open": "print=by a library"}
+    }
     settings = CollectSettings(backends=(TELLING,), options=options, root="/nonexistent")
     with subprocess.Popen(
         [*COMMAND, str(crash), str(errors)],
@@ -172,7 +176,7 @@ def test_its_own_words_go_where_it_was_told() -> None:
     os.close(reading)
     os.close(crash)
     assert said.startswith(b"event source fails error=ValueError('a bug in the backend')")
-    assert printed == b""
+    assert printed == b"by a library"
     assert adjusted == "1000\n"
     assert child.returncode == 0
 
@@ -204,3 +208,33 @@ def test_a_collector_that_nobody_reads_ends_without_a_word(tmp_path: Path) -> No
     os.close(crash)
     assert child.returncode == 0
     assert closed.exists()
+
+
+def test_who_is_inside_a_driver_is_written_behind_the_crash_report() -> None:
+    options: dict[str, dict[str, object]] = {FAKE: {"devices": [{"id": "0", "do": "hang"}]}}
+    settings = CollectSettings(backends=(FAKE,), options=options, root="/nonexistent")
+    crash = os.memfd_create("crash")
+    with subprocess.Popen(
+        [*COMMAND, str(crash)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(crash,),
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(encode(Begin(settings=settings)))
+        child.stdin.flush()
+        reports, threads = Stream(child.stdout.fileno()), frozenset[int]()
+        while not threads:
+            threads = frozenset(
+                report.thread
+                for report in reports.read()
+                if isinstance(report, Called) and report.action == "read"
+            )
+        for _ in range(2000):
+            if threads_inside(crash) == threads:
+                break
+            select.select([], [], [], 0.005)
+        assert threads_inside(crash) == threads
+    os.close(crash)

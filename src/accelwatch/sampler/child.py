@@ -92,8 +92,7 @@ class _Reports:
 
 def _prepare(crash: int) -> None:
     """Own signals, no core files of a crashing vendor library, and a report instead."""
-    with contextlib.suppress(ValueError):
-        signal.set_wakeup_fd(-1)
+    signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
