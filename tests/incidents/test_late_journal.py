@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.incidents import register as register_module
 from accelwatch.incidents.incident import Facts
+from accelwatch.incidents.journal import patient
 from accelwatch.incidents.journal.file import JournalError, JournalFile
 from accelwatch.incidents.journal.records import Batch
 from accelwatch.incidents.register import Register
@@ -30,7 +30,7 @@ def test_what_is_written_late_is_well_again(
         write(file, batches)
 
     monkeypatch.setattr(JournalFile, "write", slowly)
-    monkeypatch.setattr(register_module, "COMMIT_WAIT_S", 0.01)
+    monkeypatch.setattr(patient, "COMMIT_WAIT_S", 0.01)
 
     async def story() -> None:
         register = Register({}, lambda _: Facts())

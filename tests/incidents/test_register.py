@@ -10,6 +10,7 @@ import pytest
 from accelwatch.errors import UnmetError
 from accelwatch.incidents.incident import Facts, Incident, MomentKind
 from accelwatch.incidents.journal.file import FILE, JournalFile
+from accelwatch.incidents.journal.patient import PatientJournal
 from accelwatch.incidents.register import Line, Register
 from accelwatch.incidents.silence import Maintenance, Silence, matchers
 from accelwatch.rules.rule import RuleSet
@@ -249,10 +250,9 @@ def test_who_is_cancelled_while_the_disk_answers_is_cancelled(rounds: int) -> No
     """A process that ends in that moment would wait for ever for whoever judges its rules."""
 
     async def main() -> None:
-        site = await Site().begin(None)
-        writer = SlowWriter()
-        site.register._writer = writer  # type: ignore[assignment]
-        noting = asyncio.ensure_future(site.register.remember({"f": ENDS}, START))
+        journal, writer = PatientJournal(), SlowWriter()
+        journal.writer = writer  # type: ignore[assignment]
+        noting = asyncio.ensure_future(journal.write([], START, {"f": ENDS}))
         await asyncio.sleep(0.01)
         writer.written.set_result(None)
         for _ in range(rounds):

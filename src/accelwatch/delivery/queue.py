@@ -6,8 +6,6 @@ told of every change, for that disturbs nobody. Nobody is told of a member of a 
 nor of what was over before anybody had heard of it.
 """
 
-import heapq
-import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -15,6 +13,7 @@ import msgspec
 
 from accelwatch.alert import Notice, NoticeKind, Outcome, Status
 from accelwatch.backoff import doubled
+from accelwatch.delivery.agenda import Agenda
 from accelwatch.delivery.message import NEVER, Key, Message, decoded, encoded
 from accelwatch.delivery.routing import Plan, Routes
 from accelwatch.incidents.grouping import FLEET
@@ -74,14 +73,12 @@ class Queue:
         self._messages: dict[Key, Message] = {}
         self._of_incident: dict[str, set[str]] = {}
         self._count = dict.fromkeys(traits, 0)
-        self._agenda: dict[str, list[tuple[float, int, Key]]] = {name: [] for name in traits}
-        self._numbers = itertools.count()
+        self._agenda = Agenda(traits, self._messages)
         self._last_begun: dict[str, float] = {}
         self._last_of_family: dict[tuple[str, str], float] = {}
         self._held: dict[Key, str] = {}
         """Those that begin and wait for others of their family, which is given."""
         self._in_flight: dict[str, Key] = {}
-        self._changes: set[Key] = set()
         self.untold = 0
         """Incidents of which a sink was not told because too much waited."""
 
@@ -91,7 +88,7 @@ class Queue:
             message = decoded(row)
             if message is not None and message.sink in self._traits:
                 self._keep(message)
-                self._plan(message, message.due, now)
+                self._agenda.place(message, message.due, now)
 
     def changed(self, incident: Incident, muted: bool, now: float) -> set[str]:
         """Take up how an incident stands, as often as one likes; the sinks that have something to do."""
@@ -177,12 +174,12 @@ class Queue:
         if remind_s != message.remind_s:
             message.remind_s = remind_s
             if not message.waits:
-                self._plan(message, self._again(message), now)
+                self._agenda.place(message, self._again(message), now)
         if message.waits and not self._flies(message):
             if plan is None and message.due < NEVER:
-                self._plan(message, NEVER, now)
+                self._agenda.place(message, NEVER, now)
             elif plan is not None and message.due == NEVER:
-                self._plan(message, plan.due, now)
+                self._agenda.place(message, plan.due, now)
 
     def _flies(self, message: Message) -> bool:
         """Whether it is being sent right now."""
@@ -192,7 +189,7 @@ class Queue:
         self, message: Message, incident: Incident, kind: NoticeKind, due: float, now: float
     ) -> bool:
         self._replace(message, incident, kind, now)
-        self._plan(message, due, now)
+        self._agenda.place(message, due, now)
         return True
 
     def _begin(self, name: str, incident: Incident, plan: Plan, now: float) -> bool:
@@ -219,7 +216,7 @@ class Queue:
             self._held[message.key] = incident.family
         soon_s = 0.0 if message.asked else self._soon(incident)
         wait_s = max(self._storm_wait_s if storm else 0.0, soon_s)
-        self._plan(message, max(plan.due, now + wait_s), now)
+        self._agenda.place(message, max(plan.due, now + wait_s), now)
         return True
 
     def _gathers(self, message: Message, now: float) -> bool:
@@ -233,7 +230,7 @@ class Queue:
         if not now < due <= now + self._storm_wait_s:
             del self._held[message.key]
             return False
-        self._plan(message, due, now)
+        self._agenda.place(message, due, now)
         return True
 
     def post(self, sink: str, id_: str, notice: Notice, now: float) -> None:
@@ -244,7 +241,7 @@ class Queue:
         message = before or Message(incident=id_, sink=sink, notice=notice, queued=now, once=True)
         message.notice, message.waits, message.seen = notice, True, now
         self._keep(message)
-        self._plan(message, now, now)
+        self._agenda.place(message, now, now)
 
     def _replace(self, message: Message, incident: Incident, kind: NoticeKind, now: float) -> None:
         if not message.waits:
@@ -266,44 +263,23 @@ class Queue:
             return
         self._count[message.sink] -= 1
         self._held.pop(message.key, None)
-        self._changes.add(message.key)
+        self._agenda.changes.add(message.key)
         sinks = self._of_incident[message.incident]
         sinks.discard(message.sink)
         if not sinks:
             del self._of_incident[message.incident]
 
-    def _plan(self, message: Message, due: float, now: float) -> None:
-        message.due, message.placed = due, now
-        self._changes.add(message.key)
-        if due < NEVER:
-            entry = (due, next(self._numbers), message.key)
-            heapq.heappush(self._agenda[message.sink], entry)
-
     def due_at(self, sink: str, now: float) -> float:
         """When there is something to do for a sink; infinity when there is nothing."""
-        agenda = self._agenda[sink]
-        while agenda:
-            due, _, key = agenda[0]
-            message = self._messages.get(key)
-            if message is None or message.due != due:
-                heapq.heappop(agenda)
-            elif message.placed > now:
-                # The clock was set back: what was to wait waits as long as it was to, from now on.
-                heapq.heappop(agenda)
-                self._plan(message, now + max(due - message.placed, 0.0), now)
-            else:
-                return due
-        return NEVER
+        return self._agenda.due_at(sink, now)
 
     def next(self, sink: str, now: float) -> Message | None:
         """What is to be sent to a sink now. It is in flight until `settle`."""
-        while self.due_at(sink, now) <= now:
-            _, _, key = heapq.heappop(self._agenda[sink])
-            message = self._messages[key]
+        while (message := self._agenda.pop(sink, now)) is not None:
             if self._gathers(message, now):
                 continue
             if self._ready(message, now):
-                self._in_flight[sink] = key
+                self._in_flight[sink] = message.key
                 return message
         return None
 
@@ -336,18 +312,18 @@ class Queue:
         message.error = outcome.message
         if outcome.status is Status.RETRY and now - message.queued < GIVEN_UP_S:
             pause = doubled(_FIRST_PAUSE_S, message.attempts, _LONGEST_PAUSE_S)
-            self._plan(message, now + max(pause, outcome.retry_after_s or 0.0), now)
+            self._agenda.place(message, now + max(pause, outcome.retry_after_s or 0.0), now)
             return None
         newer = message.notice.sequence > sent.sequence
         message.attempts = 0
         if newer:
             message.queued = now
-            self._plan(message, now, now)
+            self._agenda.place(message, now, now)
         elif message.told_at is None or sent.kind is NoticeKind.CLOSED:
             self._drop(message)
         else:
             message.waits = False
-            self._plan(message, self._again(message), now)
+            self._agenda.place(message, self._again(message), now)
         reason = outcome.message if outcome.status is Status.REFUSED else "not taken for a day"
         return Lost(message.sink, sent, reason)
 
@@ -363,11 +339,11 @@ class Queue:
         message.told_closed = after or sent.kind is NoticeKind.CLOSED
         if message.notice.sequence > sent.sequence:
             message.queued = now
-            self._plan(message, max(message.due, now), now)
+            self._agenda.place(message, max(message.due, now), now)
             return
         message.waits = False
         ends = message.told_closed or message.once
-        self._plan(message, now + KEPT_S if ends else self._again(message), now)
+        self._agenda.place(message, now + KEPT_S if ends else self._again(message), now)
 
     def _again(self, message: Message) -> float:
         """When it is to be said again that it is still open."""
@@ -382,15 +358,15 @@ class Queue:
     def take_changes(self) -> dict[Key, bytes | None]:
         """The rows that have changed since they were last taken; None for those that are gone."""
         changes: dict[Key, bytes | None] = {}
-        for key in self._changes:
+        for key in self._agenda.changes:
             message = self._messages.get(key)
             changes[key] = None if message is None else encoded(message)
-        self._changes.clear()
+        self._agenda.changes.clear()
         return changes
 
     def keep_changes(self, keys: Collection[Key]) -> None:
         """Rows that were taken and could not be written are still to be written."""
-        self._changes |= set(keys)
+        self._agenda.changes |= set(keys)
 
     def waiting(self, sink: str, now: float) -> list[Message]:
         """What should have been delivered, and was not."""

@@ -4,8 +4,6 @@ A journal that cannot be kept costs nobody an incident: they are kept in memory,
 """
 
 import asyncio
-import logging
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,11 +14,9 @@ import msgspec
 from accelwatch.errors import UnmetError
 from accelwatch.incidents.causes import Causes, Suspects
 from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.journal.file import JournalError
-from accelwatch.incidents.journal.opening import open_journal
+from accelwatch.incidents.journal.patient import PatientJournal
 from accelwatch.incidents.journal.records import (
     ENGINE,
-    Batch,
     IncidentRecord,
     Loaded,
     MaintenanceRecord,
@@ -37,10 +33,6 @@ from accelwatch.rules.rule import Rule, RuleSet
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.verdict import VerdictChange
 
-logger = logging.getLogger(__name__)
-
-COMMIT_WAIT_S = 2.0
-"""How long the disk is waited for; what there is to say is said after that all the same."""
 MOST_CLOSED = 1000
 """Closed incidents that are kept in memory, the latest."""
 _AT_ONCE = 25
@@ -89,43 +81,33 @@ class Register:
         self._closed: dict[str, Incident] = {}
         self._muting = Muting()
         self._changing = asyncio.Lock()
-        self._writer: JournalWriter | None = None
-        self._lock: int | None = None
-        self._journal_problem = ""
-        self._unwritten = ""
+        self._journal = PatientJournal()
 
     async def begin(self, folder: Path | None, rules: RuleSet, now: float) -> Loaded:
         """Open the journal of a folder; what it knows from before. Raises nothing."""
-        opened = await asyncio.to_thread(open_journal, folder, now)
-        self._journal_problem, self._lock = opened.problem, opened.lock
-        if opened.file is not None:
-            self._writer = JournalWriter(opened.file)
-        self._number = opened.loaded.number
-        incidents = opened.loaded.incidents
+        loaded = await self._journal.open(folder, now)
+        self._number = loaded.number
+        incidents = loaded.incidents
         self._keeper = Keeper(self._rules, self._describe, self._next_id, incidents)
         self._closed = {one.id: one for one in incidents if not one.is_open}
-        self._muting = Muting(opened.loaded.silences, opened.loaded.windows)
+        self._muting = Muting(loaded.silences, loaded.windows)
         self._muting.advance(now)
         self._causes.restore(self._keeper.open)
         await self._look(self._keeper.open)
-        await self._note([_in_force(rules)], now)
+        await self._journal.write([_in_force(rules)], now)
         await self._changed(self._keeper.set_rules(self._rules, now), now)
-        return opened.loaded
+        return loaded
 
     async def end(self) -> None:
         """Write what waits, and let go of the journal."""
-        if self._writer is not None:
-            await self._writer.close()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        await self._journal.close()
 
     async def set_rules(self, rules: Mapping[str, Rule], loaded: RuleSet, now: float) -> None:
         """Other rules from now on."""
         async with self._changing:
             self._rules = self._causes.rules = rules
             orphaned = self._keeper.set_rules(rules, now)
-            await self._note([_in_force(loaded)], now)
+            await self._journal.write([_in_force(loaded)], now)
             await self._changed(orphaned, now)
 
     async def step(
@@ -161,7 +143,7 @@ class Register:
     async def remember(self, seen: dict[str, float], now: float) -> None:
         """Fingerprints of events that were judged, and until when they are remembered."""
         if seen:
-            await self._note([], now, seen)
+            await self._journal.write([], now, seen)
 
     async def _changed(self, incidents: Sequence[Incident], now: float, actor: str = ENGINE) -> str:
         if not incidents:
@@ -178,7 +160,7 @@ class Register:
                 del self._closed[oldest]
                 self._muting.forget(oldest)
             await _rest(part)
-        problem = await self._note(records, now, actor=actor)
+        problem = await self._journal.write(records, now, actor=actor)
         also = self._with_followers(await self._look(incidents))
         known = {incident.id for incident in incidents} if also else set()
         heard = [*incidents, *(incident for incident in also if incident.id not in known)]
@@ -250,7 +232,7 @@ class Register:
 
     async def _set(self, quiet: Quiet, actor: str) -> str:
         record = SilenceRecord(quiet) if isinstance(quiet, Silence) else MaintenanceRecord(quiet)
-        problem = await self._note([record], self._wall(), actor=actor)
+        problem = await self._journal.write([record], self._wall(), actor=actor)
         self._muting.set(quiet)
         await self._advance()
         return problem
@@ -297,41 +279,6 @@ class Register:
             await self._relate(changed, now)
             return closed, await self._changed(list(changed.values()), now, actor)
 
-    async def _note(
-        self,
-        records: list[Record],
-        now: float,
-        seen: dict[str, float] | None = None,
-        actor: str = ENGINE,
-    ) -> str:
-        """Have records written; a disk that hangs or is full keeps nobody waiting for long.
-
-        What is wrong with the journal; empty when they are on the disk.
-        """
-        if self._writer is None:
-            return self._journal_problem
-        batch = Batch(time=now, records=records, seen=seen or {}, actor=actor)
-        writing = asyncio.ensure_future(self._writer.commit(batch))
-        try:
-            # `wait_for` of Python 3.11 forgets that it was cancelled when the disk answers just then.
-            async with asyncio.timeout(COMMIT_WAIT_S):
-                await asyncio.shield(writing)
-        except (JournalError, TimeoutError) as error:
-            problem = str(error) or f"the journal has not been written for {COMMIT_WAIT_S:g} s"
-            if problem != self._unwritten:
-                logger.error("%s", problem)
-            self._unwritten = problem
-            # Where nothing else is to be written, only this tells that all is well again.
-            writing.add_done_callback(self._written_late)
-        else:
-            self._unwritten = ""
-        return self._unwritten
-
-    def _written_late(self, writing: "asyncio.Future[None]") -> None:
-        error = None if writing.cancelled() else writing.exception()
-        if not writing.cancelled():
-            self._unwritten = "" if error is None else str(error)
-
     def _next_id(self) -> str:
         return self.next_id("i")
 
@@ -352,12 +299,12 @@ class Register:
     @property
     def writer(self) -> JournalWriter | None:
         """Who writes the journal; None where there is none."""
-        return self._writer
+        return self._journal.writer
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What is wrong with the journal; empty when all is well."""
-        return tuple(one for one in (self._journal_problem, self._unwritten) if one)
+        return self._journal.problems
 
     @property
     def open(self) -> list[Incident]:

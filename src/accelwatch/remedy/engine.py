@@ -15,8 +15,8 @@ from accelwatch.action.contract import Action
 from accelwatch.action.intent import Intent
 from accelwatch.clock import Clock
 from accelwatch.incidents.journal.file import JournalError
+from accelwatch.incidents.journal.patient import COMMIT_WAIT_S
 from accelwatch.incidents.journal.records import ENGINE, Batch, StateRecord
-from accelwatch.incidents.register import COMMIT_WAIT_S
 from accelwatch.remedy import data_guard
 from accelwatch.remedy.ceiling import UNDOING
 from accelwatch.remedy.changes import Change, Command, Heard, Started, Verb

@@ -1,0 +1,49 @@
+"""When each message of each sink is due, the next one first. Pure: time is given."""
+
+import heapq
+import itertools
+from collections.abc import Iterable, Mapping
+
+from accelwatch.delivery.message import NEVER, Key, Message
+
+
+class Agenda:
+    """Looks at the messages themselves: an entry whose message is due at another time counts no more."""
+
+    def __init__(self, sinks: Iterable[str], messages: Mapping[Key, Message]) -> None:
+        self._messages = messages
+        self._entries: dict[str, list[tuple[float, int, Key]]] = {name: [] for name in sinks}
+        self._numbers = itertools.count()
+        self.changes: set[Key] = set()
+        """Messages that were placed, until somebody takes them out."""
+
+    def place(self, message: Message, due: float, now: float) -> None:
+        """Have a message be due at a moment, and at no other."""
+        message.due, message.placed = due, now
+        self.changes.add(message.key)
+        if due < NEVER:
+            entry = (due, next(self._numbers), message.key)
+            heapq.heappush(self._entries[message.sink], entry)
+
+    def due_at(self, sink: str, now: float) -> float:
+        """When there is something to do for a sink; infinity when there is nothing."""
+        entries = self._entries[sink]
+        while entries:
+            due, _, key = entries[0]
+            message = self._messages.get(key)
+            if message is None or message.due != due:
+                heapq.heappop(entries)
+            elif message.placed > now:
+                # The clock was set back: what was to wait waits as long as it was to, from now on.
+                heapq.heappop(entries)
+                self.place(message, now + max(due - message.placed, 0.0), now)
+            else:
+                return due
+        return NEVER
+
+    def pop(self, sink: str, now: float) -> Message | None:
+        """The next message of a sink that is due."""
+        if self.due_at(sink, now) > now:
+            return None
+        _, _, key = heapq.heappop(self._entries[sink])
+        return self._messages[key]

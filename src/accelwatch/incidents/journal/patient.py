@@ -1,0 +1,83 @@
+"""A journal that keeps nobody waiting: what is not written in time is told, and written later."""
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+
+from accelwatch.incidents.journal.file import JournalError
+from accelwatch.incidents.journal.opening import open_journal
+from accelwatch.incidents.journal.records import ENGINE, Batch, Loaded, Record
+from accelwatch.incidents.journal.writer import JournalWriter
+
+logger = logging.getLogger(__name__)
+
+COMMIT_WAIT_S = 2.0
+"""How long the disk is waited for; what there is to say is said after that all the same."""
+
+
+class PatientJournal:
+    """The journal of a folder, once it is open; for one event loop."""
+
+    def __init__(self) -> None:
+        self.writer: JournalWriter | None = None
+        """Who writes it; None where there is none."""
+        self._lock: int | None = None
+        self._unopened = ""
+        self._unwritten = ""
+
+    async def open(self, folder: Path | None, now: float) -> Loaded:
+        """Open it; what it knows from before. Raises nothing."""
+        opened = await asyncio.to_thread(open_journal, folder, now)
+        self._unopened, self._lock = opened.problem, opened.lock
+        if opened.file is not None:
+            self.writer = JournalWriter(opened.file)
+        return opened.loaded
+
+    async def close(self) -> None:
+        """Write what waits, and let go of it."""
+        if self.writer is not None:
+            await self.writer.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with it; empty when all is well."""
+        return tuple(one for one in (self._unopened, self._unwritten) if one)
+
+    async def write(
+        self,
+        records: list[Record],
+        now: float,
+        seen: dict[str, float] | None = None,
+        actor: str = ENGINE,
+    ) -> str:
+        """Have records written; a disk that hangs or is full keeps nobody waiting for long.
+
+        What is wrong with the journal; empty when they are on the disk.
+        """
+        if self.writer is None:
+            return self._unopened
+        batch = Batch(time=now, records=records, seen=seen or {}, actor=actor)
+        writing = asyncio.ensure_future(self.writer.commit(batch))
+        try:
+            # `wait_for` of Python 3.11 forgets that it was cancelled when the disk answers just then.
+            async with asyncio.timeout(COMMIT_WAIT_S):
+                await asyncio.shield(writing)
+        except (JournalError, TimeoutError) as error:
+            problem = str(error) or f"the journal has not been written for {COMMIT_WAIT_S:g} s"
+            if problem != self._unwritten:
+                logger.error("%s", problem)
+            self._unwritten = problem
+            # Where nothing else is to be written, only this tells that all is well again.
+            writing.add_done_callback(self._written_late)
+        else:
+            self._unwritten = ""
+        return self._unwritten
+
+    def _written_late(self, writing: "asyncio.Future[None]") -> None:
+        error = None if writing.cancelled() else writing.exception()
+        if not writing.cancelled():
+            self._unwritten = "" if error is None else str(error)
