@@ -21,6 +21,8 @@ _PROPERTY = re.compile(r'[ |]*"([^"]{1,80})" ?= ?(.*)')
 _PAIR = re.compile(r'"([^"]{1,80})"=(-?\d{1,20}|"[^"]*")')
 _INTEGER = re.compile(r"-?\d{1,20}", re.ASCII)
 _MAX_CLIENTS = 4096
+_MAX_NAME = 64
+"""The kernel keeps 16 bytes."""
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,7 +154,8 @@ def _together(children: Iterator[Properties]) -> tuple[Client, ...]:
         match = _CREATOR.fullmatch(told) if isinstance(told, str) else None
         if match is None or not 0 < int(match[1]) < 1 << 31:
             continue
-        client = Client(pid=int(match[1]), command=match[2] or None, gpu_ns=_gpu_ns(child))
+        name = (match[2] or "")[:_MAX_NAME] or None
+        client = Client(pid=int(match[1]), command=name, gpu_ns=_gpu_ns(child))
         before = by_pid.get(client.pid)
         if before is not None:
             known = [one.gpu_ns for one in (before, client) if one.gpu_ns is not None]

@@ -12,7 +12,11 @@ def end_commands(pid: int) -> None:
     The kernel lists children by thread (/proc/PID/task/TID/children, proc(5)); where it does not, this
     does nothing.
     """
-    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
+    try:
+        listings = list(Path(f"/proc/{pid}/task").glob("*/children"))
+    except OSError:
+        return
+    for listing in listings:
         try:
             children = listing.read_text("ascii").split()
         except OSError:

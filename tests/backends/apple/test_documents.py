@@ -254,6 +254,12 @@ def test_who_uses_the_gpu(creator: object, count: int) -> None:
     assert len(told.clients) == count
 
 
+def test_a_name_is_no_longer_than_the_kernel_could_keep_it() -> None:
+    child = {"IOUserClientCreator": f"pid 7, {'x' * 1000}"}
+    (told,) = parse_accelerators(plist([{"IORegistryEntryChildren": [child]}]))
+    assert told.clients[0].command == "x" * 64
+
+
 @pytest.mark.parametrize(
     ("lines", "value"),
     [
