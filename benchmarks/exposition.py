@@ -35,7 +35,7 @@ def crowded(one: DeviceView) -> DeviceView:
     }
     more[("temperature_headroom_celsius",)] = 20
     more[("interconnect_links", "c2c", "up")] = 1
-    values = one.reading.values | more
+    values = {**one.reading.values, **more}
     return msgspec.structs.replace(one, reading=msgspec.structs.replace(one.reading, values=values))
 
 

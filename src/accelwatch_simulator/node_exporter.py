@@ -1,6 +1,6 @@
 """What node_exporter says of a simulated machine: families of its standing collectors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -53,7 +53,7 @@ def text(fleet: Fleet, node: Node, moment: Moment) -> str:
     return "".join(lines)
 
 
-def _cpus(values: dict[Series, Number], up_s: float) -> Iterator[str]:
+def _cpus(values: Mapping[Series, Number], up_s: float) -> Iterator[str]:
     yield "# TYPE node_cpu_seconds_total counter\n"
     for cpu in range(int(values["host_cpu_count",])):
         yield f'node_cpu_seconds_total{{cpu="{cpu}",mode="idle"}} {up_s / 2:.2f}\n'

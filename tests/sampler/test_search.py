@@ -29,6 +29,7 @@ def kept(search: Search) -> Reading | None:
 def test_numbers_are_what_was_read_before_the_search() -> None:
     search, reading = Search(), partial()
     search.keep([reading])
+    assert isinstance(reading.values, dict)
     reading.values[POWER] = 999.0
     reading.absent[CLOCK] = Absence.ERROR
     numbers = kept(search)

@@ -63,7 +63,7 @@ def test_a_device_that_is_lost_keeps_its_layout() -> None:
 def test_a_new_series_brings_a_new_layout() -> None:
     encoder, decoder = CompactEncoder(), StreamFollower()
     through_the_wire(encoder.messages(snapshot(view(0))), decoder)
-    more = view(0).reading.values | {("voltage_volts", "core"): 0.9}
+    more = {**view(0).reading.values, ("voltage_volts", "core"): 0.9}
     changed = msgspec.structs.replace(
         view(0), reading=msgspec.structs.replace(view(0).reading, values=more)
     )

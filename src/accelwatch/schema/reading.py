@@ -1,7 +1,7 @@
 """What was read from a device at one moment, and why the rest was not."""
 
 import math
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from functools import lru_cache
 
 import msgspec
@@ -56,7 +56,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     device_id: str
-    values: dict[Series, Number] = {}
+    values: Mapping[Series, Number] = {}
     absent: dict[Series, Absence] = {}
     processes: tuple[Process, ...] | None = None
     """None: not collected, or not readable; `absent[("processes",)]` then says why."""

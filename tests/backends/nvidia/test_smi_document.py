@@ -1,6 +1,7 @@
 """The XML parser under truncation and damage: typed outcomes only, and no value that was not there."""
 
 import functools
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -26,7 +27,7 @@ def content(machine: str) -> bytes:
     return (FIXTURES / "nvidia" / machine / "nvidia-smi.xml").read_bytes()
 
 
-Values = dict[Series, Number]
+Values = Mapping[Series, Number]
 
 
 def readings(data: bytes) -> dict[str, Values]:

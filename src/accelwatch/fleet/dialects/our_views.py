@@ -2,12 +2,13 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.fleet.dialects.sharing import not_told, picker, together
+from accelwatch.fleet.dialects.sharing import not_told, picker, placed
+from accelwatch.fleet.dialects.told import Told
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import UP, Device, DeviceState
 from accelwatch.schema.health import Health
@@ -82,7 +83,8 @@ class OurRow(msgspec.Struct, kw_only=True):
     device: Device
     values: list[tuple[Series, int]] = []
     """Empty once it is settled."""
-    series: tuple[Series, ...] = ()
+    places: Mapping[Series, int] = {}
+    """Where the number of a series is among those that `pick` gives."""
     pick: Callable[[Sequence[Number]], tuple[Number, ...]] = picker(())
     others: dict[Series, int] = {}
     """Families that are no values of a reading; empty once it is settled."""
@@ -110,7 +112,7 @@ class OurRow(msgspec.Struct, kw_only=True):
         """Everything has been put: from now on it is only read."""
         series_told = frozenset(series for series, _ in self.values)
         self.absent, self.unlisted = not_told(series_told, True), not_told(series_told, False)
-        self.series = together(tuple(series for series, _ in self.values))
+        self.places = placed(tuple(series for series, _ in self.values))
         self.pick = picker(tuple(slot for _, slot in self.values))
         self.apart = _apart(self.others, self.commands)
         self.values, self.others, self.commands = [], {}, {}
@@ -188,13 +190,12 @@ def _reading(
     told = row.pick(values)
     if not told and state in _REASONS:
         return wholly_absent(row.device.id, _REASONS[state])
-    numbers = dict(zip(row.series, told, strict=True))
+    numbers: Mapping[Series, Number] = Told(row.places, told)
     bad: list[Series] = []
     if not math.isfinite(sum(told)):
         bad = [series for series, value in numbers.items() if not math.isfinite(value)]
-    for series in bad:
-        del numbers[series]
-        rejected["not_finite"] += 1
+        numbers = {series: value for series, value in numbers.items() if math.isfinite(value)}
+        rejected["not_finite"] += len(bad)
     processes = _processes(row, values)
     absent = row.unlisted if processes is None else row.absent
     if bad:
@@ -208,7 +209,7 @@ def _reading(
     )
 
 
-def _links(row: OurRow, numbers: dict[Series, Number]) -> tuple[Link, ...]:
+def _links(row: OurRow, numbers: Mapping[Series, Number]) -> tuple[Link, ...]:
     if not row.links:
         return ()
     states = [numbers.get(("link_up", link.fabric, link.link)) for link in row.links]

@@ -16,9 +16,9 @@ def shared(series: Series) -> Series:
 
 
 @lru_cache(maxsize=1 << 12)
-def together(series: tuple[Series, ...]) -> tuple[Series, ...]:
-    """The one object that stands for these series."""
-    return series
+def placed(series: tuple[Series, ...]) -> dict[Series, int]:
+    """Where each of these series stands among them; of one that is repeated the last place."""
+    return {one: place for place, one in enumerate(series)}
 
 
 @lru_cache(maxsize=1 << 12)
