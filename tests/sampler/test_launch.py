@@ -1,5 +1,6 @@
 """What the owner of a collector process learns of its end, and what it may order."""
 
+import faulthandler
 import os
 import signal
 import sys
@@ -59,6 +60,11 @@ def started() -> Iterator[Started]:
     launch.reap_leftovers()
 
 
+def aborted() -> None:
+    faulthandler.disable()  # what pytest would print is not the child's
+    os.abort()
+
+
 def ended(child: Child, *calls: Called, hint: str = "") -> CollectorEnded:
     out = CallsOut()
     for call in calls:
@@ -95,7 +101,7 @@ def test_words_in_the_crash_file_do_not_excuse_another_status(started: Started) 
 
 
 def test_the_report_names_the_thread(started: Started) -> None:
-    end = ended(started(os.abort, crash=FATAL), OPEN, READ)
+    end = ended(started(aborted, crash=FATAL), OPEN, READ)
     assert (end.code, end.parts) == ("SIGABRT", (Part("nvidia", "nvidia:0"),))
 
 

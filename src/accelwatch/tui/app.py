@@ -1,34 +1,31 @@
 """The application: takes snapshots from the source, shows them on the present screen, routes keys."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from string import digits
 from typing import TYPE_CHECKING, ClassVar, Protocol, cast, runtime_checkable
 
 from rich.console import RenderableType
 from textual import events, on
 from textual.app import App
 from textual.await_complete import AwaitComplete
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.fleet.picture.source import NoSource, SnapshotSource
 from accelwatch.schema.reading import Process
-from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui import suspending
+from accelwatch.tui.bindings import bindings
 from accelwatch.tui.commands import Commands
 from accelwatch.tui.drawing.styles import CSS, textual_theme
 from accelwatch.tui.local.device_rows import sort_at
 from accelwatch.tui.local.process_rows import column_at
 from accelwatch.tui.local.replay import ReplaySource, banner
+from accelwatch.tui.noting import Noting
 from accelwatch.tui.opening import OPENINGS
-from accelwatch.tui.state.action import SCREEN
-from accelwatch.tui.state.actions import ACTIONS
-from accelwatch.tui.state.board import SLICE, Board
+from accelwatch.tui.state.board import Board
 from accelwatch.tui.terminal_cells import TerminalCells
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer
@@ -47,8 +44,6 @@ _TICK_S = 0.15
 """The same for the devices of one tick, of which the slower ones take longer to be read."""
 _YOUNG_S = 3.0
 """So long data is painted as it comes."""
-_MOST_UNNOTED = 64
-"""Snapshots that wait for the history; when it cannot keep up, the oldest are left out."""
 _GAP_S = 0.4
 """Between two paintings of data, once the first seconds are over."""
 
@@ -72,27 +67,10 @@ class View(Protocol):
         ...
 
 
-def _bindings() -> list[BindingType]:
-    """Every key of the table, and the digits that open no screen, to say so."""
-    bound = [
-        Binding(
-            key,
-            f"do('{action.id}')",
-            action.label,
-            show=False,
-            priority=action.priority and key.startswith("ctrl"),
-        )
-        for action in ACTIONS
-        for key in action.keys
-    ]
-    left = set(digits) - {binding.key for binding in bound}
-    return [*bound, *(Binding(key, f"do('{SCREEN}{key}')", show=False) for key in sorted(left))]
-
-
 class Dashboard(App[None], inherit_bindings=False):
     """Owns the board and the task of the source; with a fleet, begins on its screen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = _bindings()
+    BINDINGS: ClassVar[list[BindingType]] = bindings()
     CSS = CSS
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT: ClassVar[bool] = False
@@ -135,8 +113,7 @@ class Dashboard(App[None], inherit_bindings=False):
         self._collecting: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._saying: Timer | None = None
-        self._unnoted: deque[Snapshot] = deque(maxlen=_MOST_UNNOTED)
-        self._noting: asyncio.Task[None] | None = None
+        self._noting = Noting(board, self.ended)
         self._due = False
         self._fleet_due = False
         self._ages: Timer | None = None
@@ -230,7 +207,7 @@ class Dashboard(App[None], inherit_bindings=False):
         """End the collection."""
         if self.judging is not None:
             await self.judging.end()
-        tasks = [task for task in (self._noting, self._collecting, *self._ending) if task]
+        tasks = [task for task in (self._noting.task, self._collecting, *self._ending) if task]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -244,7 +221,7 @@ class Dashboard(App[None], inherit_bindings=False):
         self.source.close()
         self.source = source
         self._mind(source)
-        self._unnoted.clear()
+        self._noting.clear()
         self.processes.clear()
         self.board.restart()
         self._collect()
@@ -299,35 +276,17 @@ class Dashboard(App[None], inherit_bindings=False):
             snapshot = self.fleet_controller.aged(snapshot)
         self.tell_place()
         if not self.board.archive:
-            self._note([snapshot])
+            self._noting.note([snapshot])
         self.board.accept(snapshot)
         if not self.board.paused:
             self.show()
-
-    def _note(self, shots: list[Snapshot]) -> None:
-        """Into the history: a little at once, large machines between other work."""
-        self._unnoted.extend(shots)
-        if self._noting is not None and not self._noting.done():
-            return
-        if len(self._unnoted) == 1 and len(self._unnoted[0].devices) <= SLICE:
-            for _ in self.board.note(self._unnoted.popleft()):
-                pass
-        elif self._unnoted:
-            self._noting = asyncio.create_task(self._note_slowly())
-            self._noting.add_done_callback(self.ended)
-
-    async def _note_slowly(self) -> None:
-        while self._unnoted:
-            for _ in self.board.note(self._unnoted.popleft()):
-                await asyncio.sleep(0)
-            await asyncio.sleep(0)
 
     def _take_passed(self, source: ReplaySource) -> None:
         """Frames that were passed over belong to the history; a jump begins it anew."""
         anew, passed = source.drain()
         if anew:
             self.board.forget()
-        self._note(passed)
+        self._noting.note(passed)
         self.board.banner = banner(source, self.board.paint.glyphs)
 
     def say(self, text: str) -> None:
