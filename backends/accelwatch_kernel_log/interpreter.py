@@ -5,6 +5,7 @@ import msgspec
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch_kernel_log.amd import AMD
+from accelwatch_kernel_log.amdxdna import AMDXDNA
 from accelwatch_kernel_log.correlation import Correlator
 from accelwatch_kernel_log.gaudi import GAUDI
 from accelwatch_kernel_log.hardware import HARDWARE
@@ -12,6 +13,7 @@ from accelwatch_kernel_log.host import HOST
 from accelwatch_kernel_log.intel import INTEL
 from accelwatch_kernel_log.memory import Memory
 from accelwatch_kernel_log.neuron import NEURON
+from accelwatch_kernel_log.nvgpu import NVGPU
 from accelwatch_kernel_log.nvidia import NVIDIA
 from accelwatch_kernel_log.pattern import Match, Pattern, find
 from accelwatch_kernel_log.record import Record
@@ -29,6 +31,8 @@ PATTERNS: tuple[Pattern, ...] = (
     *GAUDI,
     *NEURON,
     *TENSTORRENT,
+    *AMDXDNA,
+    *NVGPU,
     *HOST,
     *HARDWARE,
 )

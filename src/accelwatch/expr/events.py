@@ -81,12 +81,16 @@ class EventKind(msgspec.Struct, frozen=True, kw_only=True):
 _KINDS = (
     EventKind(name="xid", codes=("xid",), numbered=True, help="NVIDIA's Xid; `code` is its number"),
     EventKind(name="sxid", codes=("sxid",), numbered=True, help="the same of an NVSwitch"),
-    EventKind(name="nvidia", codes=("nvidia",), help="other messages of NVIDIA's driver"),
+    EventKind(name="nvidia", codes=("nvidia", "nvgpu"), help="other messages of NVIDIA's drivers"),
     EventKind(name="ras", codes=("ras",), help="memory and fabric errors of AMD"),
     EventKind(name="amdgpu", codes=("amdgpu", "hygpu"), help="other messages of AMD's driver"),
     EventKind(name="intel", codes=("xe", "i915"), help="messages of Intel's drivers"),
     EventKind(name="drm", codes=("drm",), help="devices that any driver has given up"),
-    EventKind(name="npu", codes=("neuron", "habanalabs"), help="messages of NPU drivers"),
+    EventKind(
+        name="npu",
+        codes=("neuron", "habanalabs", "tenstorrent", "amdxdna"),
+        help="messages of NPU drivers",
+    ),
     EventKind(name="pcie", codes=("pcie",), help="PCIe errors and slots"),
     EventKind(name="network", codes=("mlx5", "netdevice"), help="network adapters"),
     EventKind(name="nfs", codes=("nfs",), help="NFS servers"),

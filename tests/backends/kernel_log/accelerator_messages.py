@@ -555,4 +555,91 @@ TENSTORRENT: list[Composed] = [
     ),
 ]
 
-ACCELERATORS = [*NVIDIA, *AMD, *INTEL, *HABANALABS, *NEURON, *TENSTORRENT]
+_XDNA = "amdxdna 0000:c6:00.1: "
+_XDNA_AT = "0000:c6:00.1"
+
+AMDXDNA: list[Composed] = [
+    (
+        f"{_XDNA}[drm] *ERROR* aie2_hw_start: firmware is not alive",
+        "amdxdna_firmware_dead",
+        Category.FIRMWARE,
+        _XDNA_AT,
+    ),
+    (
+        f"{_XDNA}[drm] *ERROR* aie2_smu_exec: smu cmd 4 failed, 0xff",
+        "amdxdna_smu_failed",
+        Category.FIRMWARE,
+        _XDNA_AT,
+    ),
+    (
+        f"{_XDNA}[drm] *ERROR* amdxdna_probe: Hardware init failed, ret -22",
+        "amdxdna_init_failed",
+        Category.FIRMWARE,
+        _XDNA_AT,
+    ),
+    (
+        f"{_XDNA}probe with driver amdxdna failed with error -22",
+        "amdxdna_init_failed",
+        Category.FIRMWARE,
+        _XDNA_AT,
+    ),
+    (
+        f"{_XDNA}[drm] *ERROR* aie2_check_protocol: Incompatible firmware protocol major 7 minor 3",
+        "amdxdna_firmware_incompatible",
+        Category.FIRMWARE,
+        _XDNA_AT,
+    ),
+    (
+        f"{_XDNA}xdna_send_msg_wait: Wait for completion timeout",
+        "amdxdna_firmware_timeout",
+        Category.FIRMWARE,
+        _XDNA_AT,
+    ),
+    (
+        f"{_XDNA}amdxdna_tdr_work: Device isn't making progress... Count 243",
+        "amdxdna_hang",
+        Category.HANG,
+        _XDNA_AT,
+    ),
+    (
+        f"{_XDNA}AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0001 address=0x7f5f245a0000 flags=0x0007]",
+        "amdxdna_page_fault",
+        Category.APPLICATION,
+        _XDNA_AT,
+    ),
+]
+
+NVGPU: list[Composed] = [
+    (
+        "nvgpu: 57000000.gpu   nvgpu_set_error_notifier_locked:137  [ERR]  error notifier set to 31 "
+        "for ch 507",
+        "nvgpu_error_31",
+        Category.APPLICATION,
+        "tegra0",
+    ),
+    (
+        "nvgpu: 17000000.gpu nvgpu_set_err_notifier_locked:143  [ERR]  error notifier set to 13 for "
+        "ch 508 owned by infer",
+        "nvgpu_error_13",
+        Category.APPLICATION,
+        "tegra0",
+    ),
+    (
+        "nvgpu: 17000000.ga10b nvgpu_set_err_notifier_locked:143  [ERR]  error notifier set to 99 for "
+        "ch 2",
+        "nvgpu_error_99",
+        Category.OTHER,
+        "tegra0",
+    ),
+]
+
+ACCELERATORS = [
+    *NVIDIA,
+    *AMD,
+    *INTEL,
+    *HABANALABS,
+    *NEURON,
+    *TENSTORRENT,
+    *AMDXDNA,
+    *NVGPU,
+]

@@ -47,6 +47,8 @@ def test_fault(text: str, code: str, category: Category, subject: str) -> None:
         "NVRM: GPU at PCI:0000:65:00: GPU-00000000-1111-2222-3333-444444444444",
         "nvidia-nvswitch3: SXid (PCI:0000:08:00.0): 22013, Severity 0 Engine instance 60",
         f"{NIC}Port module event: module 0, Cable plugged",
+        "nvgpu: 17000000.gpu nvgpu_timeout_expired:10 [INFO]  error notifier set to 43 for ch 5",
+        "amdxdna 0000:c6:00.1: enabling device (0000 -> 0002)",
         "oom_reaper: reaped process 9 (x), now anon-rss:0kB",
         "nfs: mount request",
         "EXT4-fs (sda2): mounted filesystem with ordered data mode",
@@ -128,7 +130,15 @@ def test_page_names_every_code_with_its_category() -> None:
         )
         for code in re.findall(r"`(\w+)`", codes)
     }
-    families = ("xid_", "sxid_", "ras_umc", "ras_other", "hygpu_", "xe_hardware_error")
+    families = (
+        "xid_",
+        "sxid_",
+        "nvgpu_error_",
+        "ras_umc",
+        "ras_other",
+        "hygpu_",
+        "xe_hardware_error",
+    )
     for _, code, category, _ in FAULTS:
         if not code.startswith(families):
             assert page[code] == category.value, code
