@@ -107,6 +107,7 @@ class NeuronBackend:
         faults.put_faults(out, folder)
         told, age_s = self._load()
         load.put_load(out, device.index, told)
+        tree.put_corrected(out, folder)
         entry, why = self._entry(device.index, TIMEOUT_S)
         size = None if entry is None else entry.memory_bytes
         out.put_or_miss("memory_size_bytes", why if size is None else size)

@@ -15,6 +15,8 @@ _INDEX = re.compile(r"[0-9]{1,4}")
 _CORE = re.compile(r"neuron_core\d{1,3}")
 _MAX_TEXT = 80
 _ECC = (("mem_ecc_uncorrected", "hbm"), ("sram_ecc_uncorrected", "sram"))
+_CORRECTED = (("mem_ecc_corrected", "hbm"), ("sram_ecc_corrected", "sram"))
+"""Of driver 2.30 and later."""
 _REPAIRABLE = "mem_ecc_repairable_uncorrected"
 """Errors of rows that the driver repairs when it is loaded again."""
 
@@ -65,6 +67,16 @@ def put_ecc(out: Collected, folder: Path) -> None:
     if repairable is not Absence.UNSUPPORTED:
         together.append(repairable)
     out.put_or_miss("ecc_errors_total", _sum(together), "uncorrected")
+
+
+def put_corrected(out: Collected, folder: Path) -> None:
+    """Errors that were corrected, where the driver counts them; else what is there stays."""
+    counts = [(place, count(folder / "stats/hardware" / name)) for name, place in _CORRECTED]
+    if all(told is Absence.UNSUPPORTED for _, told in counts):
+        return
+    for place, told in counts:
+        out.put_or_miss("ecc_location_errors_total", told, "corrected", place)
+    out.put_or_miss("ecc_errors_total", _sum([told for _, told in counts]), "corrected")
 
 
 def put_memory(out: Collected, folder: Path) -> None:

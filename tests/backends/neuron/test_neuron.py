@@ -133,6 +133,45 @@ def test_faults_that_the_driver_counts_by_core(
     assert second.absent[("reported_status_info",)] is Absence.UNSUPPORTED
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "health"),
+    [
+        ("hbm\n", {"unhealthy hbm"}, "failed"),
+        (
+            "link_efa,link_intraserver\n",
+            {"unhealthy link_efa", "unhealthy link_intraserver"},
+            "degraded",
+        ),
+        ("link_host, axi_fabric", {"unhealthy link_host", "unhealthy axi_fabric"}, "failed"),
+        ("firmware_service_api", {"unhealthy firmware_service_api"}, "failed"),
+        ("something_new", {"unhealthy something_new"}, "degraded"),
+        ("\n", set(), None),
+        ("none", set(), None),
+        ("N/A", set(), None),
+        ("-1", set(), None),
+    ],
+)
+def test_components_that_the_firmware_holds_unhealthy(
+    tmp_path: Path, text: str, words: set[str], health: str | None
+) -> None:
+    told = f"{PLACE}/neuron0/stats/hardware/health_status/unhealthy_components"
+    first, _ = read(tmp_path, {**TRN1, told: text})
+    assert {series[1] for series in first.values if series[0] == "reported_status_info"} == words
+    states = {series[1] for series in first.values if series[0] == "reported_health_info"}
+    assert states == ({health} if health else set())
+
+
+def test_corrected_errors_are_in_sysfs_from_2_30_on(tmp_path: Path) -> None:
+    at = f"{PLACE}/neuron{{}}/stats/hardware/{{}}_ecc_corrected"
+    files = {at.format(0, "mem"): "11", at.format(0, "sram"): "4", at.format(1, "mem"): "3"}
+    first, second = read(tmp_path, {**TRN1, **files})
+    assert first.values[(ECC, "corrected", "hbm")] == 11
+    assert first.values[(ECC, "corrected", "sram")] == 4
+    assert first.values[("ecc_errors_total", "corrected")] == 15
+    assert second.values[(ECC, "corrected", "hbm")] == 3
+    assert second.absent[("ecc_errors_total", "corrected")] is Absence.UNSUPPORTED
+
+
 def test_a_reset_that_failed_is_told(tmp_path: Path) -> None:
     other = f"{PLACE}/neuron1/neuron_core0/stats/other_info"
     files = {f"{other}/reset_fail_count": "1", f"{other}/reset_req_count/total": "9"}
