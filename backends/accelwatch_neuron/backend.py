@@ -106,9 +106,9 @@ class NeuronBackend:
         tree.put_memory(out, folder)
         faults.put_faults(out, folder)
         told, age_s = self._load()
-        load.put_load(out, device.index, told)
-        tree.put_corrected(out, folder)
         entry, why = self._entry(device.index, TIMEOUT_S)
+        load.put_load(out, device.index, told, None if entry is None else entry.cores)
+        tree.put_corrected(out, folder)
         size = None if entry is None else entry.memory_bytes
         out.put_or_miss("memory_size_bytes", why if size is None else size)
         sources = {"*": _SOURCE, "memory_size_bytes": _PROGRAM, "processes": _PROGRAM}

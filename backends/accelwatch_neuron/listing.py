@@ -24,6 +24,8 @@ class Entry(NamedTuple):
     """(pid, program) of each."""
     neighbours: tuple[int, ...] | None = None
     """Indices of the devices it has links to."""
+    cores: tuple[int, ...] | None = None
+    """Numbers of its cores, counted through all devices."""
 
 
 def parse(output: bytes) -> dict[int, Entry]:
@@ -68,7 +70,14 @@ def _entry(row: dict[str, Any]) -> Entry:
         _whole(row.get("memory_size"), _MOST_BYTES) or None,
         _processes(listed) if isinstance(listed, list) else None,
         _neighbours(row.get("connected_to")),
+        _cores(row.get("neuroncore_ids")),
     )
+
+
+def _cores(listed: Any) -> tuple[int, ...] | None:
+    told = [_whole(core, _MOST_INDEX) for core in listed] if isinstance(listed, list) else []
+    known = [core for core in told if core is not None]
+    return tuple(known) if known and len(set(known)) == len(told) else None
 
 
 def _neighbours(listed: Any) -> tuple[int, ...] | None:

@@ -47,17 +47,23 @@ def parse(line: bytes) -> Load | None:
     return Load(each or None, cores, whole, _corrected(record))
 
 
-def put_load(out: Collected, index: int, load: Load | Absence) -> None:
-    """Busy shares of the device's cores and their mean, and its corrected errors."""
+def put_load(
+    out: Collected, index: int, load: Load | Absence, cores: tuple[int, ...] | None
+) -> None:
+    """Busy shares of the device's cores and their mean, and its corrected errors.
+
+    `cores` are their numbers; without them those of a device follow those of the device before.
+    """
     if isinstance(load, Absence):
         out.miss("utilization_ratio", load)
         return
     each = load.cores_per_device
-    if each is None:
+    if each is None or (cores is not None and len(cores) != each):
         out.miss("utilization_ratio", Absence.ERROR)
     else:
         idle = 0.0 if load.whole else Absence.ERROR
-        shares = [load.cores.get(index * each + core, idle) for core in range(each)]
+        numbers = cores or range(index * each, (index + 1) * each)
+        shares = [load.cores.get(number, idle) for number in numbers]
         for core, share in enumerate(shares):
             out.put_or_miss("core_utilization_ratio", share, str(core))
         known = [share for share in shares if not isinstance(share, Absence)]

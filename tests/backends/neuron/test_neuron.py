@@ -281,7 +281,7 @@ def test_a_device_that_the_driver_gave_up_is_lost(tmp_path: Path) -> None:
 
 def test_the_recorded_list() -> None:
     output = sample("neuron/cli/neuron_ls_json_trn1_2xlarge.json").read_bytes()
-    assert listing.parse(output) == {0: Entry("0000:00:1e.0", 34_359_738_368, ())}
+    assert listing.parse(output) == {0: Entry("0000:00:1e.0", 34_359_738_368, (), None, (0, 1))}
 
 
 def test_the_recorded_values(tmp_path: Path) -> None:
@@ -334,6 +334,15 @@ def test_no_list_however_damaged_escapes(document: Any) -> None:
     except ReadError:
         return
     assert all(index >= 0 for index in entries)
+
+
+@pytest.mark.parametrize(
+    ("told", "cores"),
+    [([4, 5], (4, 5)), ([], None), (None, None), ([4, "5"], None), ("4-5", None), ([4, 4], None)],
+)
+def test_numbers_of_cores(told: Any, cores: tuple[int, ...] | None) -> None:
+    row = {**listed(0, "0000:00:1e.0"), "neuroncore_ids": told}
+    assert listing.parse(json.dumps([row]).encode())[0].cores == cores
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])

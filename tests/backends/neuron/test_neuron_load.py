@@ -40,11 +40,11 @@ def record(*runtimes: Any, **hardware: Any) -> bytes:
     ).encode()
 
 
-def told(line: bytes, index: int = 0) -> Reading:
+def told(line: bytes, index: int = 0, cores: tuple[int, ...] | None = None) -> Reading:
     parsed = load.parse(line)
     assert parsed is not None
     out = Collected("neuron:x")
-    load.put_load(out, index, parsed)
+    load.put_load(out, index, parsed, cores)
     return out.reading()
 
 
@@ -72,6 +72,14 @@ def test_cores_are_counted_through_all_devices() -> None:
         ("ecc_errors_total", "corrected"): 7,
     }
     assert told(line, 1).values[BUSY] == pytest.approx(0.6)
+
+
+def test_cores_are_those_that_neuron_ls_numbers() -> None:
+    line = record(runtime(c0=50, c1=10), runtime(c17=100))
+    assert told(line, 8, (16, 17)).values[BUSY] == 0.5
+    assert told(line, 8, (0, 1)).values[BUSY] == pytest.approx(0.3)
+    assert told(line, 8).values[BUSY] == 0.5
+    assert told(line, 0, (0, 1, 2)).absent[BUSY] is Absence.ERROR, "of another partition into cores"
 
 
 def test_an_idle_machine_is_idle() -> None:
@@ -121,7 +129,7 @@ _KEYS = ("neuron_runtime_data", "report", "neuroncore_counters", "neuroncores_in
 def test_no_damaged_record_escapes(document: Any) -> None:
     parsed = load.parse(json.dumps(document).encode())
     if parsed is not None:
-        load.put_load(Collected("neuron:x"), 0, parsed)
+        load.put_load(Collected("neuron:x"), 0, parsed, None)
 
 
 def test_load_of_a_device_with_its_age(tmp_path: Path) -> None:
