@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from accelwatch.exposition.families import Sample, device_samples, node_samples, owner_of
+from accelwatch.exposition.histogram import Histogram
 from accelwatch.exposition.selection import Selection, selected
 from accelwatch.exposition.text import LinePrefixes, header, histogram_lines
 from accelwatch.schema.device import Device
@@ -15,7 +16,6 @@ from accelwatch.schema.snapshot import Snapshot
 MAX_SERIES_PER_DEVICE = 300
 MAX_SERIES_PER_NODE = 5_000
 
-Histogram = tuple[tuple[int, ...], float]
 Lines = dict[str, list[str]]
 """Finished sample lines by catalogue key."""
 

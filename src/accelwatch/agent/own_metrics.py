@@ -1,10 +1,9 @@
 """What the server counts about itself: scrapes by code, how long they took, whether reloads worked."""
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping
-from itertools import accumulate
 
+from accelwatch.exposition.histogram import Distribution, Histogram
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Number
 
@@ -15,9 +14,7 @@ class OwnMetrics:
     """Counters of one server; the loop's thread only."""
 
     def __init__(self) -> None:
-        self._edges = by_key()[_DURATION].buckets
-        self._counts = [0] * (len(self._edges) + 1)
-        self._seconds = 0.0
+        self._durations = Distribution(by_key()[_DURATION].buckets)
         self._codes: Counter[int] = Counter({200: 0, 503: 0})
         self.reloads: dict[str, bool] = {}
         """Configuration (`agent`, `web`) to whether it was last read without a mistake."""
@@ -27,8 +24,7 @@ class OwnMetrics:
     def scraped(self, code: int, seconds: float) -> None:
         """A scrape was answered."""
         self._codes[code] += 1
-        self._seconds += seconds
-        self._counts[bisect_left(self._edges, seconds)] += 1
+        self._durations.add(seconds)
 
     def series(self) -> dict[tuple[str, ...], Number]:
         """Series to number."""
@@ -41,6 +37,6 @@ class OwnMetrics:
         own.update(self.of_rules())
         return own
 
-    def histograms(self) -> dict[str, tuple[tuple[int, ...], float]]:
+    def histograms(self) -> dict[str, Histogram]:
         """Cumulative bucket counts, +Inf last, and the sum."""
-        return {_DURATION: (tuple(accumulate(self._counts)), self._seconds)}
+        return {_DURATION: self._durations.told()}

@@ -23,18 +23,18 @@ class LinePrefixes:
 
     def make(self, row: Metric, owner: str, series: Series) -> str:
         """`family{labels} ` with the space that precedes the number; remembered."""
-        labels = [owner] if owner else []
-        labels += [
-            f'{name}="{escape(value)}"'
-            for name, value in zip(row.labels, series[1:], strict=True)
-            if value
-        ]
-        inner = ",".join(labels)
+        inner = ",".join(filter(None, (owner, labels_of(row, series))))
         prefix = f"{row.family}{{{inner}}} " if inner else f"{row.family} "
         if len(self.known) >= _MAX_PREFIXES:
             self.known.clear()
         self.known[(owner, series)] = prefix
         return prefix
+
+
+def labels_of(row: Metric, series: Series) -> str:
+    """The labels of a series, as they stand between braces."""
+    pairs = zip(row.labels, series[1:], strict=True)
+    return ",".join(f'{name}="{escape(value)}"' for name, value in pairs if value)
 
 
 def header(row: Metric, openmetrics: bool) -> str:

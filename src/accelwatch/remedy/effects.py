@@ -51,6 +51,7 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "seen_bad": mending.seen_bad,
         "test_passed": mending.test_passed,
         "unfit": mending.unfit,
+        "tell_verified": mending.tell_verified,
         "tell_unverified": mending.tell_unverified,
         "count_release": mending.count_release,
         "let_go": holding.let_go,

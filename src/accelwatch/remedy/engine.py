@@ -27,7 +27,7 @@ from accelwatch.remedy.journaling import kept, restored
 from accelwatch.remedy.lanes import Lanes
 from accelwatch.remedy.ledger import Commit, Ledger
 from accelwatch.remedy.model import RemedyState
-from accelwatch.remedy.operations import OperationState, Witness
+from accelwatch.remedy.operations import Operation, OperationState, Witness
 from accelwatch.remedy.outcome import Note, Outcome
 from accelwatch.remedy.pursued import Pursued
 from accelwatch.remedy.pursuits import Pursuits
@@ -78,10 +78,12 @@ class Engine:
         *,
         may_begin: MayBegin | None = None,
         tell: Callable[[Sequence[Note]], None] = lambda _: None,
+        operated: Callable[[Operation], None] = lambda _: None,
     ) -> None:
         """`actions` by name, in the order of the configuration; `commit` is None without a journal.
 
         `may_begin` is asked before each effect, whenever that was decided; the data guard if None.
+        `operated` hears of each state of an operation that was written down.
         """
         self._may_begin = may_begin or _guarded
         self._decide = decide
@@ -90,6 +92,7 @@ class Engine:
         self._clock = clock
         self._stop_file = stop_file
         self._tell = tell
+        self._operated = operated
         self._inbox = Inbox()
         self._lanes = Lanes()
         self._ledger = Ledger(None, clock)
@@ -118,7 +121,7 @@ class Engine:
         known = list(states)
         try:
             self.state = restored(known)
-            self._ledger = Ledger(self._written, self._clock, known)
+            self._ledger = Ledger(self._written, self._clock, known, written=self._operated)
         except msgspec.MsgspecError as error:
             self._refused = f"the journal has what this version does not understand: {error}"
             logger.error("%s", self._refused)

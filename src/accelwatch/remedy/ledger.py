@@ -45,14 +45,17 @@ class Ledger:
         clock: Clock,
         states: Iterable[StateRecord] = (),
         new_id: Callable[[], str] = lambda: secrets.token_hex(4),
+        written: Callable[[Operation], None] = lambda _: None,
     ) -> None:
-        """`commit` is None where there is no journal: then nothing can be begun.
+        """`commit` is None where there is no journal: then nothing can be begun. `written` hears of each
+        operation whose state has come to the disk.
 
         Raises msgspec.MsgspecError for a state that is no operation.
         """
         self._commit = commit
         self._clock = clock
         self._new_id = new_id
+        self._heard = written
         self._known: dict[Place, dict[str, Operation]] = {}
         self.problem = ""
         """What is wrong with the journal; empty when the last word was written."""
@@ -148,6 +151,7 @@ class Ledger:
             raise
         self.problem = ""
         self._keep(operation)
+        self._heard(operation)
 
     def _keep(self, operation: Operation) -> None:
         place = operation.action, operation.intent.node

@@ -216,7 +216,7 @@ _VERIFYING = (
     *_row(S.VERIFYING, T.TICK, "revoked", does="cancel"),
     *_row(S.VERIFYING, T.TICK, "idle other_generation", does="begin_verifying"),
     *_row(S.VERIFYING, T.TICK, "idle passive_done test_next may_test", wants=Kind.TEST),
-    *_row(S.VERIFYING, T.TICK, "idle passive_done tests_done", S.RELEASING),
+    *_row(S.VERIFYING, T.TICK, "idle passive_done tests_done", S.RELEASING, does="tell_verified"),
     *_row(S.VERIFYING, T.ACHIEVED, "", does="test_passed"),
     *_row(S.VERIFYING, T.REFUSED, "", S.QUARANTINED, does="unfit"),
     *_row(S.VERIFYING, T.GAVE_UP, "", S.QUARANTINED, does="unfit"),

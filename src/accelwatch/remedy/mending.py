@@ -20,6 +20,7 @@ from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Pursued
 from accelwatch.remedy.resuming import count_resume, follow, take_back_resume
 from accelwatch.remedy.score import Failing, added, tidied
+from accelwatch.remedy.stage import Trigger
 from accelwatch.remedy.standing_in import drawn, reserve, without, works
 from accelwatch.remedy.verify import scored
 from accelwatch.rules.document import Fence
@@ -154,6 +155,8 @@ def job_done(at: Scene) -> Remedy:
         return replace(at.remedy, handled=(*at.remedy.handled, job))
     if pursued.intent.kind is not Kind.MOVE_JOB:
         return at.remedy
+    if at.happening.trigger is Trigger.ACHIEVED and pursued.moved_to:
+        at.sur.note(at.remedy, f"job {job} runs on {','.join(pursued.moved_to)}", Loudness.TELL)
     # What a move has changed is given back with the node, not when the job has run for a while.
     run = replace(pursued, intent=replace(pursued.intent, revive=False))
     follow(at.sur, at.remedy.node, run)
@@ -249,6 +252,14 @@ def unfit(at: Scene) -> Remedy:
     text = "a test" if pursued is None else f"test {pursued.intent.test}: {pursued.text}"
     at.sur.note(at.remedy, f"failed {text}", Loudness.TELL)
     return replace(at.remedy, unfit=text)
+
+
+def tell_verified(at: Scene) -> Remedy:
+    """It has shown that it is well, and may be given back."""
+    for_s = at.sur.now - at.remedy.since
+    text = f"{at.remedy.node} is well, as {for_s:.0f} s of verification show"
+    at.sur.note(at.remedy, text, Loudness.TELL)
+    return at.remedy
 
 
 def tell_unverified(at: Scene) -> Remedy:

@@ -107,6 +107,9 @@ def _begin(sur: Surroundings, remedy: Remedy, kind: Kind) -> Remedy:
     if kind is Kind.QUARANTINE:
         remedy = _reserved(sur, remedy)
     intent = intent_of(sur, remedy, kind)
+    if kind is Kind.QUARANTINE:
+        text = f"{remedy.node} is to be taken out, {sur.now - remedy.begun:.1f} s after it was suspected"
+        sur.note(remedy, text)
     sur.pursue(intent)
     return replace(remedy, pursuing=intent, cancelling=False, denial=None)
 

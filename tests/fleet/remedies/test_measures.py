@@ -2,12 +2,16 @@
 
 import msgspec
 
-from accelwatch.action.intent import Mark
+from accelwatch.action.intent import Intent, IntentKind, Mark
+from accelwatch.action.step import Step
+from accelwatch.fleet.hub.serve import own_text
 from accelwatch.fleet.remedies.measures import StageTimes, standing
 from accelwatch.remedy.breaker import BreakerStanding, BreakerState
 from accelwatch.remedy.budget import BudgetState, Own
+from accelwatch.remedy.case import Case, Policy
 from accelwatch.remedy.census import Place
 from accelwatch.remedy.model import Hold, Remedy, RemedyState, Stop
+from accelwatch.remedy.operations import Operation, OperationState, Witness, advanced
 from accelwatch.remedy.outcome import Outcome, RemedyRecord
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.spares import Spare, SpareStanding, SpareState
@@ -82,3 +86,95 @@ def test_stages_are_counted_when_they_are_left() -> None:
         ("remedy_stages_left_total", "quarantined"): 1,
         ("remedy_stage_seconds_total", "quarantined"): 5.0,
     }
+
+
+def steps_of(times: StageTimes) -> dict[str, tuple[int, float]]:
+    """How many of each, and their sum."""
+    told = times.histograms()
+    edges = len(by_key()["remedy_step_seconds"].buckets)
+    assert all(len(counts) == edges + 1 for counts, _ in told.values())
+    return {step: (counts[-1], total) for (_, step), (counts, total) in told.items()}
+
+
+def test_the_steps_from_a_fault_to_a_node_that_works_again_are_timed() -> None:
+    times, mark = StageTimes(), Mark("i1", 1)
+    case = Case(incident="i1", policy=Policy(rule="r"), since=NOW - 3.0, evidence_at=NOW)
+    suspect = msgspec.structs.replace(remedy("n1", Stage.SUSPECT, NOW), cases=(case,))
+    drain = Intent(kind=IntentKind.QUARANTINE, mark=mark, node="n1", asked=NOW + 4, deadline=NOW)
+    out = msgspec.structs.replace(suspect, stage=Stage.QUARANTINING, pursuing=drain)
+    move = Intent(kind=IntentKind.MOVE_JOB, mark=mark, node="n1", asked=NOW + 6, deadline=NOW)
+    held = msgspec.structs.replace(
+        out, stage=Stage.DRAINING, pursuing=move, hold=Hold(node="n1", mark=mark)
+    )
+    moved = msgspec.structs.replace(held, pursuing=None, moved=(move,))
+    verified = msgspec.structs.replace(moved, stage=Stage.VERIFYING, since=NOW + 20)
+    leaving = msgspec.structs.replace(verified, stage=Stage.RELEASING, since=NOW + 80)
+    before = RemedyState()
+    for at, now_so in (
+        (0, suspect),
+        (4, out),
+        (5, held),
+        (9, moved),
+        (20, verified),
+        (80, leaving),
+        (82, None),
+    ):
+        after = RemedyState(remedies={} if now_so is None else {"n1": now_so})
+        record = RemedyRecord(node="n1", remedy=now_so)
+        times.count(before, Outcome(state=after, records=(record,)), NOW + at)
+        before = after
+    assert steps_of(times) == {
+        "seen": (1, 3.0),
+        "decided": (1, 4.0),
+        "running": (1, 3.0),
+        "verified": (1, 60.0),
+        "released": (1, 2.0),
+    }
+
+
+def test_effects_are_timed_until_they_are_answered_and_then_until_they_are_seen() -> None:
+    times = StageTimes()
+    intent = Intent(kind=IntentKind.QUARANTINE, mark=Mark("i1", 1), node="n1", deadline=NOW)
+    operation = Operation(
+        id="o1", action="slurm", intent=intent, step=Step(kind="drain"), attempt=1, reserved=NOW
+    )
+    for at, state, by in (
+        (1, OperationState.STARTED, Witness.PURSUIT),
+        (3, OperationState.TOLD, Witness.PURSUIT),
+        (8, OperationState.OBSERVED, Witness.OBSERVATION),
+    ):
+        operation = advanced(operation, state, now=NOW + at, by=by)
+        times.operated(operation, NOW + at)
+    assert steps_of(times) == {"told": (1, 2.0), "observed": (1, 5.0)}
+
+
+def test_an_effect_that_nobody_answered_or_that_did_not_come_is_not_timed() -> None:
+    times = StageTimes()
+    intent = Intent(kind=IntentKind.QUARANTINE, mark=Mark("i1", 1), node="n1", deadline=NOW)
+    operation = Operation(
+        id="o1", action="slurm", intent=intent, step=Step(kind="drain"), attempt=1, reserved=NOW
+    )
+    started = advanced(operation, OperationState.STARTED, now=NOW)
+    unknown = advanced(started, OperationState.UNKNOWN, now=NOW + 1)
+    seen = advanced(unknown, OperationState.OBSERVED, now=NOW + 2, by=Witness.OBSERVATION)
+    told = advanced(started, OperationState.TOLD, now=NOW + 1)
+    failed = advanced(told, OperationState.FAILED, now=NOW + 2)
+    for one in (started, unknown, seen):
+        times.operated(one, NOW + 2)
+    assert steps_of(times) == {}
+    for one in (told, failed):
+        times.operated(one, NOW + 2)
+    assert steps_of(times) == {"told": (1, 2.0)}
+
+
+def test_the_text_of_the_hub_has_them_as_a_histogram() -> None:
+    edges = by_key()["remedy_step_seconds"].buckets
+    counts = tuple(int(edge >= 5) for edge in (*edges, float("inf")))
+    render = own_text(lambda: {("remedy_step_seconds", "told"): (counts, 3.5)})
+    text = "".join(render({("remedy_stopped",): 0}, False))
+    assert "# TYPE accel_remedy_step_seconds histogram\n" in text
+    assert 'accel_remedy_step_seconds_bucket{step="told",le="2.5"} 0\n' in text
+    assert 'accel_remedy_step_seconds_bucket{step="told",le="5.0"} 1\n' in text
+    assert 'accel_remedy_step_seconds_sum{step="told"} 3.5\n' in text
+    assert 'accel_remedy_step_seconds_count{step="told"} 1\n' in text
+    assert "remedy_step_seconds" not in "".join(own_text()({("remedy_stopped",): 0}, True))

@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accelwatch.clock import Clock
 from accelwatch.errors import AccelwatchError
+from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.archive.recording import Recording
 from accelwatch.fleet.dialects.precedence import precedence
 from accelwatch.fleet.follow.access import BoundAccess
@@ -284,6 +285,10 @@ class Hub:
         if self.remedies is not None:
             series.update(self.remedies.series())
         return series
+
+    def own_histograms(self) -> Mapping[Series, Histogram]:
+        """How long the steps of remedies took."""
+        return {} if self.remedies is None else self.remedies.histograms()
 
     def _set_targets(self, targets: dict[str, Target]) -> None:
         self._targets = targets

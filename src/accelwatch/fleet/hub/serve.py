@@ -15,6 +15,7 @@ from accelwatch.daemon.lifecycle import Lifecycle
 from accelwatch.daemon.logs import set_up_logging
 from accelwatch.daemon.notify import notifier_of
 from accelwatch.errors import AccelwatchError
+from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.api.audit_pages import AuditPages
 from accelwatch.fleet.api.evidence_pages import EvidencePages
 from accelwatch.fleet.api.incident_news import IncidentNews
@@ -46,9 +47,9 @@ _THREADS = 32
 """For name look-ups, each of which may hang for long: the default is few on a small machine."""
 
 
-def own_text() -> RenderOwn:
-    """Our own series as the Prometheus exporter writes them."""
-    from accelwatch.exposition.text import LinePrefixes, header
+def own_text(histograms: Callable[[], Mapping[Series, Histogram]] = dict) -> RenderOwn:
+    """Our own series, and histograms by key and labels, as the Prometheus exporter writes them."""
+    from accelwatch.exposition.text import LinePrefixes, header, histogram_lines, labels_of
 
     prefixes = LinePrefixes()
 
@@ -56,10 +57,16 @@ def own_text() -> RenderOwn:
         families: dict[str, list[Series]] = {}
         for key in series:
             families.setdefault(key[0], []).append(key)
+        told = histograms()
+        for key in told:
+            families.setdefault(key[0], []).append(key)
         for row in catalogue():
             if row.key in families:
                 yield header(row, openmetrics)
             for name in families.get(row.key, ()):
+                if name in told:
+                    yield from histogram_lines(row, labels_of(row, name), *told[name])
+                    continue
                 prefix = prefixes.known.get(("", name)) or prefixes.make(row, "", name)
                 yield f"{prefix}{series[name]!r}\n"
         if openmetrics:
@@ -128,7 +135,7 @@ class HubServer:
         )
 
     def _own(self) -> RenderOwn:
-        render = own_text()
+        render = own_text(self.hub.own_histograms)
 
         def with_ours(series: Mapping[Series, Number], openmetrics: bool) -> Iterator[str]:
             ours = self.hub.own()

@@ -3,16 +3,21 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from accelwatch.exposition.histogram import Distribution, Histogram
 from accelwatch.remedy.breaker import BreakerStanding
 from accelwatch.remedy.budget import bound
+from accelwatch.remedy.milestones import Answers, Milestone, reached
 from accelwatch.remedy.model import Remedy, RemedyState
+from accelwatch.remedy.operations import Operation
 from accelwatch.remedy.outcome import Outcome, RemedyRecord
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.spares import SpareStanding
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.surroundings import Surroundings
-from accelwatch.schema.metrics import Series
+from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Number
+
+_STEPS = "remedy_step_seconds"
 
 
 class StageTimes:
@@ -22,6 +27,8 @@ class StageTimes:
         self._left: Counter[str] = Counter()
         self._seconds: dict[str, float] = {}
         self._interruptions = 0
+        self._answers = Answers()
+        self._steps: dict[Milestone, Distribution] = {}
 
     def count(self, before: RemedyState, outcome: Outcome, now: float) -> None:
         """Take up what a step has changed; `now` in Unix seconds."""
@@ -29,12 +36,31 @@ class StageTimes:
             if not isinstance(record, RemedyRecord):
                 continue
             was, remedy = before.remedies.get(record.node), record.remedy
+            self._take(reached(was, remedy, now))
             if remedy is not None and _begins(was, remedy):
                 self._interruptions += 1
             if was is not None and (remedy is None or remedy.stage is not was.stage):
                 stage, stayed = was.stage.value, max(now - was.since, 0.0)
                 self._left[stage] += 1
                 self._seconds[stage] = self._seconds.get(stage, 0.0) + stayed
+
+    def operated(self, operation: Operation, now: float) -> None:
+        """Take up a state that an operation has come to; `now` in Unix seconds."""
+        self._take(self._answers.reached(operation, now))
+
+    def _take(self, steps: Iterator[tuple[Milestone, float]]) -> None:
+        for step, seconds in steps:
+            if step not in self._steps:
+                self._steps[step] = Distribution(by_key()[_STEPS].buckets)
+            self._steps[step].add(seconds)
+
+    def histograms(self) -> dict[Series, Histogram]:
+        """How long the steps took that have come to an end, by step; in the order of the way."""
+        return {
+            (_STEPS, step.value): self._steps[step].told()
+            for step in Milestone
+            if step in self._steps
+        }
 
     def series(self) -> Iterator[tuple[Series, Number]]:
         """What was counted."""

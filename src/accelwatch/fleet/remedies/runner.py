@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.clock import Clock
+from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.approval import used
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.remedies.cases import Cases
@@ -73,6 +74,7 @@ class RemedyRunner:
             fleet.clock,
             StopFile(Path(settings.stop_file), fleet.clock),
             tell=self._tell,
+            operated=lambda one: self._times.operated(one, self._clock.wall()),
         )
         self._cases = Cases(rules)
         self._hearing = Hearing(fleet)
@@ -210,6 +212,10 @@ class RemedyRunner:
         now = self._clock.wall()
         known = dict(standing(self.engine.state, self.settings, now))
         return {**known, **dict(self._times.series())}
+
+    def histograms(self) -> dict[Series, Histogram]:
+        """How long the steps of remedies took, for /metrics."""
+        return self._times.histograms()
 
     @property
     def problems(self) -> tuple[str, ...]:

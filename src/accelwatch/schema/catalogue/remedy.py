@@ -34,6 +34,17 @@ METRICS: tuple[Metric, ...] = (
         source=MetricSource.SELF,
     ),
     Metric(
+        "remedy_step_seconds",
+        Kind.HISTOGRAM,
+        Tier.AGGREGATE,
+        "seconds",
+        "How long each step from a fault to a node that works again took.",
+        labels=("step",),
+        scope=Scope.NODE,
+        source=MetricSource.SELF,
+        buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400),
+    ),
+    Metric(
         "remedy_interruptions_total",
         Kind.COUNTER,
         Tier.AGGREGATE,
