@@ -18,14 +18,14 @@ _STATUS, _OTHER = "stats/status", "stats/other_info"
 _FAULTS = {
     "hw_hbm_ue_error": (_STATUS, "failed"),
     "hw_nc_ue_error": (_STATUS, "failed"),
-    "hw_dma_abort_error": (_STATUS, "degraded"),
+    "hw_dma_abort_error": (_STATUS, "failed"),
     "hw_repairable_hbm_ue_error": (_STATUS, "degraded"),
     "hw_collectives_error": (_STATUS, None),
     "hw_error": (_STATUS, None),
     "reset_fail_count": (_OTHER, None),
 }
-"""Folder and health of each. A collective may hang for a fault of another device, and `hw_error` does
-not say of what: they give no health."""
+"""Folder and health of each: failed is what the vendor's guide wants replaced. A collective may hang for
+a fault of another device, and `hw_error` does not say of what: they give no health."""
 _UNHEALTHY = "stats/hardware/health_status/unhealthy_components"
 """Of driver 2.30 and later."""
 _COMPONENT = re.compile(r"[a-z][a-z0-9_]{1,40}")

@@ -110,7 +110,7 @@ def test_a_bad_day(tmp_path: Path) -> None:
     [
         ({"hw_hbm_ue_error": 1}, {"hw_hbm_ue_error"}, "failed"),
         ({"hw_nc_ue_error": 2, "hw_error": 2}, {"hw_nc_ue_error", "hw_error"}, "failed"),
-        ({"hw_dma_abort_error": 1}, {"hw_dma_abort_error"}, "degraded"),
+        ({"hw_dma_abort_error": 1}, {"hw_dma_abort_error"}, "failed"),
         ({"hw_repairable_hbm_ue_error": 5}, {"hw_repairable_hbm_ue_error"}, "degraded"),
         ({"hw_collectives_error": 1}, {"hw_collectives_error"}, None),
         ({"hw_error": 3, "hw_nc_ue_error": 0}, {"hw_error"}, None),
