@@ -34,7 +34,9 @@ class PickOptions(msgspec.Struct, frozen=True, kw_only=True):
     unused: Annotated[bool, typer.Option("--unused", help="Only devices without a process.")] = (
         False
     )
-    vendor: Annotated[str | None, typer.Option(help="nvidia, amd or intel.")] = None
+    vendor: Annotated[
+        str | None, typer.Option(help="Devices of this vendor only: nvidia, amd, rebellions, ...")
+    ] = None
     condition: Annotated[str | None, row("filter")] = None
     format: Annotated[str, typer.Option(help="env, export (for eval), value or json.")] = "env"
     machine: MachineOptions = MachineOptions()
