@@ -40,6 +40,7 @@ from mutants import reached
 
 _KILLED, _SURVIVED, _UNREACHED, _TIMED_OUT = 1, 0, 33, 36
 _SEED = 7
+_MODULES = Path(__file__).with_name("modules.txt")
 _ROOTS = ("src", "actions", "alerts", "backends", "exporters")
 _OPTIONS = [
     *("-o", "addopts=--strict-markers --import-mode=importlib --rootdir=."),
@@ -251,8 +252,10 @@ def _silence() -> None:
 def _generate(target: str) -> list[Path]:
     """Write the mutants of the target's files below mutants/, where they are new or have changed.
 
-    What is beside the target comes along as it is, or as mutated before.
+    What is beside the target comes along as it is, or as mutated before; of a folder those files are
+    left out that modules.txt names themselves.
     """
+    named = {line.partition(" ")[0] for line in _MODULES.read_text().splitlines()}
     Path("mutants").mkdir(exist_ok=True)
     wanted = []
     with Path(os.devnull).open("w") as null, redirect_stdout(null):  # a line for each file
@@ -260,7 +263,8 @@ def _generate(target: str) -> list[Path]:
         copy_also_copy_files()
         for path in walk_source_files():
             copy = "mutants" / path
-            if Path(target) in (path, path.parent) and config().should_mutate(path):
+            meant = path.parent == Path(target) and str(path) not in named
+            if (meant or path == Path(target)) and config().should_mutate(path):
                 wanted.append(path)
             elif copy.stat().st_mtime < path.stat().st_mtime:
                 shutil.copy2(path, copy)  # of the same age: without mutants
