@@ -3,9 +3,11 @@
 import faulthandler
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -132,16 +134,44 @@ def test_what_we_killed_was_killed_however_late_the_kernel_is(
 
 
 def test_orders_reach_the_child_until_it_has_gone(started: Started) -> None:
-    reading, writing = os.pipe()
-    child = started(orders=writing)
+    ours, its = socket.socketpair()
+    child = started(orders=ours.detach())
     part = Part("nvidia", "nvidia:0")
     child.let_in(part)
-    (body,) = Splitter(4096).feed(os.read(reading, 4096))
+    (body,) = Splitter(4096).feed(its.recv(4096))
     assert decode_order(body) == LetIn(part=part)
-    os.close(reading)
+    its.shutdown(socket.SHUT_RDWR)
     child.let_in(part)
     child.ask_to_stop()
     child.let_in(part)
+    its.close()
+
+
+@pytest.mark.parametrize("patient", [True, False])
+def test_only_who_is_patient_waits_for_the_end(
+    monkeypatch: pytest.MonkeyPatch, *, patient: bool
+) -> None:
+    reading, writing = os.pipe()
+    os.close(writing)
+    pid = os.fork()
+    if pid == 0:
+        signal.pause()
+    child = Child(pid, reading, None, anonymous_file("crash"))
+    waits: list[float] = []
+    monkeypatch.setattr(child.process, "ended_within", waits.append)
+    child.release(patient=patient)
+    assert [wait > 0.0 for wait in waits] == [patient]
+    monkeypatch.undo()
+    assert child.process.how(30.0) == "SIGKILL"
+    launch.reap_leftovers()
+
+
+@pytest.mark.parametrize("begin", [launch.fork, launch.spawn])
+def test_who_looks_into_proc_sees_what_the_crash_file_is(begin: Callable[[Begin], Child]) -> None:
+    child = begin(Begin(settings=single()))
+    name = str(Path(f"/proc/self/fd/{child.process.crash}").readlink())
+    child.release(patient=True)
+    assert name == "/memfd:accelwatch-crash (deleted)"
 
 
 def test_reports_are_read_without_waiting(started: Started) -> None:

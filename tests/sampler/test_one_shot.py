@@ -231,6 +231,8 @@ def test_a_crash_while_opening_is_told_as_the_backends_failure() -> None:
     snapshot = read_once(settings({FAKE: {"open": "segv"}, SECOND: {"devices": [{"id": "9"}]}}))
     status = next(b for b in snapshot.backends if b.name == FAKE)
     assert (status.state, status.reason) == (BackendState.FAILED, "SIGSEGV")
+    assert status.message == f"the collector process ended with SIGSEGV during open of {FAKE}"
+    assert status.remedy.startswith("look for a fault of the driver's library")
     assert view(snapshot, "9").state is DeviceState.OK
 
 
