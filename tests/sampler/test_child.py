@@ -5,15 +5,17 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from accelwatch.sampler.child import first_order
-from accelwatch.sampler.frames import Stream, encode
+from accelwatch.sampler.frames import MAX_FRAME_BYTES, Stream, decode, encode
 from accelwatch.sampler.inside import threads_inside
 from accelwatch.sampler.settings import Begin, CollectSettings, LetIn
-from accelwatch.store.reports import Called, Cycle, Part, Returned
+from accelwatch.schema.frames import Splitter
+from accelwatch.store.reports import Called, Cycle, Done, Part, Returned
 from sampler.fakes import FAKE, TELLING
 
 COMMAND = [sys.executable, "-c", "from accelwatch.sampler.child import main; main()"]
@@ -238,3 +240,26 @@ def test_who_is_inside_a_driver_is_written_behind_the_crash_report() -> None:
             select.select([], [], [], 0.005)
         assert threads_inside(crash) == threads
     os.close(crash)
+
+
+def test_the_time_of_a_single_reading_runs_since_it_was_asked_for() -> None:
+    options: dict[str, dict[str, object]] = {FAKE: {"devices": [{"id": "0", "do": "hang"}]}}
+    settings = CollectSettings(
+        backends=(FAKE,), options=options, root="/nonexistent", one_shot=True, timeout_s=600.0
+    )
+    crash = os.memfd_create("crash")
+    with subprocess.Popen(
+        [*COMMAND, str(crash)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(crash,),
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(encode(Begin(settings=settings, began=time.monotonic() - 3600.0)))
+        child.stdin.flush()
+        told = child.stdout.read()
+    os.close(crash)
+    reports = [*map(decode, Splitter(MAX_FRAME_BYTES).feed(told))]
+    assert reports[-1] == Done()

@@ -5,6 +5,8 @@ import select
 import subprocess
 import sys
 
+import pytest
+
 from accelwatch.sampler.commands import end_commands
 
 _COLLECTOR = """
@@ -49,3 +51,36 @@ def test_a_process_that_has_gone_has_no_commands() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
     end_commands(gone.pid)
+
+
+_UNREACHABLE = """
+import os, subprocess
+import pytest
+
+from accelwatch.sampler.commands import end_commands
+first = subprocess.Popen(["sleep", "60"])
+second = subprocess.Popen(["sleep", "60"])
+group = os.getpgid
+def refused(pid):
+    if pid == first.pid:
+        raise {error}
+    return group(pid)
+os.getpgid = refused
+end_commands(os.getpid())
+print(second.wait(), first.poll())
+first.kill()
+"""
+
+
+@pytest.mark.parametrize("error", [ProcessLookupError, PermissionError])
+def test_a_command_that_has_gone_or_is_anothers_keeps_none_of_the_others(
+    error: type[OSError],
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _UNREACHABLE.format(error=error.__name__)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout == "-9 None\n"

@@ -96,7 +96,7 @@ def _prepare(crash: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    faulthandler.enable(file=crash, all_threads=True)
+    faulthandler.enable(file=crash)  # of all threads
 
 
 def _end_for_certain(seconds: float) -> None:
@@ -111,15 +111,15 @@ def _go_first() -> None:
     Raising one's own oom_score_adj takes no privilege; proc(5).
     """
     with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
+        Path("/proc/self/oom_score_adj").write_bytes(b"1000")
 
 
 def _die_with_parent() -> None:
     """Ask the kernel to kill this process when its parent ends; prctl(2), Linux only."""
-    import ctypes
+    if sys.platform == "linux":
+        import ctypes
 
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _obey(control: int, inbox: Inbox) -> None:

@@ -18,7 +18,7 @@ def end_commands(pid: int) -> None:
         return
     for listing in listings:
         try:
-            children = listing.read_text("ascii").split()
+            children = listing.read_text().split()
         except OSError:
             continue
         for child in map(int, children):
