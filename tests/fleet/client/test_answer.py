@@ -144,22 +144,22 @@ def test_a_target_that_speaks_tls_is_told_so() -> None:
         answered(b"\x15\x03\x01\x00\x02\x02\x46")
 
 
-@pytest.mark.parametrize(
-    "large",
-    [
-        HEAD + b"Content-Length: 1001\r\n\r\n" + bytes(1001),
-        HEAD + b"\r\n" + bytes(1001),
-        CHUNKS + b"3e9\r\n" + bytes(1001),
-        HEAD + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(bytes(1001)),
-        HEAD
-        + b"Content-Encoding: gzip\r\n\r\n"
-        + gzip.compress(b"")[:10]
-        + b"\0\0\0\xff\xff" * 201,
-    ],
-)
-def test_a_page_above_the_limit_is_too_large(large: bytes) -> None:
+LARGE = {
+    "with a length": HEAD + b"Content-Length: 1001\r\n\r\n" + bytes(1001),
+    "until the end": HEAD + b"\r\n" + bytes(1001),
+    "in chunks": CHUNKS + b"3e9\r\n" + bytes(1001),
+    "packed": HEAD + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(bytes(1001)),
+    "packed, of nothing": HEAD
+    + b"Content-Encoding: gzip\r\n\r\n"
+    + gzip.compress(b"")[:10]
+    + b"\0\0\0\xff\xff" * 201,
+}
+
+
+@pytest.mark.parametrize("form", LARGE)
+def test_a_page_above_the_limit_is_too_large(form: str) -> None:
     with pytest.raises(TargetFault) as caught:
-        answered(large).body()
+        answered(LARGE[form]).body()
     assert caught.value.reason is Reason.TOO_LARGE
 
 
