@@ -15,6 +15,7 @@ from accelwatch.vendor_tool import pace_of
 from accelwatch_apple import mapping
 from accelwatch_apple.backend import IOREG, System
 from accelwatch_apple.identity import Machine
+from accelwatch_apple.registry import Accelerator
 from accelwatch_apple.sources import POWERMETRICS, Moment, Sources
 
 _FIRST_WAIT_S = 3.0
@@ -62,15 +63,13 @@ class Session:
 
     def discover(self) -> Sequence[Device]:
         """The GPU while ioreg lists it or cannot be asked; the neural engine from its first power on."""
+        listed: Sequence[Accelerator | None] = (None,)
+        with contextlib.suppress(AccelwatchError):
+            listed = self._polled.answer(_FIRST_WAIT_S).document.accelerators[:1]
         machine = self._machine or Machine()
-        try:
-            moment = self._polled.answer(_FIRST_WAIT_S).document
-        except AccelwatchError:
-            gpu = [mapping.gpu_device(machine, None)]
-        else:
-            machine = self._machine or machine
-            gpu = [mapping.gpu_device(machine, one) for one in moment.accelerators[:1]]
-        found = [*gpu, mapping.ane_device(machine)] if self._ane_told else gpu
+        found = [mapping.gpu_device(machine, one) for one in listed]
+        if self._ane_told:
+            found.append(mapping.ane_device(machine))
         # The first round may still be under way, and with it the serial number.
         return [msgspec.structs.replace(one, id=f"{mapping.VENDOR}:{one.name}") for one in found]
 

@@ -181,6 +181,7 @@ def test_nothing_is_made_of_what_cannot_be(tmp_path: Path) -> None:
 
 def test_a_machine_whose_ioreg_complains_has_a_gpu_that_cannot_be_read(tmp_path: Path) -> None:
     (gpu,) = polled(tmp_path, M4_SILENT)
+    assert (gpu.found.id, gpu.found.model) == ("apple:apple0", "Apple M4")
     assert isinstance(gpu.error, ReadError)
     assert "no registry" in str(gpu.error)
 
@@ -276,6 +277,32 @@ def test_anywhere_else_nothing_is_looked_for(tmp_path: Path, system: System) -> 
 def test_this_system_is_what_python_says() -> None:
     here = this_system()
     assert here.is_apple_silicon == (here.platform == "darwin" and here.machine == "arm64")
+
+
+def test_a_mac_without_powermetrics_and_vm_stat_has_neither_power_nor_memory_in_use(
+    tmp_path: Path,
+) -> None:
+    with opened(tmp_path, M4_PLAIN) as (staged, backend):
+        (tmp_path / "usr/bin/powermetrics").unlink()
+        (tmp_path / "usr/bin/vm_stat").unlink()
+        staged.clock.advance(10)
+        reading = Poll(staged.clock)(backend)[0].readings[0]
+    assert reading.absent["power_watts",] is Absence.UNSUPPORTED
+    assert reading.absent["memory_used_bytes",] is Absence.UNSUPPORTED
+    assert reading.values["memory_size_bytes",] == 16 * GIB
+
+
+@pytest.mark.parametrize(
+    ("mac", "found"),
+    [(M3_MAX, "/usr/bin/powermetrics"), (M1_MACMON, MACMON), (M4_PLAIN, "")],
+)
+def test_a_mac_says_who_tells_of_power(tmp_path: Path, mac: Mac, found: str) -> None:
+    with stage(tmp_path, mac) as staged:
+        probe = staged.backend().probe()
+    check = probe.checks[-1]
+    assert probe.present
+    assert check.ok == bool(found)
+    assert check.found.endswith(found)
 
 
 def test_a_mac_says_what_is_missing(tmp_path: Path) -> None:

@@ -146,6 +146,8 @@ GPU: dict[str, Any] = {"freq_hz": 338.0, "idle_ratio": 0.75, "gpu_energy": 250}
         ({"gpu": {"freq_hz": 338_000_000}}, "hertz", 338e6),
         ({"gpu": {"freq_hz": 10**11}}, "hertz", Absence.ERROR),
         ({"gpu": {"idle_ratio": 1.5}}, "busy", Absence.ERROR),
+        ({"gpu": {"idle_ratio": 1.0}}, "busy", 0.0),
+        ({"gpu": {"idle_ratio": 0.0}}, "busy", 1.0),
         ({"gpu": {"idle_ratio": True}}, "busy", Absence.ERROR),
         ({"gpu": {}}, "busy", Absence.UNSUPPORTED),
         ({"gpu": {"dvfm_states": [{"freq": 338}, {"freq": 1398}, {}, 3]}}, "max_hertz", 1398e6),
@@ -203,6 +205,7 @@ def test_of_several_records_the_last_whole_one_counts() -> None:
         (powermetrics.parse, b"powermetrics must be invoked as the superuser\n"),
         (powermetrics.parse, b"<plist><dict><key>gpu</key>"),
         (powermetrics.parse, plist(["gpu"])),
+        (powermetrics.parse, b"Machine model: Mac15,13\nCPU Power: 41 mW\n"),
         (macmon.parse_pipe, b""),
         (macmon.parse_pipe, b"[1]"),
         (macmon.parse_pipe, b'{"cpu_power": 1}'),
@@ -237,6 +240,11 @@ def test_ioreg_says_the_same_in_both_of_its_forms() -> None:
         (880, 45_000_000_000),
         (901, None),
     ]
+
+
+def test_two_objects_side_by_side_are_two_accelerators() -> None:
+    told = parse_accelerators(composed("m1-accelerators.txt") * 2)
+    assert [len(one.clients) for one in told] == [2, 2]
 
 
 def test_no_accelerator_is_no_error() -> None:
