@@ -2,8 +2,9 @@
 
 Ours is the real thing but for the clock and the scheduler: the state machine with its guards, budgets
 and limits as they are shipped, engine, journal and pursuits. `--faults N` (400) for each rate of
-localisation. Exits with 1 when, at 90 % localised and with as many ends of software, which the site
-begins anew every 11 minutes, mean or p90 is not 47 % shorter than both of the others.
+localisation. Exits with 1 when, at 80 % localised or more, mean or p90 is not 47 % shorter than both of
+the others; of faults of hardware alone, and with as many ends of software, which the site begins anew
+every 11 minutes.
 """
 
 import argparse
@@ -24,7 +25,8 @@ from recovery_faults import HARDWARE, MINUTE_S, SOFTWARE, Fault, drawn
 from recovery_people import SITE, Recovered, fixed, manual
 
 LOCALISED = (1.0, 0.97, 0.9, 0.8, 0.7)
-JUDGED = 0.9
+JUDGED = 0.8
+"""From this rate of localisation on, both of the others have to be beaten."""
 LOADS_MIN = (33.0, 10.0, 3.0)
 LOAD_SIGMA = 0.25
 LEAST = 0.47
@@ -157,12 +159,15 @@ def main() -> int:
         for localised in LOCALISED:
             ours = played(engine(Path(folder), localised), faults)
             beside = compared(ours, others)
-            at: dict[str, object] = {**beside}
-            if localised == JUDGED:
-                at["median_min_until_it_runs"] = by_class(faults, ours)
-                both = at["with_software"] = with_software(ours, others, count)
-                enough = enough_of(next(iter(both.values())))
-            document[f"localised {localised:g}"] = at
+            both = with_software(ours, others, count)
+            if localised >= JUDGED:
+                judged = (next(iter(beside.values())), next(iter(both.values())))
+                enough = enough and all(map(enough_of, judged))
+            document[f"localised {localised:g}"] = {
+                **beside,
+                "median_min_until_it_runs": by_class(faults, ours),
+                "with_software": both,
+            }
     print(json.dumps(document, indent=1))
     return 0 if enough else 1
 
