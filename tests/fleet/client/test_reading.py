@@ -5,6 +5,7 @@ import threading
 import time
 
 from accelwatch.fleet.follow.poll import Exposed, PacedReader
+from accelwatch.fleet.follow.turn import Turn
 
 SHORT, LONG, HUGE = b"x" * 1000, b"x" * 100_000, b"x" * 2_000_000
 
@@ -30,7 +31,7 @@ class Reader:
 
 def read(reader: Reader, *bodies: bytes) -> list[bool]:
     async def main() -> None:
-        reading = PacedReader(reader, asyncio.Semaphore(1))
+        reading = PacedReader(reader, Turn())
         for body in bodies:
             await reading.read(body)
 
@@ -51,7 +52,7 @@ def test_one_thread_reads_at_a_time() -> None:
     reader = Reader(busy_s=0.02)
 
     async def main() -> None:
-        turn = asyncio.Semaphore(1)
+        turn = Turn()
         await asyncio.gather(*(PacedReader(reader, turn).read(LONG) for _ in range(4)))
 
     asyncio.run(main())

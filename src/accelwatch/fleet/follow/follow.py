@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import math
 import random
@@ -35,11 +36,10 @@ _ROOM_AGAIN_S = 60.0
 _STEADY_S = 5.0
 """A stream that breaks sooner was not well: who breaks after each first tick is asked less and less."""
 _UNAVAILABLE = 503
-_SPREAD_PER_S = 500
-"""Targets begun in a second, so that a large fleet does not shake hands all at once."""
-_FIRST_POLLS_PER_S = 100
-"""The same where all are polled: the first reading of a page takes many times as long as the others."""
-_MAX_SPREAD_S = 10.0
+_BEGUN_TOGETHER = 20
+_BREATH_S = 0.02
+"""Between so many targets that are begun: a loop that is behind with them takes longer over it, so that
+a large fleet is heard as soon as it can be read, and does not shake hands all at once."""
 MakeReader = Callable[[Target], ReadExposition]
 
 
@@ -251,7 +251,9 @@ class Followers:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._shown: dict[str, Credentials] = {}
         """What each target is shown; one that is to be shown something else is begun anew."""
-        self._pick = random.Random()  # noqa: S311 - spreads load, keeps no secret
+        self._waiting: dict[str, Target] = {}
+        """Those that are still to be begun."""
+        self._beginning: asyncio.Task[None] | None = None
 
     def set_targets(self, targets: dict[str, Target]) -> None:
         """Follow these and no others."""
@@ -261,17 +263,22 @@ class Followers:
             if shown.get(key) != self._shown.get(key):
                 self._tasks.pop(key).cancel()
         self._shown = shown
-        new = [target for key, target in targets.items() if key not in self._tasks]
-        polled = self._client.scrape.mode == "poll"
-        rate = _FIRST_POLLS_PER_S if polled else _SPREAD_PER_S
-        spread_s = min(len(new) / rate, _MAX_SPREAD_S)
-        for target in new:
-            wait = self._pick.uniform(0.0, spread_s)
-            task = asyncio.get_running_loop().create_task(self._follow(target, wait))
-            self._tasks[target.key] = task
+        self._waiting = {key: one for key, one in targets.items() if key not in self._tasks}
+        if self._waiting and (self._beginning is None or self._beginning.done()):
+            self._beginning = asyncio.get_running_loop().create_task(self._begin())
 
-    async def _follow(self, target: Target, wait_s: float) -> None:
-        await asyncio.sleep(wait_s)
+    async def _begin(self) -> None:
+        """Begin those that wait, in their order."""
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            # Pages that wait to be read for the first time are all in memory.
+            if self._client.reading.wanted < _BEGUN_TOGETHER:
+                for key in tuple(itertools.islice(self._waiting, _BEGUN_TOGETHER)):
+                    target = self._waiting.pop(key)
+                    self._tasks[key] = loop.create_task(self._follow(target))
+            await asyncio.sleep(_BREATH_S)
+
+    async def _follow(self, target: Target) -> None:
         while True:
             try:
                 await Follower(
@@ -287,7 +294,10 @@ class Followers:
     async def close(self) -> None:
         """Follow nothing any more."""
         tasks = list(self._tasks.values())
+        if self._beginning is not None:
+            tasks.append(self._beginning)
         self._tasks.clear()
+        self._waiting = {}
         for task in tasks:
             task.cancel()
         for task in tasks:

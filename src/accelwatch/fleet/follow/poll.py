@@ -8,6 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from accelwatch.fleet.follow.pages import Pages
+from accelwatch.fleet.follow.turn import Turn
 from accelwatch.schema.snapshot import DeviceView
 
 _SMALL_BYTES = 32 << 10
@@ -38,7 +39,7 @@ class PacedReader:
     thread at a time read, for all targets: the loop would have to wait for each of several.
     """
 
-    def __init__(self, read: ReadExposition, turn: asyncio.Semaphore) -> None:
+    def __init__(self, read: ReadExposition, turn: Turn) -> None:
         self._read = read
         self._turn = turn
         self._took_s = math.inf

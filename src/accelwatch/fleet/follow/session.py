@@ -1,6 +1,5 @@
 """Requests to targets over aiohttp: no proxies, cookies, redirects; every failure becomes a fault."""
 
-import asyncio
 import contextlib
 import os
 import socket
@@ -16,6 +15,7 @@ from accelwatch.errors import ConfigError
 from accelwatch.fleet.follow.access import Ticket, Tickets
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.resolver import Resolver
+from accelwatch.fleet.follow.turn import Turn
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.target import Target
 from accelwatch.version import __version__
@@ -59,8 +59,8 @@ class Client:
         """`hello` are headers by which a hub says what it is to those whose streams it asks for."""
         self.scrape = scrape
         self.hello = hello
-        self.reading = asyncio.Semaphore(1)
-        """Held by who reads a long answer on a thread."""
+        self.reading = Turn()
+        """Of who reads a long page on a thread."""
         self.resolver = Resolver()
         self.buffer = memoryview(bytearray(_READ_BUFFER))
         """What connections that are kept for polls read into, one after the other."""

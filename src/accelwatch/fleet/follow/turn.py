@@ -1,0 +1,24 @@
+"""Who reads a long page on a thread: one at a time, and how many wait for it."""
+
+import asyncio
+
+
+class Turn:
+    """One turn for all targets of a client."""
+
+    def __init__(self) -> None:
+        self.wanted = 0
+        """How many have it or wait for it, each with a page in memory."""
+        self._lock = asyncio.Lock()
+
+    async def __aenter__(self) -> None:
+        self.wanted += 1
+        try:
+            await self._lock.acquire()
+        except BaseException:
+            self.wanted -= 1
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self.wanted -= 1
+        self._lock.release()
