@@ -9,6 +9,7 @@ from accelwatch.action.observed import JobSeen, JobState
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy.case import Policy
 from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.plan import planned
 from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.settings import SpareSettings
 from accelwatch.remedy.stage import Stage
@@ -158,3 +159,16 @@ def test_a_node_that_does_not_answer_is_fenced_before_its_dead_job_is_begun_agai
     assert ground.kinds(NODE)[-1] is Kind.FENCE
     ground.end(NODE)
     assert (ground.begun[-1].kind, ground.begun[-1].revive) == (Kind.MOVE_JOB, True)
+
+
+@pytest.mark.parametrize("policy", [MOVES, job_policy(when=When.AFTER_JOB)])
+def test_a_plan_names_the_jobs_that_have_left(policy: Policy) -> None:
+    ground = Ground()
+    ran(ground)
+    ground.unavailable = "no answer in 10 s"
+    ground.fault(NODE, policy=policy)
+    ground.unavailable = ""
+    plan = planned(ground.state, NODE, ground.now, ground.settings)
+    texts = [step.text for step in plan.steps if step.kind is Kind.MOVE_JOB]
+    said = "have job 17, which has left n03, begin again if it has died"
+    assert texts == ([said] if policy is MOVES else [])

@@ -15,7 +15,7 @@ from accelwatch.remedy.cases import counting
 from accelwatch.remedy.denial import Denial, denials
 from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.gates import asked, leader
-from accelwatch.remedy.jobs import jobs_of, needs_fence, silent
+from accelwatch.remedy.jobs import gone_jobs, jobs_of, lost_jobs, needs_fence, silent
 from accelwatch.remedy.ladder import INTENTS
 from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.settings import RemedySettings
@@ -169,11 +169,12 @@ _MENDED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
 
 def _of_jobs(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
     jobs = jobs_of(sur, remedy) or ()
-    if not jobs or policy.when is When.AFTER_JOB:
+    left = (*lost_jobs(sur, remedy), *gone_jobs(sur, remedy))
+    if not (jobs or left) or policy.when is When.AFTER_JOB:
         return
     if policy.job is JobPolicy.IN_JOB:
-        left = [job for job in jobs if job not in (*remedy.handled, *remedy.unswapped)]
-        for job in left:
+        others = [job for job in jobs if job not in (*remedy.handled, *remedy.unswapped)]
+        for job in others:
             yield Kind.SWAP_IN_JOB, f"have job {job} go on without {remedy.node} by itself"
     if policy.job is JobPolicy.CANCEL:
         yield from _leaving(remedy, policy, jobs, Kind.CANCEL_JOB, "cancel job {}")
@@ -184,6 +185,11 @@ def _of_jobs(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tupl
     if policy.draw_spare and not (remedy.spare or remedy.spareless):
         yield Kind.DRAW_SPARE, _spare(sur, remedy)
     yield from _leaving(remedy, policy, jobs, Kind.MOVE_JOB, "have job {} run on elsewhere")
+    for job in left:
+        yield (
+            Kind.MOVE_JOB,
+            f"have job {job}, which has left {remedy.node}, begin again if it has died",
+        )
 
 
 def _leaving(
