@@ -1,12 +1,16 @@
 """What the hub knows of the machine behind a node, and whether that is enough to act on it."""
 
 import asyncio
+from types import SimpleNamespace
+from typing import cast
 
 import msgspec
+import pytest
 
 import machines
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.fleet.state.machine import machine_of
+from accelwatch.fleet.state.node import Node
 from accelwatch.remedy.denial import Denial
 from accelwatch.remedy.identity import Machine, Proof, ProofKind, prove
 from hub_bench import Bench
@@ -52,3 +56,23 @@ def test_what_the_latest_agent_tells_counts() -> None:
     assert machine_of(node).boot_id == source.boot_id == machines.snapshot().boot_id
     source.host_name = ""
     assert machine_of(node) == Machine(node="n1")
+
+
+def told(host: str, arrived: float | None) -> SimpleNamespace:
+    return SimpleNamespace(
+        host_name=host, arrived=arrived, boot_id=f"b-{host}", system_uuid="u", boot_time=5.0
+    )
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_several_agents_the_one_heard_last_counts(order: int) -> None:
+    sources = [told("old", 1.0), told("new", 2.0), told("", 9.0), told("silent", None)][::order]
+    node = SimpleNamespace(name="n1", sources=dict(enumerate(sources)))
+    assert machine_of(cast(Node, node)) == Machine(
+        node="n1", host="new", boot_id="b-new", system_uuid="u", boot_time=5.0
+    )
+
+
+def test_an_agent_heard_at_the_beginning_of_time_was_heard() -> None:
+    node = SimpleNamespace(name="n1", sources={0: told("first", 0.0), 1: told("later", 0.5)})
+    assert machine_of(cast(Node, node)).host == "later"
