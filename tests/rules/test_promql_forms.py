@@ -241,3 +241,48 @@ def test_what_is_told_beside_a_state() -> None:
         "that a device is missing is known to a hub, not to its agent",
         "where devices of a vendor on a node are down for several reasons, all count as lost",
     )
+
+
+@pytest.mark.parametrize(
+    ("scope", "when", "query"),
+    [
+        (
+            "device",
+            "node.any(power_watts > 5)",
+            "accel_device_up and ignoring (vendor, device, uuid)"
+            " count without (vendor, device, uuid) (accel_power_watts > 5)",
+        ),
+        (
+            "device",
+            "host_load_average[5] > 2",
+            "accel_device_up * 0 + ignoring (vendor, device, uuid) group_left ()"
+            ' max without (window) (accel_host_load_average{window="5"}) > 2',
+        ),
+        (
+            "device",
+            "rack.any(power_watts > 5)",
+            "accel_device_up and on (rack)"
+            ' count by (rack) (accel_power_watts{rack!=""} > 5)',
+        ),
+        ("rack", "rack.any(power_watts > 5)", 'count by (rack) (accel_power_watts{rack!=""} > 5)'),
+        (
+            "device",
+            "rack.count() > 2",
+            "accel_device_up * 0 + on (rack) group_left ()"
+            ' count by (rack) (accel_device_up{rack!=""}) > 2',
+        ),
+    ],
+)  # fmt: skip
+def test_groups_as_they_are_seen_by_who_asks(scope: str, when: str, query: str) -> None:
+    assert said(when, scope)[0] == query
+
+
+def test_what_is_told_beside_a_job() -> None:
+    assert said("job.count(power_watts > 5) > 2")[1] == (
+        "a device has the job that its agent tells (accel_job_allocation_info)",
+    )
+
+
+def test_who_is_no_device_asks_its_own_group_only() -> None:
+    with pytest.raises(PromqlError, match="^a job is asked about its node$"):
+        said("node.any(power_watts > 5)", "job")
