@@ -265,3 +265,8 @@ def test_nothing_stands_for_ever_and_there_is_room_for_so_many(
     now[0] = 30.0
     assert board.get("b") is None
     assert len(board) == 0
+    first = standing("d", 40)
+    assert board.begin(first)
+    again = msgspec.structs.replace(first.event, time=first.event.time + 5.0)
+    assert board.begin(msgspec.structs.replace(first, until=50, event=again))
+    assert board.get("d") == msgspec.structs.replace(first, until=50)
