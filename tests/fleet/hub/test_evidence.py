@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import bcrypt
+import msgspec
 import pytest
 
 import machines
