@@ -26,7 +26,7 @@ _HEADERS = {"Accept": f"{PACKED}, {MSGPACK};q=0.9", "Accept-Encoding": "identity
 """Packed values, or from an agent that does not know them the same as arrays of MessagePack."""
 _NO_STREAM = (404, 405, 406)
 _TOGETHER = 12
-_APART_S = 0.25
+_APART_S = 1.0
 """Rounds are never further apart."""
 logger = logging.getLogger(__name__)
 _STREAM_AGAIN_S = 300.0
