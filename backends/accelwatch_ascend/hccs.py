@@ -44,7 +44,7 @@ def _put_states(out: Collected, lanes: list[int] | Absence) -> None:
         return
     up = sum(count > 0 for count in lanes)
     out.put("interconnect_links", up, FABRIC, "up")
-    out.put("interconnect_links", len(lanes) - up, FABRIC, "inactive")
+    out.put("interconnect_links", len(lanes) - up, FABRIC, "down")
     for link, count in enumerate(lanes):
         out.put("link_up", int(count > 0), FABRIC, str(link))
 

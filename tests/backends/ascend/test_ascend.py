@@ -262,7 +262,7 @@ def test_links_of_a_chip() -> None:
     told_links = parse_pairs(hccs(errors=(0, 0, 3, 0, 0, 0, 0)).encode())
     values = reading("910b4-x2", 0, Detail(links=told_links)).values
     assert values["interconnect_links", "hccs", "up"] == 7
-    assert values["interconnect_links", "hccs", "inactive"] == 0
+    assert values["interconnect_links", "hccs", "down"] == 0
     assert values["interconnect_bytes_total", "hccs", "transmit"] == 5600
     assert values["interconnect_bytes_total", "hccs", "receive"] == 2800
     assert values["interconnect_errors_total", "hccs", "crc"] == 3
@@ -275,7 +275,7 @@ def test_links_of_a_chip() -> None:
 def test_links_that_are_not_well() -> None:
     told_links = parse_pairs(hccs(lanes=(4, 0), status="NOK", errors=(9, 0)).encode())
     sick = reading("910b4-x2", 0, Detail(links=told_links))
-    assert sick.values["interconnect_links", "hccs", "inactive"] == 1
+    assert sick.values["interconnect_links", "hccs", "down"] == 1
     assert sick.values["link_up", "hccs", "1"] == 0
     assert sick.notes == ("npu-smi calls the HCCS links NOK, first in lane 2",)
     assert judge(DeviceState.OK, sick, [], 0.0).health is Health.DEGRADED

@@ -9,7 +9,7 @@ from polling import Poll
 
 SENSOR = r"gpu|junction|memory|hbm\d+|vram\d+|board|inlet|outlet|vr|soc"
 """`vram0` and on are single channels of GDDR memory, as `hbm0` and on are single stacks."""
-FABRIC = r"nvlink|c2c|xgmi|xelink|hccs|ici|neuronlink|roce|ethernet|tt_link"
+FABRIC = r"nvlink|c2c|xgmi|xelink|hccs|icn|ici|neuronlink|roce|ethernet|tt_link"
 REASON = (
     "power|power_brake|thermal_software|thermal_hardware|memory_thermal|voltage|sync_boost|"
     "clock_setting|reliability|low_utilization|other"
@@ -20,7 +20,8 @@ DIRECTION = "receive|transmit"
 CLOCK_LIMIT = "min|max|hardware_min|hardware_max|requested|achievable|efficient|boost"
 ENGINE = (
     r"(encoder|decoder|jpeg|dla|pva)\d?|optical_flow|vcn|vic|media|"
-    "render|tiler|compute|copy|video|video_enhance|gfx|dma|tensor|vector"
+    "render|tiler|compute|copy|video|video_enhance|gfx|dma|tensor|vector|"
+    "ai_cpu|control_cpu"
 )
 """Several engines of a kind that a system on a chip has beside its GPU have numbers."""
 DOMAIN = "graphics|sm|memory|video|video_decode|media|soc|fabric|display|npu"
