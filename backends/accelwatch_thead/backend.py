@@ -1,4 +1,4 @@
-"""PPUs of T-Head: found on the PCI bus, read through ppu-smi, two runs for all of them."""
+"""PPUs of T-Head: found on the PCI bus, read through ppu-smi, a few runs for all of them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,20 +13,19 @@ from accelwatch.quantity_text import BYTES
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
-from accelwatch.smi_listing import Gpu, Listing
-from accelwatch.smi_processes import processes_of
-from accelwatch.smi_queries import Queries, Query
+from accelwatch.smi_listing import Gpu
+from accelwatch.smi_processes import Job, processes_of
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import DISPLAY, TIMEOUT_S, VendorTool, accelerators
 from accelwatch_thead import mapping
-from accelwatch_thead.document import parse_table, parse_text
+from accelwatch_thead.instances import partition, read_instance
+from accelwatch_thead.rounds import Document, Rounds
 
 VENDOR_ID = 0x1DED
 """Of Alibaba, whose disks and network cards have it too: the class tells."""
 _CLASSES = (DISPLAY,)
 _PROGRAM = "ppu-smi"
 _REMEDY = "install the PPU SDK, which brings ppu-smi, or name the command in the option ppu_smi"
-_QUERIES = (Query(("-q",), parse_text),)
 _FOLDERS = ("usr/local/PPU_SDK/bin", "usr/local/PPU_SDK/ppu-smi/bin")
 
 
@@ -39,7 +38,8 @@ class TheadBackend:
     visibility = Visibility(variable="CUDA_VISIBLE_DEVICES")
     support = Support(
         vendor="T-Head",
-        source="`ppu-smi -q`; its table for processes and where it has nothing else",
+        source="`ppu-smi -q`; its table for processes, instances and where it has nothing else; "
+        "`ppu-smi icn` for links",
         tested_with="recorded identity and numbers of two ZW810E as another tool has them; composed "
         "texts and tables in the shapes of the vendor's manual, healthy and faulty",
     )
@@ -47,7 +47,7 @@ class TheadBackend:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._program = Path()
-        self._tool: VendorTool[Listing, Gpu] | None = None
+        self._tool: VendorTool[Document, Gpu] | None = None
 
     def probe(self) -> Probe:
         """Look for the vendor on the PCI bus and for its driver."""
@@ -72,8 +72,8 @@ class TheadBackend:
         self._program = program
         self._tool = VendorTool(
             self._context,
-            Queries(self._run, _QUERIES, parse_table).ask,
-            lambda listing: listing.gpus,
+            Rounds(self._run).ask,
+            lambda document: document.listing.gpus,
             name=self.name,
             command=_PROGRAM,
             prefix="ppu",
@@ -83,7 +83,7 @@ class TheadBackend:
             kind=DeviceKind.GPU,
         )
         first = self._tool.first()
-        version = None if first is None else first.driver_version
+        version = None if first is None else first.listing.driver_version
         return Opened(source=_PROGRAM, versions={"driver": version} if version else {})
 
     def discover(self) -> Sequence[Device]:
@@ -91,26 +91,44 @@ class TheadBackend:
         return self._opened.discover()
 
     def identify(self, device: Device) -> Sequence[Device]:
-        """The PPU by its uuid; its partitions are not told. Raises ReadError."""
+        """The PPU by its uuid, then its instances of MIG. Raises ReadError."""
         answer, gpu = self._opened.entry_for(device)
-        version = answer.document.driver_version or self._driver_version()
-        return [mapping.identified(device, gpu, version)]
+        document = answer.document
+        version = document.listing.driver_version or self._driver_version()
+        whole = mapping.identified(device, gpu, version)
+        parts = document.instances_of(gpu)
+        return [whole, *(partition(whole, part, document.uuids) for part in parts)]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
-        """What the newest document says. Raises ReadError."""
+        """What the newest document says of the PPU and its instances. Raises ReadError."""
         answer, gpu = self._opened.entry_for(device)
-        numbers = msgspec.structs.replace(
-            mapping.read(device.id, gpu), age_s=answer.age_s, pace_s=answer.pace_s
-        )
-        jobs = answer.document.jobs
+        document = answer.document
+        numbers = [mapping.read(device.id, gpu, document.links)]
+        names: list[str | None] = [None]
+        for part in document.instances_of(gpu):
+            numbers.append(read_instance(partition(device, part, document.uuids).id, part))
+            names.append(part.name)
+        aged = [
+            msgspec.structs.replace(one, age_s=answer.age_s, pace_s=answer.pace_s)
+            for one in numbers
+        ]
+        jobs = document.listing.jobs
         if not request.processes or jobs is None:
             reason = Absence.ERROR if request.processes else Absence.NOT_COLLECTED
-            absent = {**numbers.absent, ("processes",): reason}
-            return [msgspec.structs.replace(numbers, absent=absent)]
-        request.numbers([numbers])
+            return [
+                msgspec.structs.replace(one, absent={**one.absent, ("processes",): reason})
+                for one in aged
+            ]
+        request.numbers(aged)
         mine = [job for job in jobs if job.number == gpu.number]
-        listed = processes_of(device.id, mine, BYTES)
-        return [with_processes(self._context.root, numbers, listed)]
+        return [
+            self._with_jobs(one, [job for job in mine if name in (None, job.instance)])
+            for one, name in zip(aged, names, strict=True)
+        ]
+
+    def _with_jobs(self, numbers: Reading, jobs: Sequence[Job]) -> Reading:
+        listed = processes_of(numbers.device_id, jobs, BYTES)
+        return with_processes(self._context.root, numbers, listed)
 
     def close(self) -> None:
         """Ask no more."""
@@ -118,7 +136,7 @@ class TheadBackend:
             self._tool.close()
 
     @property
-    def _opened(self) -> VendorTool[Listing, Gpu]:
+    def _opened(self) -> VendorTool[Document, Gpu]:
         assert self._tool is not None
         return self._tool
 

@@ -17,6 +17,7 @@ from accelwatch.schema.reading import Collected, Reading
 from accelwatch.smi_blocks import Path, plain, whole_number
 from accelwatch.smi_listing import Gpu
 from accelwatch.smi_words import flag, lanes, performance_state
+from accelwatch_thead.icn import NO_LINKS, Links, put_links
 
 VENDOR = "thead"
 _CELSIUS: Units = MappingProxyType({"c": 1.0, "°c": 1.0})
@@ -142,7 +143,7 @@ def identified(device: Device, ppu: Gpu, driver_version: str | None) -> Device:
     )
 
 
-def read(device_id: str, ppu: Gpu) -> Reading:
+def read(device_id: str, ppu: Gpu, links: Links = NO_LINKS) -> Reading:
     """Everything but processes."""
     out = Collected(device_id)
     for row in ROWS:
@@ -160,6 +161,7 @@ def read(device_id: str, ppu: Gpu) -> Reading:
     for series, counter, word in _ERRORS:
         _put(out, series, _errors(ppu, counter, word))
     _put_action(out, ppu)
+    put_links(out, ppu.number, links)
     return out.reading(sources={"*": "ppu-smi"})
 
 

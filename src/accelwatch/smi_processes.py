@@ -1,7 +1,7 @@
 """The table of processes that nvidia-smi's relatives print below that of GPUs. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 import msgspec
@@ -13,11 +13,13 @@ from accelwatch.schema.reading import Process
 _TITLE = re.compile(r"[\s|]*Processes:(?:\s+GPU Memory)?[\s|]*")
 _NOBODY = re.compile(r"[\s|]*No running processes found\.?[\s|]*")
 _ROW = re.compile(
-    r"[\s|]*(\d{1,4})\s+(\d{1,10})\s+(\S.*?)\s+(\d[\d.]*(?:\s?[KMGT]?i?B)?|N/A)[\s|]*", re.ASCII
+    r"[\s|]*(\d{1,4})\s+(?P<pid>\d{1,10})\s+(?P<name>\S.*?)\s+"
+    r"(?P<memory>\d[\d.]*(?:\s?[KMGT]?i?B)?|N/A)[\s|]*",
+    re.ASCII,
 )
 _INSTANCE_ROW = re.compile(
-    r"[\s|]*(\d{1,4})\s+(?:\d{1,4}|N/A)\s+(?:\d{1,4}|N/A)\s+(\d{1,10})\s+[A-Z+]{1,3}\s+(?:(\S.*?)\s+)?"
-    r"(\d[\d.]*(?:\s?[KMGT]?i?B)?|N/A)[\s|]*",
+    r"[\s|]*(\d{1,4})\s+(?P<gi>\d{1,4}|N/A)\s+(?P<ci>\d{1,4}|N/A)\s+(?P<pid>\d{1,10})\s+[A-Z+]{1,3}\s+"
+    r"(?:(?P<name>\S.*?)\s+)?(?P<memory>\d[\d.]*(?:\s?[KMGT]?i?B)?|N/A)[\s|]*",
     re.ASCII,
 )
 """With the columns of instances and of the type; the name of a process that ends may be missing."""
@@ -32,6 +34,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     command: str
     memory: str
     """As told."""
+    instance: str | None = None
+    """`gi1/ci0`, of one that runs in a part of the GPU."""
 
 
 def title_at(lines: Sequence[str]) -> int:
@@ -50,10 +54,21 @@ def jobs(lines: Sequence[str], *, instances: bool = False) -> tuple[Job, ...] | 
     if not rows and not any(map(_NOBODY.fullmatch, below)):
         return None
     return tuple(
-        Job(number=int(row[1]), pid=int(row[2]), command=row[3] or "", memory=row[4])
+        Job(
+            number=int(row[1]),
+            pid=int(row["pid"]),
+            command=row["name"] or "",
+            memory=row["memory"],
+            instance=_instance(row.groupdict()),
+        )
         for row in rows
-        if int(row[2])
+        if int(row["pid"])
     )
+
+
+def _instance(row: Mapping[str, str | None]) -> str | None:
+    parts = row.get("gi"), row.get("ci")
+    return None if None in parts or "N/A" in parts else f"gi{parts[0]}/ci{parts[1]}"
 
 
 def processes_of(device_id: str, jobs: Iterable[Job], units: Units) -> list[Process]:

@@ -12,13 +12,60 @@ from staged_machines import FixtureMachine, Stage
 
 DOCUMENTS = FIXTURES / "thead"
 _PRINTS = """
+echo "$*" >> {root}/asked
 case "$*" in
   "-q") file=ppu.query ;;
   "") file=ppu.txt ;;
+  "-L") file=ppu.list ;;
+  "icn -s") file=icn.states ;;
+  "icn -e") file=icn.errors ;;
+  "icn -gt r") file=icn.traffic ;;
 esac
 if [ -n "$file" ] && [ -f {root}/$file ]; then exec cat {root}/$file; fi
 echo "unknown option: $*" >&2; exit 2
 """
+_HEAD = "PPU {at}: PPU-ZW810E (UUID: GPU-5ca1ab1e-0810-0208-0000-00000000000{at})"
+STATES = f"""\
+{_HEAD.format(at=0)}
+    Link 0: 50 GB/s
+    Link 1: <inactive>
+    Link 3: 50 GB/s
+{_HEAD.format(at=1)}
+    Link 0: 50 GB/s
+    Link 1: <inactive>
+    Link 3: <unwell>
+"""
+ERRORS = f"""\
+{_HEAD.format(at=0)}
+    Link 0: 2 link up times
+    Link 0: 1 link down times
+    Link 0: 5 FEC correctable errors
+    Link 0: 0 FEC uncorrectable errors
+    Link 0: 0 TX packet errors
+    Link 0: 7 RX packet errors
+    Link 0: 13 total TX packets
+
+    Link 3: 0 link down times
+    Link 3: 6 FEC correctable errors
+    Link 3: some TX packet errors
+"""
+TRAFFIC = f"""\
+{_HEAD.format(at=0)}
+    Link 0: Raw Tx: 1000 KiB
+    Link 0: Raw Rx: 20 KiB
+    Link 3: Raw Tx: 24 KiB
+{_HEAD.format(at=1)}
+    Link 0: Raw Tx: N/A
+"""
+LISTED = """\
+PPU 0: PPU-ZW810E (UUID: GPU-5ca1ab1e-0810-0208-0000-000000000000)
+PPU 1: PPU-ZW810E (UUID: GPU-5ca1ab1e-0810-0208-0000-000000000001)
+    MIG g0.c0.i0, Device 5 (UUID: MIG-5ca1ab1e-04cc-574b-af7b-cb2e30712105)
+"""
+_TOLD = {
+    "zw810e-x2": {"icn.states": STATES, "icn.errors": ERRORS, "icn.traffic": TRAFFIC},
+    "zw810e-x12": {"ppu.list": LISTED},
+}
 BUSES = {
     "zw810e-x2": ("0000:a7:00.0", "0000:a8:00.0"),
     "zw810e-bad-day": ("0000:08:00.0", "0000:09:00.0", "0000:0a:00.0"),
@@ -33,6 +80,11 @@ def write_program(root: Path, text: str = "") -> Path:
     program.write_text(f"#!/bin/sh\n{text or _PRINTS.format(root=root)}\n")
     program.chmod(0o755)
     return program
+
+
+def asked(root: Path) -> list[str]:
+    """With which arguments the command was run."""
+    return (root / "asked").read_text().splitlines()
 
 
 def _lay_out_bus(root: Path, buses: tuple[str, ...]) -> None:
@@ -54,6 +106,8 @@ def staged(folder: Path, name: str) -> Iterator[Stage]:
         source = DOCUMENTS / f"{name}.{suffix}"
         if source.exists():
             shutil.copy(source, folder / f"ppu.{suffix}")
+    for file, text in _TOLD.get(name, {}).items():
+        (folder / file).write_text(text)
     write_program(folder)
     stage = Stage(TheadBackend, folder)
 

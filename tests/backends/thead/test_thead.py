@@ -18,8 +18,18 @@ from accelwatch.schema.reading import Number, Reading
 from accelwatch.smi_listing import Listing
 from accelwatch_thead import TheadBackend
 from accelwatch_thead.document import parse_table, parse_text
+from accelwatch_thead.icn import parse_counts, parse_states
+from accelwatch_thead.instances import parse_instances, read_instance
 from accelwatch_thead.mapping import read
-from backends.thead.machines import DOCUMENTS, staged, write_program
+from backends.thead.machines import (
+    DOCUMENTS,
+    ERRORS,
+    STATES,
+    TRAFFIC,
+    asked,
+    staged,
+    write_program,
+)
 from polling import Poll, assert_all_believed, identities, readings
 from samples import sample
 from staged_machines import Stage
@@ -204,7 +214,7 @@ def test_one_memory_without_a_counter_adds_nothing() -> None:
 def test_a_command_that_has_only_its_table(tmp_path: Path) -> None:
     with opened(tmp_path, "zw810e-x12") as (machine, backend):
         polled = Poll(machine.clock)(backend)
-    assert [one.name for one in identities(polled)] == [f"ppu{at}" for at in range(12)]
+    assert [one.identity[0].name for one in polled] == [f"ppu{at}" for at in range(12)]
     last = polled[11]
     assert last.identity[0].id == "thead:0001:1b:00.0"
     values = last.readings[0].values
@@ -215,6 +225,122 @@ def test_a_command_that_has_only_its_table(tmp_path: Path) -> None:
     assert values["ecc_errors_total", "uncorrected"] == 3
     assert polled[1].readings[0].values["partitioning_enabled",] == 1
     assert polled[1].readings[0].values["memory_size_bytes",] == 98304 * MIB, "not its instance's"
+
+
+def test_an_instance_is_a_partition_of_its_ppu(tmp_path: Path) -> None:
+    with opened(tmp_path, "zw810e-x12") as (machine, backend):
+        polled = Poll(machine.clock)(backend)
+    whole, part = polled[1].identity
+    assert part.parent_id == whole.id
+    assert (part.partition, part.partition_technology) == ("gi0/ci0", "mig")
+    assert (part.id, part.index) == ("thead:MIG-5ca1ab1e-04cc-574b-af7b-cb2e30712105", 5)
+    assert (part.name, part.uuid) == ("ppu1-gi0-ci0", "MIG-5ca1ab1e-04cc-574b-af7b-cb2e30712105")
+    values = polled[1].readings[1].values
+    assert values["memory_used_bytes",] == 106 * MIB
+    assert values["memory_size_bytes",] == 33618 * MIB
+    assert values["ecc_errors_total", "uncorrected"] == 0
+    assert all(len(one.identity) == 1 for one in polled if one is not polled[1])
+
+
+def test_an_instance_goes_by_its_place_where_uuids_are_not_told(tmp_path: Path) -> None:
+    with staged(tmp_path, "zw810e-x12") as machine:
+        (tmp_path / "ppu.list").unlink()
+        backend = machine.backend()
+        backend.open()
+        polled = Poll(machine.clock)(backend)
+        machine.clock.advance(10.0)
+        Poll(machine.clock)(backend)
+        backend.close()
+    assert polled[1].identity[1].id == "thead:0001:11:00.0/gi0/ci0"
+    assert asked(tmp_path).count("-L") == 1, "as long as the instances are the same"
+
+
+def test_the_table_of_instances_as_the_manual_has_it() -> None:
+    table = b"""\
+| MIG devices:                                                                |
++------------------+---------------------+----------+-------------------------+
+| PPU  GI  CI  MIG |        Memory-Usage |      Vol |         Shared          |
++==================+=====================+==========+=========================+
+|  1   1   2    3  |     6MiB / 16809MiB |  32    9 |   2     0   0   0   0   |
+|  1   1   3    2  |          N/A / lots |  32  N/A |   2     0   0   0   0   |
+|  1   1   3    2  |     6MiB / 16809MiB |  32    0 |   2     0   0   0   0   |
+| 12   1   x    2  |     6MiB / 16809MiB |  32    0 |   2     0   0   0   0   |
+| Processes:                                                                  |
+|  1   1   4    4  |     6MiB / 16809MiB |  32    0 |   2     0   0   0   0   |
+"""
+    first, second = parse_instances(table)
+    assert (first.place, first.name) == ((1, 3), "gi1/ci2")
+    assert read_instance("d", first).values["ecc_errors_total", "uncorrected"] == 9
+    odd = read_instance("d", second)
+    assert odd.values == {}
+    assert odd.absent["memory_used_bytes",] is Absence.UNSUPPORTED
+    assert odd.absent["memory_size_bytes",] is Absence.ERROR
+    assert odd.absent["ecc_errors_total", "uncorrected"] is Absence.UNSUPPORTED
+
+
+def test_processes_of_an_instance(tmp_path: Path) -> None:
+    with staged(tmp_path, "zw810e-x12") as machine:
+        table = (tmp_path / "ppu.txt").read_text()
+        job = "| 1      0    0    4900     C     /usr/bin/serve                       300MiB  |"
+        (tmp_path / "ppu.txt").write_text(
+            "\n".join(job if "No running" in line else line for line in table.splitlines())
+        )
+        backend = machine.backend()
+        backend.open()
+        whole, part = Poll(machine.clock)(backend)[1].readings
+        backend.close()
+    for reading_ in (whole, part):
+        assert reading_.processes is not None
+        assert [process.pid for process in reading_.processes] == [4900]
+        assert reading_.processes[0].device_id == reading_.device_id
+
+
+def test_links_of_a_ppu(tmp_path: Path) -> None:
+    with opened(tmp_path, "zw810e-x2") as (machine, backend):
+        early = Poll(machine.clock)(backend)[0].readings[0]
+        for _ in range(2):
+            machine.clock.advance(10.0)
+            first, second = readings(Poll(machine.clock)(backend))
+    assert early.values["interconnect_links", "icn", "up"] == 2
+    assert early.absent["interconnect_bytes_total",] is Absence.NOT_COLLECTED, "one list a round"
+    values = first.values
+    assert values["interconnect_links", "icn", "down"] == 1
+    assert values["link_up", "icn", "1"] == 0
+    assert values["interconnect_errors_total", "icn", "fec_corrected"] == 11
+    assert values["interconnect_errors_total", "icn", "receive"] == 7
+    assert values["interconnect_errors_total", "icn", "down"] == 1
+    assert values["interconnect_errors_total", "icn", "transmit"] == 0, "of the link that tells"
+    assert ("link_errors_total", "icn", "3", "transmit") not in values
+    assert values["interconnect_bytes_total", "icn", "transmit"] == 1024 * 1024
+    assert values["link_bytes_total", "icn", "0", "receive"] == 20480
+    assert second.values["interconnect_links", "icn", "up"] == 1, "the odd word says neither"
+    assert ("interconnect_bytes_total", "icn", "transmit") not in second.values
+
+
+def test_a_release_without_links_is_not_asked_for_them_again(tmp_path: Path) -> None:
+    with opened(tmp_path, "zw810e-bad-day") as (machine, backend):
+        for _ in range(4):
+            polled = Poll(machine.clock)(backend)
+            machine.clock.advance(10.0)
+    assert [line for line in asked(tmp_path) if "icn" in line] == ["icn -s", "icn -e", "icn -gt r"]
+    absent = polled[0].readings[0].absent
+    assert absent["interconnect_links",] is Absence.UNSUPPORTED
+    assert absent["interconnect_errors_total",] is Absence.UNSUPPORTED
+
+
+@given(data=st.data())
+@settings(max_examples=30)
+def test_lists_of_links_that_were_cut_or_shuffled_invent_nothing(data: st.DataObject) -> None:
+    for text in (ERRORS, TRAFFIC):
+        whole = parse_counts(text.encode())
+        cut = parse_counts(text[: data.draw(st.integers(0, len(text)))].encode())
+        for kind, by_ppu in cut.items():
+            for ppu, counts in by_ppu.items():
+                assert counts.items() <= whole[kind][ppu].items()
+        parse_counts("\n".join(data.draw(st.permutations(text.splitlines()))).encode())
+    cut_states = parse_states(STATES[: data.draw(st.integers(0, len(STATES)))].encode())
+    for ppu, links in cut_states.items():
+        assert links.items() <= parse_states(STATES.encode())[ppu].items()
 
 
 def test_nobody_asked_for_processes(tmp_path: Path) -> None:

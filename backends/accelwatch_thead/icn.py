@@ -1,0 +1,143 @@
+"""ICN, the links between PPUs: three lists of `ppu-smi icn`, each of all PPUs, one of them a round."""
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from accelwatch.errors import DevicePermission, DeviceTimeout, ReadError
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Collected
+
+FABRIC = "icn"
+Counts = Mapping[int, Mapping[int, int]]
+"""By PPU, then by link."""
+_QUERIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"states": ("-s",), "errors": ("-e",), "traffic": ("-gt", "r")}
+)
+_PPU = re.compile(r"PPU (\d{1,4}):.*", re.ASCII)
+_LINK = re.compile(r"\s+Link (\d{1,3}): (\S.*?)\s*", re.ASCII)
+_SPEED = re.compile(r"\d{1,6}(?:\.\d{1,3})? GB/s", re.ASCII)
+_COUNT = re.compile(r"(\d{1,20}) (\D+)", re.ASCII)
+_MOVED = re.compile(r"Raw (Tx|Rx): (\d{1,18}) KiB", re.ASCII)
+_ERRORS = MappingProxyType(
+    {
+        "FEC correctable errors": "fec_corrected",
+        "FEC uncorrectable errors": "fec_uncorrected",
+        "TX packet errors": "transmit",
+        "RX packet errors": "receive",
+        "link down times": "down",
+    }
+)
+_DIRECTIONS = MappingProxyType({"Tx": "transmit", "Rx": "receive"})
+
+
+class Links(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the links of all PPUs: by what it is, else why not."""
+
+    states: Counts | Absence = Absence.NOT_COLLECTED
+    """1 for a link that is up, 0 for one that is not connected."""
+    errors: Mapping[str, Counts] | Absence = Absence.NOT_COLLECTED
+    """By kind."""
+    traffic: Mapping[str, Counts] | Absence = Absence.NOT_COLLECTED
+    """Bytes by direction."""
+
+
+NO_LINKS = Links()
+"""Before anything was asked."""
+
+
+class Icn:
+    """Remembers what each list said; used by one thread. A list that is refused is not asked again."""
+
+    def __init__(self, run: Callable[..., bytes]) -> None:
+        """`run` is given arguments of ppu-smi and may raise ReadError."""
+        self._run = run
+        self._links = Links()
+        self._due = list(_QUERIES)
+
+    def ask(self) -> Links:
+        """With the list whose turn it is asked anew. After a run that hangs its list is not known."""
+        if self._due:
+            kind = self._due.pop(0)
+            told = self._told(kind)
+            self._links = msgspec.structs.replace(self._links, **{kind: told})
+            if told is not Absence.UNSUPPORTED:
+                self._due.append(kind)
+        return self._links
+
+    def _told(self, kind: str) -> Counts | Mapping[str, Counts] | Absence:
+        try:
+            output = self._run("icn", *_QUERIES[kind])
+        except DeviceTimeout:
+            return Absence.TIMEOUT
+        except DevicePermission:
+            return Absence.PERMISSION
+        except ReadError:
+            return Absence.UNSUPPORTED
+        return parse_states(output) if kind == "states" else parse_counts(output)
+
+
+def _lines(output: bytes) -> list[tuple[int, int, str]]:
+    """PPU, link and what is said of it."""
+    found: list[tuple[int, int, str]] = []
+    ppu: int | None = None
+    # Of a line that was cut nobody knows how it went on.
+    for line in output.decode("utf-8", "replace").split("\n")[:-1]:
+        if (head := _PPU.fullmatch(line)) is not None:
+            ppu = int(head[1])
+        elif ppu is not None and (match := _LINK.fullmatch(line)) is not None:
+            found.append((ppu, int(match[1]), match[2]))
+    return found
+
+
+def parse_states(output: bytes) -> Counts:
+    """`Link 0: 50 GB/s` is up, `Link 1: <inactive>` is not; another word says neither."""
+    states: dict[int, dict[int, int]] = {}
+    for ppu, link, said in _lines(output):
+        if said == "<inactive>":
+            states.setdefault(ppu, {})[link] = 0
+        elif _SPEED.fullmatch(said):
+            states.setdefault(ppu, {})[link] = 1
+    return states
+
+
+def parse_counts(output: bytes) -> Mapping[str, Counts]:
+    """Errors by kind as `-e` counts them, bytes by direction as `-gt r` does."""
+    counts: dict[str, dict[int, dict[int, int]]] = {}
+    for ppu, link, said in _lines(output):
+        moved, counted = _MOVED.fullmatch(said), _COUNT.fullmatch(said)
+        if moved is not None:
+            name, count = _DIRECTIONS[moved[1]], int(moved[2]) * 1024
+        elif counted is not None and counted[2] in _ERRORS:
+            name, count = _ERRORS[counted[2]], int(counted[1])
+        else:
+            continue
+        counts.setdefault(name, {}).setdefault(ppu, {})[link] = count
+    return counts
+
+
+def put_links(out: Collected, number: int, links: Links) -> None:
+    """State, traffic and errors of the links of a PPU, together and one by one."""
+    states = links.states
+    if isinstance(states, Absence):
+        out.miss("interconnect_links", states)
+    elif mine := states.get(number):
+        up = sum(mine.values())
+        out.put("interconnect_links", up, FABRIC, "up")
+        out.put("interconnect_links", len(mine) - up, FABRIC, "down")
+        for link, state in mine.items():
+            out.put("link_up", state, FABRIC, str(link))
+    else:
+        out.miss("interconnect_links", Absence.UNSUPPORTED)
+    for end, told in (("errors_total", links.errors), ("bytes_total", links.traffic)):
+        if isinstance(told, Absence):
+            out.miss(f"interconnect_{end}", told)
+            continue
+        for label, by_ppu in told.items():
+            counts = by_ppu.get(number, {})
+            if counts:
+                out.put(f"interconnect_{end}", sum(counts.values()), FABRIC, label)
+            for link, count in counts.items():
+                out.put(f"link_{end}", count, FABRIC, str(link), label)

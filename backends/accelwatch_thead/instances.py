@@ -1,0 +1,109 @@
+"""Instances of MIG: the table that ppu-smi prints of them, and their uuids as `-L` lists them. Pure."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.quantity_text import BYTES, Units, quantity
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Collected, Reading
+
+Place = tuple[int, int]
+"""Index of the PPU, and number of the instance on it."""
+MAX_INSTANCES = 1024
+_ROW = re.compile(
+    r"\|\s*(\d{1,4})\s+(\d{1,4})\s+(\d{1,4})\s+(\d{1,4})\s*"
+    r"\|\s*(N/A|[^|/]+?)\s*/\s*(N/A|[^|/]+?)\s*\|\s*(\S+)\s+(\S+)\s*\|.*",
+    re.ASCII,
+)
+_PPU = re.compile(r"PPU (\d{1,4}):.*", re.ASCII)
+_LISTED = re.compile(r"\s+MIG \S+, Device (\d{1,4}) \(UUID: ([^()\s]+)\)\s*", re.ASCII)
+_COUNT: Units = {"": 1.0}
+
+
+class Instance(msgspec.Struct, frozen=True, kw_only=True):
+    """One instance, which a program is given as a device of its own."""
+
+    place: Place
+    gpu_instance: int
+    compute_instance: int
+    used: str
+    size: str
+    """Of the memory, as told; with the other compute instances of its GPU instance it is one memory."""
+    uncorrected: str
+    """ECC errors since the driver was loaded, as told."""
+
+    @property
+    def name(self) -> str:
+        """Within its PPU."""
+        return f"gi{self.gpu_instance}/ci{self.compute_instance}"
+
+
+def parse_instances(output: bytes) -> tuple[Instance, ...]:
+    """The rows of the table of instances; without one there are none."""
+    found: dict[Place, Instance] = {}
+    lines = output.decode("utf-8", "replace").splitlines()
+    begin = next((at for at, line in enumerate(lines) if "MIG devices:" in line), len(lines))
+    for line in lines[begin:]:
+        if "Processes:" in line:
+            break
+        match = _ROW.fullmatch(line.strip())
+        if match is not None and len(found) < MAX_INSTANCES:
+            ppu, gpu_instance, compute_instance, number = (int(match[at]) for at in range(1, 5))
+            instance = Instance(
+                place=(ppu, number),
+                gpu_instance=gpu_instance,
+                compute_instance=compute_instance,
+                used=match[5],
+                size=match[6],
+                uncorrected=match[8],
+            )
+            found.setdefault(instance.place, instance)
+    return tuple(found.values())
+
+
+def parse_uuids(output: bytes) -> dict[Place, str]:
+    """Uuids of the instances of `ppu-smi -L`."""
+    uuids: dict[Place, str] = {}
+    ppu: int | None = None
+    for line in output.decode("utf-8", "replace").splitlines():
+        if (head := _PPU.fullmatch(line)) is not None:
+            ppu = int(head[1])
+        elif ppu is not None and (match := _LISTED.fullmatch(line)) is not None:
+            uuids.setdefault((ppu, int(match[1])), match[2])
+    return uuids
+
+
+def partition(parent: Device, instance: Instance, uuids: Mapping[Place, str]) -> Device:
+    """Identity of an instance of this PPU."""
+    uuid = uuids.get(instance.place)
+    return msgspec.structs.replace(
+        parent,
+        id=f"{parent.vendor}:{uuid}" if uuid else f"{parent.id}/{instance.name}",
+        index=instance.place[1],
+        name=f"{parent.name}-{instance.name.replace('/', '-')}",
+        uuid=uuid,
+        serial=None,
+        parent_id=parent.id,
+        partition=instance.name,
+        partition_technology="mig",
+        partition_mode=None,
+        absent={},
+    )
+
+
+def read_instance(device_id: str, instance: Instance) -> Reading:
+    """What the table says of an instance, but processes."""
+    out = Collected(device_id)
+    for key, told in (
+        ("memory_size_bytes", instance.size),
+        ("memory_used_bytes", instance.used),
+    ):
+        size = quantity(told, BYTES)
+        out.put_or_miss(key, size if isinstance(size, Absence) else round(size))
+    errors = quantity(instance.uncorrected, _COUNT)
+    count = errors if isinstance(errors, Absence) else round(errors)
+    out.put_or_miss("ecc_errors_total", count, "uncorrected")
+    return out.reading(sources={"*": "ppu-smi"})

@@ -1,0 +1,68 @@
+"""One round of runs of ppu-smi: the numbers, the table with processes and instances, the links."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from accelwatch.errors import ReadError
+from accelwatch.smi_listing import Gpu, Listing
+from accelwatch.smi_queries import Queries, Query
+from accelwatch_thead.document import parse_table, parse_text
+from accelwatch_thead.icn import NO_LINKS, Icn, Links
+from accelwatch_thead.instances import Instance, Place, parse_instances, parse_uuids
+
+_QUERIES = (Query(("-q",), parse_text),)
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one round told."""
+
+    listing: Listing
+    instances: tuple[Instance, ...] = ()
+    uuids: Mapping[Place, str] = {}
+    """Of the instances."""
+    links: Links = NO_LINKS
+
+    def instances_of(self, ppu: Gpu) -> list[Instance]:
+        """Those of one PPU."""
+        return [instance for instance in self.instances if instance.place[0] == ppu.number]
+
+
+class Rounds:
+    """Asks a command. One thread at a time."""
+
+    def __init__(self, run: Callable[..., bytes]) -> None:
+        """`run` is given arguments and may raise ReadError."""
+        self._run = run
+        self._queries = Queries(run, _QUERIES, self._table)
+        self._icn = Icn(run)
+        self._instances: tuple[Instance, ...] = ()
+        self._uuids: Mapping[Place, str] = {}
+        self._listed: frozenset[Place] = frozenset()
+        """The instances for which uuids were asked."""
+
+    def ask(self) -> Document:
+        """What all runs say. Raises ReadError when there are neither numbers nor a table."""
+        self._instances = ()
+        listing = self._queries.ask()
+        return Document(
+            listing=listing,
+            instances=self._instances,
+            uuids=self._known_uuids(),
+            links=self._icn.ask(),
+        )
+
+    def _table(self, output: bytes) -> Listing:
+        self._instances = parse_instances(output)
+        return parse_table(output)
+
+    def _known_uuids(self) -> Mapping[Place, str]:
+        """Asked again only when other instances are there; a command that does not tell has none."""
+        places = frozenset(instance.place for instance in self._instances)
+        if places != self._listed:
+            self._listed = places
+            try:
+                self._uuids = parse_uuids(self._run("-L")) if places else {}
+            except ReadError:
+                self._uuids = {}
+        return self._uuids
