@@ -263,3 +263,18 @@ def test_the_time_of_a_single_reading_runs_since_it_was_asked_for() -> None:
     os.close(crash)
     reports = [*map(decode, Splitter(MAX_FRAME_BYTES).feed(told))]
     assert reports[-1] == Done()
+
+
+SPEAKING = """
+import os, sys
+from accelwatch.sampler import child
+child.speak_apart(os.dup(1))
+sys.stderr.write("caf\\u00e9 \\udc80\\n")
+os._exit(0)
+"""
+
+
+def test_its_own_words_are_utf8_in_any_locale_and_never_fail() -> None:
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = run(SPEAKING, env={**os.environ, **plain})
+    assert done.stdout == "caf\u00e9 \\udc80\n".encode()
