@@ -1,11 +1,13 @@
 """What one target has told, message by message: what is taken, what ends the connection."""
 
+import asyncio
 import math
 
 import msgspec
 import pytest
 
 import machines
+from accelwatch.errors import UnmetError
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import (
     MAX_SLOTS,
@@ -29,6 +31,7 @@ from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import EventCount, Owner
+from hub_bench import Bench
 
 NOW = machines.NOW
 POWER: tuple[Series, ...] = (("power_watts",),)
@@ -344,3 +347,28 @@ def test_an_exposition_replaces_the_devices_before() -> None:
     source.read([machines.view(2)], 15.0)
     assert list(source.devices) == [machines.device(2).id]
     assert source.host is None
+
+
+def test_a_source_that_was_never_heard_knows_nothing_of_how_it_is_read() -> None:
+    bench = Bench("n1")
+    source = bench.fleet.source(bench.targets["n1"].key)
+    assert source is not None
+    assert (source.read_s, source.verified, bench.fleet.store) == (None, True, None)
+
+
+def test_each_page_states_its_devices_anew() -> None:
+    bench = Bench("n1")
+    source = bench.fleet.source(bench.targets["n1"].key)
+    assert source is not None
+    restated = [source.restated]
+    for _ in range(3):
+        source.read([machines.view(0)], 5.0)
+        restated.append(source.restated)
+    assert restated == [0, 1, 2, 3]
+
+
+def test_only_a_device_that_is_missing_can_be_acknowledged() -> None:
+    bench = Bench("n1")
+    bench.tell("n1", machines.view(0))
+    with pytest.raises(UnmetError, match=r"^no device 'x' is missing on n1$"):
+        asyncio.run(bench.fleet.acknowledge("n1", "x"))
