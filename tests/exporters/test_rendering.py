@@ -111,3 +111,12 @@ def test_what_an_exporter_does_wrong_is_an_error_with_its_name() -> None:
         rendered(failing, snapshot(), {"how": "text"})
     with pytest.raises(UsageError, match="no such profile"):
         rendered(failing, snapshot(), {"how": UsageError("no such profile")})
+
+
+def test_the_exposition_takes_the_servers_own_series() -> None:
+    whole = snapshot()
+    own = {("collector_vanished_quantities", "nvidia"): 3}
+    plain = rendered(exporter_of("prometheus"), whole, {})
+    text = rendered(exporter_of("prometheus"), whole, {"own": own})
+    assert b"accel_collector_vanished_quantities" not in plain
+    assert b'accel_collector_vanished_quantities{collector="nvidia"} 3' in text

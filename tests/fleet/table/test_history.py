@@ -90,3 +90,9 @@ def test_many_devices_at_once_are_all_there() -> None:
     keep(history, 2, (4999, 1.0))
     assert line(history, 4999, 2)[-2:] == [4999.0, 1.0]
     assert line(history, 1, 2)[-2:] == [1.0, None]
+
+
+def test_the_first_step_of_all_counts() -> None:
+    history = History()
+    keep(history, 0, (0, 7.0))
+    assert line(history, 0, 0) == [*[None] * (STEPS - 1), 7.0]
