@@ -1,4 +1,7 @@
-"""NPUs of FuriosaAI: found on the PCI bus, read through furiosa-smi, or furiosactl for Warboy."""
+"""NPUs of FuriosaAI: found on the PCI bus, read through furiosa-smi, or furiosactl for Warboy.
+
+Where neither is installed, through the vendor's library for Python.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +18,7 @@ from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
 from accelwatch_furiosa import mapping, rngd
 from accelwatch_furiosa.document import Card, Document, cards_of, jobs_of
+from accelwatch_furiosa.library import Library, load
 
 VENDOR_ID = 0x1ED2
 _NEW, _OLD = "furiosa-smi", "furiosactl"
@@ -32,7 +36,8 @@ class FuriosaBackend:
     serial = False
     support = Support(
         vendor="FuriosaAI",
-        source="`furiosa-smi` as JSON or tables, and sysfs (RNGD); `furiosactl` (Warboy)",
+        source="`furiosa-smi` as JSON or tables, `furiosa_smi` or `furiosa_smi_py`, and sysfs (RNGD); "
+        "`furiosactl` (Warboy)",
         tested_with="the vendor's recorded tables of RNGD and Warboy and the identity of two RNGD "
         "cards; composed documents, healthy and faulty",
     )
@@ -40,6 +45,7 @@ class FuriosaBackend:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._program = Path()
+        self._library: Library | None = None
         self._form: tuple[str, ...] | None = None
         self._tool: VendorTool[Document, Card] | None = None
 
@@ -61,27 +67,28 @@ class FuriosaBackend:
         return Probe(present=there or driver, checks=checks)
 
     def open(self) -> Opened:
-        """Find the command and begin to ask it. Raises BackendUnavailable."""
+        """Find the command, or the library, and begin to ask it. Raises BackendUnavailable."""
         program = self._find()
-        if program is None:
+        self._library = load() if program is None else None
+        if program is None and self._library is None:
             raise BackendUnavailable(
                 "neither furiosa-smi nor furiosactl was found in the folders of commands",
                 reason="command_not_found",
                 remedy=_REMEDY,
             )
-        self._program = program
+        self._program = program or Path()
         self._tool = VendorTool(
             self._context,
-            self._ask,
+            self._library or self._ask,
             lambda document: document.cards,
             name=self.name,
-            command=program.name,
+            command=self._source,
             prefix="npu",
             vendor_id=VENDOR_ID,
             nodes="rngd/npu*mgmt",
         )
         self._tool.first()
-        return Opened(source=program.name)
+        return Opened(source=self._source)
 
     def discover(self) -> Sequence[Device]:
         """What is on the PCI bus, then what only the command lists. Raises BackendUnavailable."""
@@ -124,11 +131,16 @@ class FuriosaBackend:
         assert self._tool is not None
         return self._tool
 
+    @property
+    def _source(self) -> str:
+        """What the cards are read through."""
+        return self._program.name if self._library is None else self._library.name
+
     def _numbers(self, device: Device, card: Card) -> Reading:
         """What the command said, and the driver says now."""
         root = self._context.root
         out = mapping.collected(device.id, card)
-        sources = {"*": self._program.name}
+        sources = {"*": self._source}
         if (folder := rngd.folder(root, card.number)) is not None:
             sources |= rngd.put_all(out, root, folder, card.pci_bus_id)
         return out.reading(sources=sources)

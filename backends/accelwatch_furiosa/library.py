@@ -1,0 +1,223 @@
+"""Cards through the vendor's Python libraries, for machines that have one and no command.
+
+`furiosa_smi` (from 2026.4) reads sysfs and the driver itself; `furiosa_smi_py` (2024.2 to 2026.1) brings
+libfuriosa_smi. Names and units are those of their docstrings: Celsius, W, MHz, bytes. Their classes have
+the same quantities under other names; what fails costs only itself.
+"""
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from accelwatch.errors import BackendUnavailable, ReadError
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch_furiosa.document import MAX_DEVICES, Card, Document
+
+MODULES = ("furiosa_smi", "furiosa_smi_py")
+_FAILED = "failed"
+"""No number: read as an error by whoever wants one."""
+Cycles = Mapping[int, tuple[int, int]]
+"""By core: cycles in which it worked, and all of them."""
+
+
+class Library:
+    """A loaded library; remembers the counters of cycles, of which load is the difference."""
+
+    def __init__(self, name: str, module: Any) -> None:
+        self.name = name
+        self._module = module
+        self._cycles: dict[str, Cycles] = {}
+
+    def __call__(self) -> Document:
+        """All cards now; whose processes are on them it does not know. Raises ReadError."""
+        try:
+            devices = list(self._module.list_devices())[:MAX_DEVICES]
+        except Exception as error:
+            text = f"{self.name}.list_devices: {error}"
+            raise ReadError(text, code=type(error).__name__) from error
+        cards: dict[int, Card] = {}
+        cycles: dict[str, Cycles] = {}
+        for device in devices:
+            fields = Fields(device)
+            name = fields.text("name", "device_name")
+            number = fields.number("index", "dev_node_index")
+            if number is None or not 0 <= number < MAX_DEVICES or number in cards:
+                continue
+            key = fields.text("uuid") or fields.text("serial") or name
+            cycles[key] = fields.cycles()
+            cards[number] = _card(number, fields, self._cycles.get(key, {}), cycles[key])
+        self._cycles = cycles
+        return Document(cards=tuple(cards.values()), jobs=Absence.UNSUPPORTED)
+
+
+def load(load_module: Callable[[str], Any] = importlib.import_module) -> Library | None:
+    """The first library that can be loaded and begun; None without one. Raises BackendUnavailable."""
+    failure = ""
+    for name in MODULES:
+        try:
+            module = load_module(name)
+            if hasattr(module, "init"):
+                module.init()
+        except ModuleNotFoundError:
+            continue
+        except Exception as error:  # noqa: BLE001 - a vendor's library may raise whatever it wants
+            failure = failure or f"{name}: {error!r}"[:300]
+            continue
+        return Library(name, module)
+    if failure:
+        raise BackendUnavailable(
+            f"the vendor's library cannot be used: {failure}",
+            reason="library",
+            remedy="install the package furiosa-smi, whose command is read as well",
+        )
+    return None
+
+
+class Fields:
+    """What a device of either library tells, by the names of both."""
+
+    def __init__(self, device: Any) -> None:
+        self._parts = [device]
+        try:
+            self._parts.append(device.device_info())
+        except Exception:  # noqa: BLE001 - the newer library has it all in one; see `load`
+            return
+
+    def told(self, *names: str) -> object:
+        """The first of these that there is; None where there is none, `_FAILED` where it fails."""
+        for name in names:
+            for part in self._parts:
+                if hasattr(part, name):
+                    return _value(part, name)
+        return None
+
+    def text(self, *names: str) -> str:
+        """A text, or a word of an enumeration, empty without one."""
+        told = self.told(*names)
+        return "" if told is None or told == _FAILED else str(told)
+
+    def number(self, *names: str) -> int | None:
+        """A whole number."""
+        told = self.told(*names)
+        return told if isinstance(told, int) and not isinstance(told, bool) else None
+
+    def bus(self) -> str | None:
+        """Where it is on the PCI bus."""
+        told = self.told("bdf")
+        given = [_value(told, part) for part in ("domain", "bus", "device", "function")]
+        parts = [part for part in given if isinstance(part, int)]
+        if len(parts) == len(given):
+            domain, bus, device, function = parts
+            return normal_pci_bus_id(f"{domain:04x}:{bus:02x}:{device:02x}.{function:x}")
+        return normal_pci_bus_id(told) if isinstance(told, str) and ":" in told else None
+
+    def measure(self, unit: str, *names: str, part: str = "") -> str | None:
+        """A number with its unit; None where there is none, `_FAILED` where it fails."""
+        told = self.told(*names)
+        value = _value(told, part) if part and told not in (None, _FAILED) else told
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None if value is None else _FAILED
+        return f"{value} {unit}"
+
+    def memory(self) -> tuple[int, int] | None:
+        """Bytes in use and in all."""
+        told = self.told("memory_usage", "memory_utilization")
+        blocks = _items(_value(_value(told, "dram"), "memory")) or [told]
+        used = [_value(block, "in_use_bytes") for block in blocks]
+        size = [_value(block, "total_bytes") for block in blocks]
+        numbers = [number for number in (*used, *size) if isinstance(number, int)]
+        if len(numbers) != 2 * len(blocks):
+            return None
+        return sum(numbers[: len(blocks)]), sum(numbers[len(blocks) :])
+
+    def cycles(self) -> Cycles:
+        """The counters of each core, as far as they are told."""
+        told = self.told("performance_counter", "device_performance_counter")
+        listed = _value(told, "pe_performance_counters")
+        counters = dict(_cores(told if listed is None else listed))
+        given = {
+            core: (_value(counter, "task_execution_cycle"), _value(counter, "cycle_count"))
+            for core, counter in counters.items()
+        }
+        return {
+            core: (busy, every)
+            for core, (busy, every) in given.items()
+            if isinstance(busy, int) and isinstance(every, int)
+        }
+
+    def clock(self) -> str | None:
+        """The fastest core's, in MHz."""
+        told = self.told("core_frequency")
+        listed = _items(_value(told, "pe_frequency"))
+        speeds = [_value(core, "frequency") for core in listed] if listed else [told]
+        known = [
+            speed for speed in speeds if isinstance(speed, int) and not isinstance(speed, bool)
+        ]
+        if not known:
+            return None if told is None else _FAILED
+        return f"{max(known)} MHz"
+
+
+def _card(number: int, fields: Fields, before: Cycles, now: Cycles) -> Card:
+    bus = fields.bus()
+    info = {
+        "arch": fields.text("arch").rpartition(".")[2],
+        "device_uuid": fields.text("uuid"),
+        "device_sn": fields.text("serial"),
+        "firmware": _version(fields.told("firmware_version")),
+        "temperature": fields.measure("C", "device_temperature", part="soc_peak"),
+        "power": fields.measure("W", "power_consumption"),
+        "power_limit": fields.measure("W", "power_limit"),
+        "core_clock": fields.clock(),
+    }
+    status: dict[str, object] = {"liveness": fields.told("liveness")}
+    memory = fields.memory()
+    if memory is not None:
+        status["memory"] = {"DRAM": {"used_size": memory[0], "total_size": memory[1]}}
+    if before:
+        status["pe_utilizations"] = [
+            {"pe_core": core, "pe_utilization": share} for core, share in _loads(before, now)
+        ]
+    return Card(number=number, pci_bus_id=bus, info=info, status=status)
+
+
+def _loads(before: Cycles, now: Cycles) -> Iterator[tuple[int, float | str]]:
+    """Of a hundred, by core; a counter that went back, as after a reset, tells nothing."""
+    for core, (busy, every) in now.items():
+        busy_before, every_before = before.get(core, (busy, every))
+        passed, worked = every - every_before, busy - busy_before
+        good = passed > 0 and 0 <= worked <= passed
+        yield core, 100.0 * worked / passed if good else _FAILED
+
+
+def _version(told: object) -> str:
+    numbers = [_value(told, part) for part in ("major", "minor", "patch")]
+    if not all(isinstance(number, int) for number in numbers):
+        return ""
+    metadata = _value(told, "metadata")
+    plain = ".".join(map(str, numbers))
+    return f"{plain}, {metadata}" if isinstance(metadata, str) and metadata else plain
+
+
+def _cores(told: object) -> Iterator[tuple[int, object]]:
+    """Counters by core: of a mapping by its key, of a list by their own number or their place."""
+    if isinstance(told, Mapping):
+        yield from ((core, one) for core, one in told.items() if isinstance(core, int))
+        return
+    for place, counter in enumerate(_items(told)):
+        core = _value(counter, "core")
+        yield core if isinstance(core, int) else place, counter
+
+
+def _items(told: object) -> list[object]:
+    return list(told) if isinstance(told, list | tuple) else []
+
+
+def _value(part: object, name: str) -> object:
+    """An attribute, or what it gives when it is a method; None without it, `_FAILED` when it fails."""
+    try:
+        told = getattr(part, name, None)
+        return told() if callable(told) else told
+    except Exception:  # noqa: BLE001 - a vendor's library may raise whatever it wants
+        return _FAILED
