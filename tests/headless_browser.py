@@ -2,8 +2,11 @@
 
 import asyncio
 import base64
+import contextlib
 import json
+import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator
@@ -62,6 +65,7 @@ async def browser(program: str) -> AsyncIterator[Page]:
             [program, *_FLAGS, f"--user-data-dir={profile}", "about:blank"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
         try:
             port_file = Path(profile, "DevToolsActivePort")
@@ -76,5 +80,9 @@ async def browser(program: str) -> AsyncIterator[Page]:
                 async with session.ws_connect(address, max_msg_size=0) as socket:
                     yield Page(socket)
         finally:
-            process.kill()
+            # Its helpers too: where a test adopts orphans, they would stay behind as our children.
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            with contextlib.suppress(ChildProcessError):
+                while True:
+                    os.waitpid(-process.pid, 0)

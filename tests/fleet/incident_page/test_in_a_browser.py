@@ -81,7 +81,7 @@ async def look(program: str, site: HubSite, one: PageSite, there: Receiver, pict
             await asyncio.sleep(0.05)
         await until(lambda: site.standing("n1"))
         last = there.requests[-1].json()["data"]
-        while not (last["asks"] == [] and "link:oncall approved" in str(last["done"])):
+        while not (last["asks"] == [] and "approve by link:oncall" in str(last["done"])):
             await asyncio.sleep(0.05)
             last = there.requests[-1].json()["data"]
         assert "used already" in await opened(page, address)
