@@ -18,7 +18,7 @@ from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
 from accelwatch_furiosa import mapping, rngd
 from accelwatch_furiosa.document import Card, Document, cards_of, jobs_of
-from accelwatch_furiosa.library import Library, load
+from accelwatch_furiosa.python_library import Library, load
 
 VENDOR_ID = 0x1ED2
 _NEW, _OLD = "furiosa-smi", "furiosactl"

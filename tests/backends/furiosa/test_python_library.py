@@ -14,8 +14,8 @@ from accelwatch.errors import BackendUnavailable, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Reading
 from accelwatch_furiosa import FuriosaBackend
-from accelwatch_furiosa.library import Library, load
 from accelwatch_furiosa.mapping import collected
+from accelwatch_furiosa.python_library import Library, load
 from backends.furiosa.machines import lay_out_bus
 from polling import Poll, identities, readings
 from staged_machines import Stage
