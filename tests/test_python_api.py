@@ -5,7 +5,6 @@ import contextlib
 import inspect
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 import accelwatch
+from own_children import children, living_children
 from samples import FIXTURES
 from standins import NvmlScenario
 
@@ -158,32 +158,16 @@ def test_async_iteration_leaves_the_loop_to_others() -> None:
 
 
 def test_closing_an_async_watch_ends_its_collector() -> None:
+    others = children()
+
     async def program() -> list[str]:
         async with contextlib.aclosing(
             accelwatch.watch_async(0.25, replay="demo", timeout_s=10)
         ) as ticks:
             async for tick in ticks:
                 assert tick.devices
-                assert _children()
+                assert children() - others
                 break
-        return [pid for pid in _children() if not _dead(pid)]
+        return sorted(living_children() - others)
 
     assert asyncio.run(program()) == []
-
-
-def _children() -> list[str]:
-    """Process ids of this process's children, from the kernel."""
-    tasks = Path("/proc/self/task").iterdir()
-    return [pid for task in tasks for pid in (task / "children").read_text().split()]
-
-
-def _dead(pid: str) -> bool:
-    """Whether a process has been killed: it has ended, or ends as soon as a busy machine lets it."""
-    try:
-        lines = Path("/proc", pid, "status").read_text().splitlines()
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-    told = dict(line.split(":", 1) for line in lines)
-    killed = 1 << (signal.SIGKILL - 1)
-    pending = int(told["SigPnd"], 16) | int(told["ShdPnd"], 16)
-    return told["State"].split()[0] in "ZX" or bool(pending & killed)

@@ -23,6 +23,7 @@ from accelwatch.schema.reading import MAX_PROCESSES
 from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
 from accelwatch.store import Store
 from accelwatch.store.reports import Called, Identified, Outcome, Report
+from own_children import children
 from sampler.agents import GUARD_S, AheadClock
 from sampler.fakes import ELSEWHERE, FAKE, LIGHT_SLEEPER, SECOND, SERIAL, TELLING, runs_sleep
 
@@ -405,21 +406,14 @@ def test_a_command_that_never_ends_is_ended(when: When, also: str) -> None:
 
 
 def test_no_child_is_left_behind() -> None:
+    others = children()
     for _ in range(3):
         shot([{"id": "0"}])
     reap_leftovers()
     end = time.monotonic() + 10.0
-    while _children() and time.monotonic() < end:
+    while children() - others and time.monotonic() < end:
         reap_leftovers()
-    assert not _children()
-
-
-def _children() -> bool:
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
+    assert not children() - others
 
 
 def test_nothing_heavy_is_imported() -> None:

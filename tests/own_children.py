@@ -1,0 +1,27 @@
+"""The processes that this one has begun; other tests may have begun some that live on."""
+
+import signal
+from pathlib import Path
+
+
+def living_children() -> set[str]:
+    """Process ids of this process's children, without those that were killed."""
+    return {pid for pid in children() if not _ends(pid)}
+
+
+def children() -> set[str]:
+    """The same from the kernel, with those that have ended and were not waited for."""
+    tasks = Path("/proc/self/task").iterdir()
+    return {pid for task in tasks for pid in (task / "children").read_text().split()}
+
+
+def _ends(pid: str) -> bool:
+    """Whether a process has ended, or will as soon as a busy machine lets it."""
+    try:
+        lines = Path("/proc", pid, "status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    told = dict(line.split(":", 1) for line in lines)
+    killed = 1 << (signal.SIGKILL - 1)
+    pending = int(told["SigPnd"], 16) | int(told["ShdPnd"], 16)
+    return told["State"].split()[0] in "ZX" or bool(pending & killed)
