@@ -1,7 +1,7 @@
 """The lab's Slurm with five nodes, for tests; they are skipped where it is not installed."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,13 +16,18 @@ __all__ = ["NODES", "WorkingSlurm", "until", "working_slurm"]
 
 
 @contextlib.contextmanager
-def working_slurm(folder: Path, scheduler: str = "batch_sched_delay=1") -> Iterator[WorkingSlurm]:
+def working_slurm(
+    folder: Path,
+    scheduler: str = "batch_sched_delay=1",
+    names: Sequence[str] = NODES,
+    **timeouts: int,
+) -> Iterator[WorkingSlurm]:
     """A cluster of idle nodes."""
     if absent := missing():
         pytest.skip(f"{', '.join(absent)} not installed")
-    slurm = WorkingSlurm(folder, NODES)
+    slurm = WorkingSlurm(folder, names)
     try:
-        slurm.begin(scheduler)
+        slurm.begin(scheduler, **timeouts)
         yield slurm
     finally:
         slurm.end()

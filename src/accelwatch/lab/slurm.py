@@ -39,12 +39,25 @@ class Slurm:
         self.processes = Processes(folder)
         self.environ = {**os.environ, "SLURM_CONF": str(self.conf), "SLURM_TIME_FORMAT": "%s"}
 
-    def begin(self, scheduler: str = "batch_sched_delay=1", slurmd_timeout_s: int = 30) -> None:
+    def begin(
+        self,
+        scheduler: str = "batch_sched_delay=1",
+        *,
+        slurmd_timeout_s: int = 30,
+        message_timeout_s: int = 10,
+    ) -> None:
         """Start all of it and wait until its nodes are idle. Raises AccelwatchError."""
         slurmctld = program("slurmctld")
         program("slurmd")
         ports = free_ports(len(self.names) + 1)
-        text = slurm_conf(self.folder, self.names, ports, scheduler, slurmd_timeout_s)
+        text = slurm_conf(
+            self.folder,
+            self.names,
+            ports,
+            scheduler=scheduler,
+            slurmd_timeout_s=slurmd_timeout_s,
+            message_timeout_s=message_timeout_s,
+        )
         self.conf.write_text(text)
         (self.folder / "state").mkdir(exist_ok=True)
         begin_munge(self.folder, self.processes)

@@ -34,6 +34,7 @@ KillWait=1
 MinJobAge=300
 InactiveLimit=0
 SlurmdTimeout={slurmd_timeout_s}
+MessageTimeout={message_timeout_s}
 ResumeTimeout=60
 RebootProgram=/bin/true
 {nodes}
@@ -46,7 +47,13 @@ _NODE = (
 
 
 def slurm_conf(
-    folder: Path, names: Sequence[str], ports: Sequence[int], scheduler: str, slurmd_timeout_s: int
+    folder: Path,
+    names: Sequence[str],
+    ports: Sequence[int],
+    *,
+    scheduler: str,
+    slurmd_timeout_s: int,
+    message_timeout_s: int,
 ) -> str:
     """The text for nodes of these names; `ports` are the controller's, then one a node."""
     host = socket.gethostname().partition(".")[0]
@@ -61,6 +68,7 @@ def slurm_conf(
         user=getpass.getuser(),
         scheduler=scheduler,
         slurmd_timeout_s=slurmd_timeout_s,
+        message_timeout_s=message_timeout_s,
         nodes="\n".join(nodes),
         names=",".join(names),
     )
