@@ -1,6 +1,8 @@
 """A small fleet for tests of the state machine: what is told of it, and a stand-in for those who act."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import msgspec
 
@@ -205,6 +207,7 @@ class Ground:
         refusal: RefusalKind | None = None,
         moved_to: tuple[str, ...] = (),
         job: JobSeen | None = None,
+        original: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """What is on its way for a node ends so; when it is achieved, the world is so."""
         intent = self.flying.pop(name)
@@ -221,6 +224,7 @@ class Ground:
             refusal=refusal,
             observed=observed,
             moved_to=moved_to,
+            original=dict(original),
         )
         self.step(seen=(pursued,))
         self.now += 1

@@ -6,7 +6,7 @@ from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Ste
 from accelwatch_slurm import steps
 from accelwatch_slurm.marks import (
     field_of,
-    is_fenced,
+    incident_in,
     mark_of,
     merged,
     reason_of,
@@ -17,6 +17,8 @@ from accelwatch_slurm.scene import Scene
 from accelwatch_slurm.standing import reservation_for_test
 
 _SAME_MOMENT_S = 2.0
+NOT_RESPONDING = "Not responding"
+"""Slurm's own word for what it gives up; only with it, it takes the node back by itself."""
 
 
 def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
@@ -79,15 +81,15 @@ def missing(intent: Intent) -> Refusal:
 
 
 def propose_release(intent: Intent, scene: Scene) -> Proposal:
-    """Take our own hold away, and nobody else's."""
+    """Take our own hold away, and nobody else's; what Slurm itself keeps down stays down."""
     node = scene.node
     if node is None:
         return missing(intent)
     if scene.standing is Standing.OPEN:
-        if scene.mark is not None and merged(field_of(node, scene.field), None) is not None:
+        if _is_marked(scene, node):
             return _clear(steps.UNMARK, intent, scene, node, f"remove our mark from {node.name}")
         return Achieved(f"{node.name} takes work")
-    if refusal := not_ours(scene, node):
+    if scene.standing is Standing.FOREIGN and (refusal := not_ours(scene, node)):
         return refusal
     if (place := reservation_for_test(node.name)) in scene.reservations:
         return Step(
@@ -95,26 +97,50 @@ def propose_release(intent: Intent, scene: Scene) -> Proposal:
             arguments={"name": place},
             text=f"give back what was kept for a test of {node.name}",
         )
+    if scene.standing is Standing.DOWN:
+        if _is_marked(scene, node):
+            return _clear(steps.UNMARK, intent, scene, node, f"remove our mark from {node.name}")
+        return Achieved(f"we do not hold {node.name}; Slurm itself keeps it down: {node.reason}")
     return _taken_over(intent, scene, node) or _give_back(intent, scene, node)
+
+
+def _is_marked(scene: Scene, node: SlurmNode) -> bool:
+    """Whether our key stands in a field that is not somebody else's."""
+    return scene.mark is not None and merged(field_of(node, scene.field), None) is not None
 
 
 def _give_back(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
     """Of a node that is ours."""
     if node.rebooting:
         return Wait(5.0, f"{node.name} is being rebooted")
-    if node.drained:
+    if not node.given_up:
         return _clear(steps.UNDRAIN, intent, scene, node, f"undrain {node.name}")
-    if not is_our_down(node):
-        return Refusal(RefusalKind.FOREIGN, f"{node.name} is down, and not because of us")
-    if node.answering is False:
-        return Wait(5.0, f"slurmd of {node.name} does not answer")
-    return _clear(steps.RESUME, intent, scene, node, f"resume {node.name}")
+    if (before := _down_before(intent)) is not None:
+        text = f"leave {node.name} down, with the reason that Slurm had given: {before}"
+        return _clear(steps.LEAVE_DOWN, intent, scene, node, text, reason=before)
+    if node.answering is not False:
+        return _clear(steps.RESUME, intent, scene, node, f"resume {node.name}")
+    if node.drained:
+        # With it Slurm asks slurmd at once; one that is down it asks only every 20 of its rounds.
+        text = f"have Slurm ask slurmd of {node.name} again, which stays down until that answers"
+        return _clear(steps.UNDRAIN, intent, scene, node, text, keep="yes")
+    return Wait(5.0, silent_text(node))
 
 
-def is_our_down(node: SlurmNode) -> bool:
-    """Whether a node is down because we fenced it or had it rebooted."""
-    rebooted = node.reason != without_suffix(node.reason)
-    return rebooted or is_fenced(node.reason)
+def silent_text(node: SlurmNode) -> str:
+    """For people: why a node stays down, and what mends that."""
+    return (
+        f"{node.name} stays down until its slurmd answers Slurm: start it there "
+        "(systemctl restart slurmd), or look at the network between it and the controller"
+    )
+
+
+def _down_before(intent: Intent) -> str | None:
+    """Slurm's own reason, where Slurm had given a node up before we held it; None where it had not."""
+    states, reason = intent.original.get("states", ""), intent.original.get("reason", "")
+    if "DOWN" not in states.split("+") or incident_in(reason):
+        return None
+    return reason or NOT_RESPONDING
 
 
 def _taken_over(intent: Intent, scene: Scene, node: SlurmNode) -> Refusal | None:
@@ -133,10 +159,12 @@ def _taken_over(intent: Intent, scene: Scene, node: SlurmNode) -> Refusal | None
     return None
 
 
-def _clear(kind: str, intent: Intent, scene: Scene, node: SlurmNode, text: str) -> Step:
+def _clear(
+    kind: str, intent: Intent, scene: Scene, node: SlurmNode, text: str, **more: str
+) -> Step:
     return Step(
         kind=kind,
-        arguments={"node": node.name},
+        arguments={"node": node.name, **more},
         precondition={"incident": intent.mark.incident, "reason": node.reason},
         original={"reason": node.reason, scene.field: field_of(node, scene.field)},
         text=text,

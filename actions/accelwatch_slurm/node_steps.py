@@ -42,6 +42,7 @@ class NodeSteps:
             steps.SET_DOWN: self._set_down,
             steps.UNDRAIN: self._clear,
             steps.RESUME: self._clear,
+            steps.LEAVE_DOWN: self._leave_down,
             steps.UNMARK: self._unmark,
             steps.POWER_OFF: self._power_off,
             steps.REBOOT: self._reboot,
@@ -138,6 +139,8 @@ class NodeSteps:
         if not node.drained and not node.down:
             return await self._unmark(step, _) if "keep" not in step.arguments else DONE
         self._check_ours(node, step)
+        if step.kind == steps.RESUME and node.answering is False:
+            raise ChangedError(f"slurmd of {node.name} does not answer any more")
         clean = [] if "keep" in step.arguments else self.with_mark(node, None)
         state = "undrain" if step.kind == steps.UNDRAIN else "resume"
         answer = await updated(self._commands, f"nodename={node.name}", f"state={state}", *clean)
@@ -146,6 +149,19 @@ class NodeSteps:
             if after is not None and not after.drained and not after.down:
                 return DONE  # Slurm refuses what is so already, or says no and does it
         return answer
+
+    async def _leave_down(self, step: Step, _: Committed) -> Told:
+        """Give Slurm its reason back, and take our key away: the node is down as it was before us."""
+        node = await self.node(step)
+        if not incident_in(node.reason):
+            return DONE
+        self._check_ours(node, step)
+        return await updated(
+            self._commands,
+            f"nodename={node.name}",
+            f"reason={step.arguments['reason']}",
+            *self.with_mark(node, None),
+        )
 
     async def _unmark(self, step: Step, _: Committed) -> Told:
         node = await self.node(step)

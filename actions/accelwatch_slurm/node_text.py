@@ -46,6 +46,11 @@ class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
         return self.is_("DOWN", "POWERED_DOWN", "POWERING_DOWN", "FUTURE", "ERROR")
 
     @property
+    def given_up(self) -> bool:
+        """Whether the controller has given it up; one without power may wait for work all the same."""
+        return self.is_("DOWN", "ERROR")
+
+    @property
     def answering(self) -> bool | None:
         """Whether its slurmd answers the controller; None just after the controller was started."""
         if self.is_("NOT_RESPONDING"):

@@ -61,6 +61,7 @@ _OF_NODE: dict[str, Callable[[Step, Scene, SlurmNode], bool]] = {
     steps.DRAIN: lambda _, __, node: node.drained and bool(incident_in(node.reason)),
     steps.UNDRAIN: lambda _, __, node: not node.drained,
     steps.RESUME: lambda _, __, node: not node.drained and not node.down,
+    steps.LEAVE_DOWN: lambda _, __, node: not incident_in(node.reason),
     steps.UNMARK: lambda _, scene, __: scene.mark is None,
     steps.SET_DOWN: lambda _, __, node: node.down and is_fenced(node.reason),
     steps.POWER_OFF: lambda _, scene, node: node.name in scene.own.get(OFF, "").split(","),

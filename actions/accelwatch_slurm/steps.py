@@ -6,6 +6,7 @@ from accelwatch.action.step import StepKind
 DRAIN = "drain"
 UNDRAIN = "undrain"
 RESUME = "resume"
+LEAVE_DOWN = "leave_down"
 UNMARK = "unmark"
 HOLD = "hold"
 SET_DOWN = "set_down"
@@ -36,6 +37,7 @@ STEPS = {
     ),
     UNDRAIN: _QUICK,
     RESUME: _QUICK,
+    LEAVE_DOWN: _QUICK,
     UNMARK: _QUICK,
     HOLD: _SEEN_AT_ONCE,
     SET_DOWN: StepKind(idempotent=True, reversible=False, timeout_s=20.0, settle_s=15.0),

@@ -8,7 +8,7 @@ from accelwatch.action.observed import JobState, Standing
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_slurm import steps
 from accelwatch_slurm.fencing import held_by_us, no_field
-from accelwatch_slurm.holding import is_our_down, missing
+from accelwatch_slurm.holding import missing, silent_text
 from accelwatch_slurm.marks import field_of, reason_of
 from accelwatch_slurm.node_text import SlurmNode
 from accelwatch_slurm.scene import Scene, trial_name
@@ -97,11 +97,9 @@ def _of_trial(scene: Scene) -> str:
 
 def _opened(intent: Intent, node: SlurmNode) -> Proposal:
     if node.answering is False:
-        return Wait(5.0, f"slurmd of {node.name} does not answer")
-    if not node.drained and not is_our_down(node):
-        return Refusal(RefusalKind.FOREIGN, f"{node.name} is down, and not because of us")
+        return Wait(5.0, silent_text(node))
     return Step(
-        kind=steps.UNDRAIN if node.drained else steps.RESUME,
+        kind=steps.RESUME if node.given_up else steps.UNDRAIN,
         arguments={"node": node.name, "keep": "yes"},
         precondition={"incident": intent.mark.incident, "reason": node.reason},
         text=f"open {node.name} for its test alone",

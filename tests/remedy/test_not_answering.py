@@ -1,10 +1,15 @@
 """Jobs of a node whose scheduler's daemon does not answer: nothing is begun that cannot come true."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.action.observed import Observed
+from accelwatch.action.observed import Observed, Standing
 from accelwatch.action.step import RefusalKind
+from accelwatch.remedy.changes import Verb
 from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.resuming import name_of
 from accelwatch.remedy.stage import Stage
@@ -14,14 +19,16 @@ from remedy_ground import JOB, Ground, job_policy
 QUARANTINE, FENCE, MOVE = IntentKind.QUARANTINE, IntentKind.FENCE, IntentKind.MOVE_JOB
 
 
-def quarantined(fence: Fence, answering: bool) -> Ground:
+def quarantined(
+    fence: Fence, answering: bool, original: Mapping[str, str] = MappingProxyType({})
+) -> Ground:
     """A node with a job that was taken out while its agent was heard."""
     ground = Ground()
     ground.nodes["n03"].jobs = (JOB,)
     ground.step()
     ground.nodes["n03"].answering = answering
     ground.fault("n03", policy=job_policy(fence=fence))
-    ground.end("n03")
+    ground.end("n03", original=original)
     return ground
 
 
@@ -45,6 +52,58 @@ def test_its_job_goes_on_when_it_answers_again() -> None:
     ground.nodes["n03"].answering = True
     ground.step()
     assert ground.kinds("n03") == [QUARANTINE, MOVE]
+
+
+@pytest.mark.parametrize(
+    ("drained", "fenced", "kept"),
+    [
+        ({"states": "IDLE"}, {"states": "DOWN+DRAIN"}, {"states": "IDLE"}),
+        ({}, {"states": "DOWN", "reason": "Not responding"}, {"states": "DOWN"}),
+    ],
+)
+def test_a_release_knows_how_its_node_stood_before_us_the_oldest_word_counts(
+    drained: dict[str, str], fenced: dict[str, str], kept: dict[str, str]
+) -> None:
+    ground = quarantined(Fence.REQUIRE, answering=False, original=drained)
+    ground.nodes["n03"].agent = False
+    ground.wait(80, every=5)
+    ground.end("n03", original=fenced)
+    assert ground.kinds("n03")[:2] == [QUARANTINE, FENCE]
+    ground.say(Verb.FORCE_RELEASE, "n03")
+    ground.end("n03", Ending.CANCELLED)
+    released = ground.flying["n03"]
+    assert released.kind is IntentKind.RELEASE
+    assert {**released.original, **kept} == released.original
+
+
+@pytest.mark.parametrize(
+    ("standing", "said"),
+    [
+        (Standing.OPEN, "n03 takes work again"),
+        (
+            Standing.DOWN,
+            "n03 is not held by us any more; its scheduler keeps it down: Not responding",
+        ),
+    ],
+)
+def test_of_a_node_that_its_scheduler_keeps_down_nobody_says_that_it_takes_work(
+    standing: Standing, said: str
+) -> None:
+    ground = quarantined(Fence.REQUIRE, answering=True)
+    ground.say(Verb.FORCE_RELEASE, "n03")
+    ground.end("n03", Ending.CANCELLED)
+    node = ground.nodes["n03"]
+    intent, node.standing, node.mark = ground.flying.pop("n03"), standing, None
+    seen = msgspec.structs.replace(node.seen(), reason="Not responding")
+    ended = Pursued(
+        intent=intent,
+        ending=Ending.ACHIEVED,
+        time=ground.now,
+        text="as the test says",
+        observed=Observed(time=ground.now, node=seen),
+    )
+    ground.step(seen=(ended,))
+    assert said in [note.text for note in ground.notes]
 
 
 @pytest.mark.parametrize("fence", [Fence.REQUIRE, Fence.JOB])

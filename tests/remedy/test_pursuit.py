@@ -279,6 +279,7 @@ def test_what_does_not_come_about_in_time_has_failed(bench: Bench) -> None:
     end = bench.pursue(move)
     assert end is not None
     assert (end.ending, end.time > START + 60.0) == (Ending.FAILED, True)
+    assert end.text == "its time is over: it has not begun again yet"
     assert bench.world.count("requeue", "17") == 1
 
 

@@ -168,8 +168,12 @@ def take_back(at: Scene) -> Remedy:
 
 
 def let_go(at: Scene) -> Remedy:
-    """Our mark is gone by our own doing."""
-    at.sur.note(at.remedy, f"{at.remedy.node} takes work again", Loudness.TELL)
+    """Our mark is gone by our own doing; what its scheduler keeps down takes no work all the same."""
+    seen, text = _shown(at.happening), f"{at.remedy.node} takes work again"
+    if seen is not None and seen.standing is Standing.DOWN:
+        why = seen.reason or "no reason is given"
+        text = f"{at.remedy.node} is not held by us any more; its scheduler keeps it down: {why}"
+    at.sur.note(at.remedy, text, Loudness.TELL)
     return replace(_with_chores(at.sur, at.remedy), hold=None)
 
 

@@ -130,8 +130,11 @@ def put_spare_back(at: Scene) -> Remedy:
 
 
 def fenced(at: Scene) -> Remedy:
-    """Nothing of what ran on the node runs any more."""
-    return replace(at.remedy, fenced=True, fence_first=False)
+    """Nothing of what ran on the node runs any more; what stood there before us is kept."""
+    pursued, hold = at.happening.pursued, at.remedy.hold
+    if pursued is not None and hold is not None:
+        hold = replace(hold, original={**pursued.original, **hold.original})
+    return replace(at.remedy, fenced=True, fence_first=False, hold=hold)
 
 
 def job_done(at: Scene) -> Remedy:

@@ -258,15 +258,15 @@ class Pursuit:
             case Wait(seconds, text):
                 self._waits += 1
                 least = LEAST_WAIT_S if self._waits <= _SHORT_WAITS else LOOK_S[0]
-                return self._late() or _Pause(max(seconds, least), text)
+                return self._late(text) or _Pause(max(seconds, least), text)
             case Step():
                 self._waits = 0
                 return self._late() or await self._step(proposal, observed)
 
-    def _late(self) -> Pursued | None:
+    def _late(self, waits_for: str = "it is not so") -> Pursued | None:
         if not self._is_late:
             return None
-        return self._ended(Ending.FAILED, "its time is over, and it is not so")
+        return self._ended(Ending.FAILED, f"its time is over: {waits_for}")
 
     async def _step(self, step: Step, observed: Observed) -> Pursued | _Pause:
         before = [

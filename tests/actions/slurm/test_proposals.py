@@ -96,17 +96,80 @@ def test_the_mark_of_a_newer_engine_is_never_changed() -> None:
     [
         ("DOWN", "accelwatch:inc-1:r fenced x", "resume"),
         ("DOWN", "accelwatch:inc-1:r x : reboot issued : reboot complete", "resume"),
-        ("DOWN", "accelwatch:inc-1:r x", "Refusal"),
+        ("DOWN", "accelwatch:inc-1:r x", "resume"),
         ("DOWN*", "accelwatch:inc-1:r fenced x", "Wait"),
-        ("DOWN+DRAIN", "accelwatch:inc-1:r x", "undrain"),
+        ("DOWN+DRAIN", "accelwatch:inc-1:r x", "resume"),
+        ("DOWN+DRAIN+NOT_RESPONDING", "accelwatch:inc-1:r x", "undrain"),
+        ("DOWN+NOT_RESPONDING", "accelwatch:inc-1:r x", "Wait"),
+        ("IDLE+DRAIN+NOT_RESPONDING", "accelwatch:inc-1:r x", "undrain"),
+        ("IDLE+DRAIN+POWERED_DOWN", "accelwatch:inc-1:r x", "undrain"),
         ("IDLE+DRAIN+REBOOT_ISSUED", "accelwatch:inc-1:r x : reboot issued", "Wait"),
         ("IDLE", "", "Achieved"),
+        ("DOWN*", "Not responding", "Achieved"),
+        ("DOWN*", "board swap", "Refusal"),
     ],
 )
-def test_a_node_is_resumed_only_after_our_own_fence_or_reboot(
+def test_a_node_that_is_down_is_resumed_when_it_is_ours_and_its_slurmd_answers(
     state: str, reason: str, proposed: str
 ) -> None:
     assert kind_of(propose(intent(IntentKind.RELEASE), {"node": node(state, reason)})) == proposed
+
+
+@pytest.mark.parametrize(
+    ("states", "reason", "proposed", "left"),
+    [
+        ("DOWN+NOT_RESPONDING", "Not responding", "leave_down", "Not responding"),
+        ("DOWN", "Low RealMemory", "leave_down", "Low RealMemory"),
+        ("DOWN", "", "leave_down", "Not responding"),
+        ("DOWN+DRAIN", "accelwatch:inc-1:r x", "resume", None),
+        ("ALLOCATED+DRAIN", "", "resume", None),
+        ("ALLOCATED", "Not responding", "resume", None),
+    ],
+)
+def test_a_node_that_was_down_before_us_is_left_down_with_the_reason_that_it_had(
+    states: str, reason: str, proposed: str, left: str | None
+) -> None:
+    wanted = intent(IntentKind.RELEASE, original={"states": states, "reason": reason})
+    step = propose(wanted, {"node": node("DOWN", "accelwatch:inc-1:r fenced x")})
+    assert isinstance(step, Step)
+    assert (step.kind, step.arguments.get("reason")) == (proposed, left)
+
+
+def test_what_is_left_of_ours_goes_from_a_node_that_slurm_itself_keeps_down() -> None:
+    mark = '{"accelwatch":{"i":"inc-1","t":2,"since":1.0}}'
+    marked = {"node": node("DOWN*", "Not responding", mark)}
+    assert kind_of(propose(intent(IntentKind.RELEASE), marked)) == "unmark"
+    place = f"ReservationName=accelwatch-verify-n1 StartTime=1 EndTime={NOW + 60:.0f} Nodes=n1"
+    kept = {**marked, "reservations": place}
+    assert kind_of(propose(intent(IntentKind.RELEASE), kept)) == "delete_reservation"
+
+
+@pytest.mark.parametrize(
+    ("state", "proposed"),
+    [
+        ("IDLE+DRAIN", "undrain"),
+        ("DOWN+DRAIN", "resume"),
+        ("DOWN", "resume"),
+        ("DOWN+DRAIN+NOT_RESPONDING", "Wait"),
+    ],
+)
+def test_a_node_of_ours_is_opened_for_its_test_also_where_slurm_gave_it_up_meanwhile(
+    state: str, proposed: str
+) -> None:
+    place = f"ReservationName=accelwatch-verify-n1 StartTime=1 EndTime={NOW + 60:.0f} Nodes=n1"
+    own = {"node": node(state, "accelwatch:inc-1:r x"), "reservations": place}
+    step = propose(intent(IntentKind.TEST, test="quick"), own, tests={"quick": ["/bin/true"]})
+    assert kind_of(step) == proposed
+
+
+@pytest.mark.parametrize(
+    ("reason", "recovery"),
+    [("Not responding", Recovery.DONE), ("accelwatch:inc-1:r fenced x", Recovery.REDO)],
+)
+def test_slurms_reason_is_back_when_ours_is_gone(reason: str, recovery: Recovery) -> None:
+    step = Step(kind="leave_down", arguments={"node": "n1", "reason": "Not responding"})
+    observed = Observed(time=NOW, own={"node": node("DOWN*", reason)})
+    assert action().recover(Begun(step=step, started=NOW), observed) is recovery
 
 
 def scene(state: str, extra: str = "", off: str = "", boot: float = 1000.0) -> Scene:
