@@ -98,3 +98,16 @@ def test_what_is_longer_than_a_page_is_read_to_its_end(tmp_path: Path) -> None:
         content = sysfs.read_bytes(tmp_path / "blob")
         assert isinstance(content, bytes)
         assert len(content) == size
+
+
+def test_a_path_is_populated_when_it_is_a_file_or_a_folder_with_something_in_it(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "folder"
+    assert not sysfs.is_populated(folder)
+    folder.mkdir()
+    assert not sysfs.is_populated(folder)
+    (folder / "file").touch()
+    assert sysfs.is_populated(folder)
+    assert sysfs.is_populated(folder / "file")
+    assert not sysfs.is_populated(folder / "file/below")

@@ -1,7 +1,7 @@
 """The backend of accel class devices: present by their driver, read from sysfs and fdinfo.
 
-Not all of them are on the PCI bus, so that every machine loads this module: what an open backend does is
-imported when it is first needed.
+Every machine with a device of that class loads this module: what an open backend does is imported when
+it is first needed.
 """
 
 import time

@@ -1,7 +1,7 @@
 """The GPU and the neural engine of an Apple Silicon Mac.
 
-No bus tells such a machine, so that every machine loads this module: anywhere but on macOS looking
-around touches nothing, and what an open backend does is imported when it is first needed.
+Anywhere but on macOS looking around touches nothing, and what an open backend does is imported when it
+is first needed.
 """
 
 import os

@@ -1,7 +1,6 @@
 """The integrated GPU of a Jetson: present by the device tree, read from files, without a library.
 
-No vendor on the PCI bus tells a Jetson, so that every machine loads this module: it imports no more than
-looking around needs.
+Every machine with a device tree loads this module: it imports no more than looking around needs.
 """
 
 from collections.abc import Sequence

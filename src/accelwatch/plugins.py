@@ -21,8 +21,9 @@ ALERTS = "accelwatch.alerts"
 BACKENDS = "accelwatch.backends"
 EXPORTERS = "accelwatch.exporters"
 PRESENCE = "accelwatch.presence"
-"""Names are PCI vendor ids (`1002`) and kernel drivers (`xe`), values are addresses of backends. A
-backend that stands here is of no use without one of its names on the PCI bus."""
+"""Names are PCI vendor ids (`1002`), drivers of PCI functions (`xe`) and paths (`/sys/class/accel`, with
+something in it); values are addresses of backends. A backend that stands here is of no use where none of
+its names is."""
 
 _METADATA = (".dist-info", ".egg-info")
 

@@ -1,6 +1,7 @@
 """Reads of /sys under an injectable root. Every failure is a typed absence; nothing raises."""
 
 import errno
+import os
 import re
 from pathlib import Path
 
@@ -77,6 +78,17 @@ def list_dir(path: Path) -> list[Path]:
     except OSError:
         return []
     return sorted(entries, key=lambda entry: (natural(entry.name), entry.name))
+
+
+def is_populated(path: Path) -> bool:
+    """Whether there is a file, or a directory with something in it."""
+    try:
+        with os.scandir(path) as entries:
+            return next(entries, None) is not None
+    except NotADirectoryError:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def link_name(path: Path) -> str | None:

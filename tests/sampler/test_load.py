@@ -64,8 +64,47 @@ def test_who_asks_by_name_or_gives_options_has_it_loaded(tmp_path: Path) -> None
     assert "amd" not in absent(CollectSettings(root=root, options={"amd": {"amdsmi": "off"}}))
 
 
-def test_without_a_table_of_the_bus_everything_is_loaded(tmp_path: Path) -> None:
+def test_without_a_table_of_the_bus_whatever_it_would_tell_is_loaded(tmp_path: Path) -> None:
+    left_out = absent(CollectSettings(root=str(tmp_path)))
+    assert set(left_out) == {"accel", "apple", "jetson"}
+    assert left_out["accel"] == "nothing at /sys/class/accel"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("sys/class/accel/accel0", "accel"),
+        ("proc/device-tree/compatible", "jetson"),
+        ("System/Library/CoreServices/SystemVersion.plist", "apple"),
+    ],
+)
+def test_a_path_with_something_in_it_has_its_backend_loaded(
+    tmp_path: Path, path: str, name: str
+) -> None:
+    root = bus(tmp_path, "8086 ")
+    mark = tmp_path / path
+    mark.parent.mkdir(parents=True)
+    assert name in absent(CollectSettings(root=root))
+    mark.touch()
+    assert name not in absent(CollectSettings(root=root))
+
+
+def test_a_backend_with_marks_of_both_kinds_is_loaded_for_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = {
+        plugins.BACKENDS: {"both": "b:B"},
+        plugins.PRESENCE: {"1234": "b:B", "/dev/both": "b:B", "/dev/other": "b:B"},
+    }
+    monkeypatch.setattr(plugins, "addresses", groups.__getitem__)
     assert absent(CollectSettings(root=str(tmp_path))) == {}
+    missed = "no PCI function of vendor or driver 1234, nothing at /dev/both, /dev/other"
+    assert absent(CollectSettings(root=bus(tmp_path, "10de "))) == {"both": missed}
+    assert absent(CollectSettings(root=bus(tmp_path, "1234 "))) == {}
+    root = bus(tmp_path, "10de ")
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/other").touch()
+    assert absent(CollectSettings(root=root)) == {}
 
 
 def test_the_bus_is_looked_at_again_after_a_while(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
-from accelwatch import plugins
+from accelwatch import plugins, sysfs
 from accelwatch.backend import Backend, Context
 from accelwatch.clock import Clock
 from accelwatch.errors import PluginError
@@ -32,19 +32,33 @@ def resolve(settings: CollectSettings) -> dict[str, Callable[[], Factory]]:
 
 
 def absent(settings: CollectSettings) -> dict[str, str]:
-    """Backends that need not be loaded, as nothing on the PCI bus is theirs, and how that is known.
+    """Backends that need not be loaded, as none of their marks is here, and how that is known.
 
     A backend that is asked for by name, or has options, is always loaded.
     """
     if settings.backends or not (marks := plugins.addresses(plugins.PRESENCE)):
         return {}
-    bus = on_bus(Path(settings.root))
+    root = Path(settings.root)
+    bus = on_bus(root)
     reasons: dict[str, str] = {}
     for name, address in plugins.addresses(plugins.BACKENDS).items():
         mine = [mark for mark, owner in marks.items() if owner == address]
-        if bus is not None and mine and name not in settings.options and bus.isdisjoint(mine):
-            reasons[name] = f"no PCI function of vendor or driver {', '.join(mine)}"
+        if mine and name not in settings.options and (reason := _missed(root, bus, mine)):
+            reasons[name] = reason
     return reasons
+
+
+def _missed(root: Path, bus: frozenset[str] | None, marks: list[str]) -> str:
+    """What is not here; empty where one of the marks is, or where that cannot be told."""
+    paths = [mark for mark in marks if mark.startswith("/")]
+    codes = [mark for mark in marks if mark not in paths]
+    if codes and (bus is None or not bus.isdisjoint(codes)):
+        return ""
+    if any(sysfs.is_populated(root / path.lstrip("/")) for path in paths):
+        return ""
+    missed = [f"no PCI function of vendor or driver {', '.join(codes)}"] if codes else []
+    missed += [f"nothing at {', '.join(paths)}"] if paths else []
+    return ", ".join(missed)
 
 
 class Absent:
