@@ -3,13 +3,13 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 import typer
 
 from accelwatch.agent_address import DEFAULT_ADDRESS
-from accelwatch.errors import UncertainError, UnmetError, UsageError
+from accelwatch.errors import AccelwatchError, UncertainError, UnmetError, UsageError
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.place import HubPlace
@@ -19,6 +19,7 @@ DEFAULT_HUB = "127.0.0.1:9878"
 DEFAULT_AGENT = DEFAULT_ADDRESS
 _AGENT_PORT = int(DEFAULT_AGENT.rpartition(":")[2])
 _NOT_THERE = 404
+T = TypeVar("T")
 
 
 class HubFlags(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,19 +63,36 @@ def changed(
     return _over(places, lambda session: session.change(method, path, query, body), changes=True)
 
 
+def reached(hub: HubFlags, ask: "Callable[[HubSession], Awaitable[T]]") -> "T | None":
+    """An answer of this machine's hub, else its agent; None where neither is named and neither is there.
+
+    Raises AccelwatchError.
+    """
+    try:
+        return _over(_places(hub), ask)
+    except NobodyAnswersError:
+        if hub == HubFlags():
+            return None
+        raise
+
+
+class NobodyAnswersError(AccelwatchError):
+    """No hub and no agent listens there."""
+
+
 def _over(
     places: "Sequence[HubPlace]",
-    ask: "Callable[[HubSession], Awaitable[bytes]]",
+    ask: "Callable[[HubSession], Awaitable[T]]",
     *,
     changes: bool = False,
-) -> bytes:
+) -> "T":
     import asyncio
 
     from accelwatch.fleet.follow.faults import Reason, TargetFault, leaves_doubt
     from accelwatch.fleet.hub_client.once import plainly
     from accelwatch.fleet.hub_client.session import HubSession
 
-    async def main() -> bytes:
+    async def main() -> T:
         for place in places:
             session = HubSession(place)
             try:
@@ -87,7 +105,10 @@ def _over(
                     raise UncertainError(f"{text}; look before you say it again") from fault
                 if fault.code == _NOT_THERE and "no " in str(fault):
                     raise UnmetError(f"{place.name}: {fault}") from fault
-                raise plainly(fault, " and ".join(one.name for one in places)) from fault
+                error = plainly(fault, " and ".join(one.name for one in places))
+                if fault.reason is Reason.CONNECT:
+                    raise NobodyAnswersError(str(error)) from fault
+                raise error from fault
             finally:
                 await session.close()
         raise AssertionError("there is always a place to ask")

@@ -20,6 +20,8 @@ SEVERITY = {
 WORST_FIRST = tuple(SEVERITY)
 BAD = 4
 """From here a device cannot be counted on."""
+CALM_THROTTLES = frozenset({"idle", "clock_setting"})
+"""Reasons for low clocks (labels of `throttle_active`) that are nothing to look at."""
 _JUDGED = frozenset({Health.DEGRADED.value, Health.FAILED.value})
 
 

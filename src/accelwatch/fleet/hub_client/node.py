@@ -83,7 +83,7 @@ class NodeSource:
         """Take the node's document; seconds to wait at least before the next attempt."""
         try:
             body = await self._session.document(node_path(self.node))
-            self._answer = self._read(body)
+            self._answer = read_node(self.node, body, self._clock.monotonic())
         except TargetFault as fault:
             self._forgotten = fault.code == _GONE
             if self._forgotten:
@@ -94,19 +94,6 @@ class NodeSource:
         self._backoff.succeeded()
         self._trouble, self._forgotten = "", False
         return 0.0
-
-    def _read(self, body: bytes) -> NodeAnswer:
-        """Raises TargetFault."""
-        try:
-            page = _decode(body)
-            snapshot = wire.decode(bytes(page.snapshot))
-        except (msgspec.DecodeError, UnicodeDecodeError, WireError) as error:
-            raise TargetFault(Reason.GARBAGE, f"no node of a hub: {error}") from error
-        silent, remedy = "", ""
-        if page.state not in SPEAKING:
-            silent, remedy = aging.explain(self.node, page.state, page.targets)
-        at = self._clock.monotonic()
-        return NodeAnswer(snapshot=snapshot, at=at, silent=silent, remedy=remedy)
 
     @property
     def _remedy(self) -> str:
@@ -127,3 +114,16 @@ class NodeSource:
         if trouble:
             return silenced(answer.snapshot, self.node, trouble, wall, older_s, remedy=remedy)
         return answer.snapshot if not self._trouble else aged(answer.snapshot, wall, older_s)
+
+
+def read_node(node: str, body: bytes, at: float) -> NodeAnswer:
+    """A hub's page of one node, which came at `at` on the monotonic clock. Raises TargetFault."""
+    try:
+        page = _decode(body)
+        snapshot = wire.decode(bytes(page.snapshot))
+    except (msgspec.DecodeError, UnicodeDecodeError, WireError) as error:
+        raise TargetFault(Reason.GARBAGE, f"no node of a hub: {error}") from error
+    silent, remedy = "", ""
+    if page.state not in SPEAKING:
+        silent, remedy = aging.explain(node, page.state, page.targets)
+    return NodeAnswer(snapshot=snapshot, at=at, silent=silent, remedy=remedy)

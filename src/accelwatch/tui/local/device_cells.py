@@ -3,6 +3,7 @@
 from accelwatch.display import printable
 from accelwatch.natural_order import natural
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.standing import CALM_THROTTLES
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, fit
@@ -17,8 +18,6 @@ THROTTLE_WORDS = {
     "clock_setting": "set",
 }
 """Why clocks are held down, gravest first, as short words."""
-_QUIET = frozenset({"idle", "clock_setting"})
-"""Reasons that are nothing to look at."""
 
 
 def throttle(view: DeviceView) -> str:
@@ -26,7 +25,7 @@ def throttle(view: DeviceView) -> str:
     active = {
         series[1]
         for series, value in view.reading.values.items()
-        if series[0] == "throttle_active" and value and series[1] not in _QUIET
+        if series[0] == "throttle_active" and value and series[1] not in CALM_THROTTLES
     }
     known = next((word for reason, word in THROTTLE_WORDS.items() if reason in active), "")
     return known or (sorted(active)[0].replace("_", " ") if active else "")

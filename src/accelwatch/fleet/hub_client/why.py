@@ -1,0 +1,116 @@
+"""What a hub or an agent knows, asked for once, as the scene from which `why` is answered."""
+
+import asyncio
+
+import msgspec
+
+from accelwatch.errors import WireError
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.node import read_node
+from accelwatch.fleet.hub_client.once import first_view
+from accelwatch.fleet.hub_client.session import HubSession, node_path
+from accelwatch.fleet.picture.remedies import next_step
+from accelwatch.fleet.picture.why.answer import Answer, about, answer
+from accelwatch.fleet.picture.why.scene import (
+    Scene,
+    scene_of_fleet,
+    scene_of_machine,
+    with_node,
+)
+from accelwatch.fleet.picture.why.subject import Kind, Subject, subject_of
+from accelwatch.fleet.picture.why.troubles import troubles
+from accelwatch.judging.documents import IncidentDocument, IncidentsPage
+from accelwatch.schema import wire
+
+_NO_PAGE = 404
+_MOST_NODES = 4
+"""Nodes whose own documents are read for an answer: those with the worst troubles."""
+_decode_incidents = msgspec.json.Decoder(IncidentsPage).decode
+
+
+async def ask_why(session: HubSession, what: str) -> Answer:
+    """Why it is as it is, of a hub, or of the agent that listens there instead.
+
+    Raises TargetFault; UnmetError for a name that means nothing there.
+    """
+    scene = await _scene(session)
+    subject = subject_of(scene, what)
+    for node in nodes_to_read(scene, subject):
+        scene = await _read(session, scene, node)
+    return answer(scene, subject_of(scene, what))
+
+
+def nodes_to_read(scene: Scene, subject: Subject) -> list[str]:
+    """The nodes whose own documents tell more of what is wrong with it."""
+    wrong = about(troubles(scene), subject)
+    nodes = [node for one in wrong for node in one.nodes[:1]]
+    if subject.kind in (Kind.DEVICE, Kind.NODE):
+        nodes = [*(one.node for one in subject.devices[:1]), *nodes]
+    return list(dict.fromkeys(nodes))[:_MOST_NODES]
+
+
+async def _scene(session: HubSession) -> Scene:
+    try:
+        await session.document("/v1/fleet")
+    except TargetFault as fault:
+        if fault.code != _NO_PAGE:
+            raise
+        return await _of_agent(session)
+    view, incidents, steps = await asyncio.gather(
+        first_view(session), _incidents(session), _steps(session)
+    )
+    scene = scene_of_fleet(view, steps)
+    return msgspec.structs.replace(scene, incidents=incidents)
+
+
+async def _of_agent(session: HubSession) -> Scene:
+    body, incidents = await asyncio.gather(session.document("/v1/snapshot"), _incidents(session))
+    try:
+        snapshot = wire.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, WireError) as error:
+        raise TargetFault(Reason.GARBAGE, f"neither a hub nor an agent: {error}") from error
+    return scene_of_machine(snapshot, incidents)
+
+
+async def _incidents(session: HubSession) -> tuple[IncidentDocument, ...]:
+    """Those that are open; none of who does not judge, or is too old to tell."""
+    try:
+        body = await session.document("/v1/incidents", {"state": "open"})
+        return _decode_incidents(body).incidents
+    except TargetFault as fault:
+        if fault.code != _NO_PAGE:
+            raise
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise TargetFault(Reason.GARBAGE, f"no page of incidents: {error}") from error
+    return ()
+
+
+async def _steps(session: HubSession) -> dict[str, str]:
+    """What the hub does about nodes, in words; nothing of one that does not act."""
+    from accelwatch.fleet.remedies.documents import RemediesPage
+
+    try:
+        body = await session.document("/v1/remedies")
+        page = msgspec.json.decode(body, type=RemediesPage)
+    except TargetFault as fault:
+        if fault.code != _NO_PAGE:
+            raise
+        return {}
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise TargetFault(Reason.GARBAGE, f"no page of remedies: {error}") from error
+    steps = {one.node: next_step(one) for one in page.remedies}
+    return {
+        node: f"{step.stage}: {step.text}" if step.text else step.stage
+        for node, step in steps.items()
+    }
+
+
+async def _read(session: HubSession, scene: Scene, node: str) -> Scene:
+    """The scene with the node's own document; as it was where the hub has none of it."""
+    try:
+        told = read_node(node, await session.document(node_path(node)), 0.0)
+    except TargetFault as fault:
+        if fault.code == _NO_PAGE:
+            return scene
+        raise
+    return with_node(scene, node, told.snapshot, silent=told.silent, remedy=told.remedy)

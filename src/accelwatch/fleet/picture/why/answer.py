@@ -1,0 +1,228 @@
+"""The sentence: what is wrong with what was asked about, since when, who waits for it, what to do."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from accelwatch.display import counted, duration
+from accelwatch.fleet.picture.why.scene import Scene, SeenDevice
+from accelwatch.fleet.picture.why.subject import Kind, Subject
+from accelwatch.fleet.picture.why.troubles import RUINS_JOBS, Trouble, troubles
+from accelwatch.schema.health import STATE_HEALTH
+from accelwatch.schema.moments import moment_or_none
+
+IDLE_RATIO = 0.05
+"""Load below which a device counts as idle."""
+_MOST_EVIDENCE = 8
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Why it is as it is; the form of `accelwatch why --json`."""
+
+    subject: str
+    kind: str
+    wrong: bool
+    """Whether anything is wrong with it."""
+    sentence: str
+    evidence: tuple[str, ...] = ()
+    remedy: str = ""
+    step: str = ""
+    """What the hub does about it now."""
+    where: str = ""
+    """What is to blame: a device, a node, or a job itself."""
+    since: str | None = None
+    """RFC 3339."""
+    incident: str = ""
+    waiting: int = 0
+    """Devices that stand idle because of it."""
+    others: int = 0
+    """How many more things are wrong with it."""
+
+
+def answer(scene: Scene, subject: Subject) -> Answer:
+    """What there is to say."""
+    wrong = about(troubles(scene), subject)
+    chief = wrong[0] if wrong else None
+    text = _SENTENCES.get(subject.kind, _of_place)(scene, subject, chief)
+    others = len(wrong) - 1 if wrong else 0
+    if others:
+        text += f"; {counted(others, 'more thing')} {'is' if others == 1 else 'are'} wrong"
+    sentence = text if text.endswith(("?", ".", "!")) else f"{text}."
+    base = Answer(
+        subject=subject.name, kind=subject.kind, wrong=chief is not None, sentence=sentence
+    )
+    if chief is None:
+        return base
+    return msgspec.structs.replace(
+        base,
+        evidence=_evidence(chief),
+        remedy=chief.remedy,
+        step=chief.step,
+        where=chief.where,
+        since=moment_or_none(chief.since),
+        incident=chief.incident,
+        waiting=len(_waiting(_fellows(scene, subject, chief), chief)),
+        others=others,
+    )
+
+
+def about(found: Iterable[Trouble], subject: Subject) -> list[Trouble]:
+    """Those that concern it, in their order."""
+    if subject.kind is Kind.EVERYTHING:
+        return [one for one in found if one.leads]
+    ids = {(one.node, one.id) for one in subject.devices}
+    nodes = {one.node for one in subject.devices}
+    if subject.kind is Kind.NODE:
+        return [one for one in found if subject.name in one.nodes and one.leads]
+    return [one for one in found if _concerns(one, subject, ids, nodes)]
+
+
+def _concerns(one: Trouble, subject: Subject, ids: set[tuple[str, str]], nodes: set[str]) -> bool:
+    if one.device:
+        if any((node, one.device) in ids for node in one.nodes):
+            return True
+        return subject.kind is Kind.JOB and subject.name in one.jobs
+    if subject.kind is Kind.JOB and subject.name in one.jobs:
+        return True
+    # A job's own incident names all its nodes, and is nobody else's.
+    return not one.jobs and not nodes.isdisjoint(one.nodes)
+
+
+def _of_everything(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
+    nodes = len(scene.nodes)
+    if chief is None:
+        place = f" on {counted(nodes, 'node')}" if nodes > 1 else ""
+        if not subject.devices:
+            return "there is no device"
+        return f"nothing is wrong with {counted(len(subject.devices), 'device')}{place}"
+    return f"{_said(scene, chief)}{_waits(scene, subject, chief)}"
+
+
+def _of_place(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
+    if chief is not None:
+        return f"{_said(scene, chief)}{_waits(scene, subject, chief)}"
+    if subject.kind is Kind.DEVICE:
+        return _of_well_device(subject.devices[0])
+    return f"nothing is wrong with {subject.name}: {_standing_of(subject.devices)}"
+
+
+def _of_well_device(device: SeenDevice) -> str:
+    name = f"{device.node}/{device.name}"
+    if device.word != "ok":
+        return f"{name} is {device.word}{_joined(device.reasons)}"
+    words = []
+    if device.load_ratio is not None:
+        words.append(f"{device.load_ratio:.0%} busy")
+    if device.jobs:
+        words.append(f"has job {', '.join(device.jobs)}")
+    text = f"nothing is wrong with {name}" + (f": {', '.join(words)}" if words else "")
+    if device.slowed_by:
+        causes = ", ".join(one.replace("_", " ") for one in device.slowed_by)
+        text += f"; its clocks are held down by: {causes}"
+    return text
+
+
+def _of_job(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
+    name = _owner_name(subject)
+    own = subject.devices
+    idle = [one for one in own if _is_idle(one)]
+    if chief is None:
+        if own and len(idle) == len(own):
+            return (
+                f"{name} has {counted(len(own), 'device')}, and all are idle; nothing is wrong with"
+                " them: look into the job itself (its input, a barrier, a process that has ended)"
+            )
+        return f"nothing is wrong with {name}: {_standing_of(own)}"
+    waits = _waiting(own, chief)
+    if chief.weight >= RUINS_JOBS and waits:
+        rest = f"{len(waits)} of its {counted(len(own), 'device')} stand idle"
+        return f"{name} waits for {_said(scene, chief, which=', which')}; {rest}"
+    goes = "stands still" if own and len(idle) == len(own) else "goes on"
+    return f"{name} {goes}, but {_said(scene, chief)}"
+
+
+def _owner_name(subject: Subject) -> str:
+    if subject.kind is Kind.USER:
+        return subject.name
+    users = {one.user for one in subject.devices if one.user}
+    return f"job {subject.name}" + (f" of {users.pop()}" if len(users) == 1 else "")
+
+
+def _said(scene: Scene, one: Trouble, *, which: str = "") -> str:
+    """`n014/nvidia6 has been lost for 18 s: GPU fell off the bus`; `which`: as a relative clause."""
+    lasts = f" for {duration(max(scene.time - one.since, 0.0))}" if one.since else ""
+    stands = f"{which} has been {one.word}{lasts}" if lasts else f"{which} is {one.word}"
+    place = f"{one.where}{stands}" if one.word else one.where
+    verdict = _verdict(one)
+    if not verdict:
+        return place
+    return f"{place}: {verdict}" if one.word else f"{place}: {verdict}{lasts and ','}{lasts}"
+
+
+def _verdict(one: Trouble) -> str:
+    """What it amounts to: a rule's title, else the first reason that says more than the state does."""
+    return one.verdict or next((text for text in one.evidence if text not in _OF_STATES), "")
+
+
+_OF_STATES = frozenset(text for _, text in STATE_HEALTH.values())
+
+
+def _evidence(one: Trouble) -> tuple[str, ...]:
+    said = {_verdict(one), *_OF_STATES}
+    return tuple(text for text in one.evidence if text not in said)[:_MOST_EVIDENCE]
+
+
+def _waits(scene: Scene, subject: Subject, chief: Trouble) -> str:
+    """Which jobs stand still because of it; only what is grave stops one."""
+    if chief.weight < RUINS_JOBS:
+        return ""
+    jobs = _jobs_of(scene, chief)
+    idle = _waiting(_fellows(scene, subject, chief), chief)
+    if not jobs or not idle:
+        return ""
+    names = ", ".join(sorted(jobs)[:4])
+    return f"; job {names} waits for it with {counted(len(idle), 'idle device')}"
+
+
+def _jobs_of(scene: Scene, one: Trouble) -> set[str]:
+    jobs = set(one.jobs)
+    for device in scene.devices:
+        if device.node in one.nodes and one.device in ("", device.id):
+            jobs.update(device.jobs)
+    return jobs
+
+
+def _fellows(scene: Scene, subject: Subject, chief: Trouble) -> Sequence[SeenDevice]:
+    """The devices of the jobs that the trouble touches; of a job that was asked about its own."""
+    if subject.kind is Kind.JOB:
+        return subject.devices
+    if chief.weight < RUINS_JOBS:
+        return ()
+    jobs = _jobs_of(scene, chief)
+    return [one for one in scene.devices if not jobs.isdisjoint(one.jobs)]
+
+
+def _waiting(devices: Iterable[SeenDevice], chief: Trouble) -> list[SeenDevice]:
+    """Those that stand idle beside it; none where half of the others or more have work."""
+    blamed = {(node, chief.device) for node in chief.nodes}
+    others = [one for one in devices if (one.node, one.id) not in blamed]
+    known = [one for one in others if one.load_ratio is not None]
+    idle = [one for one in known if _is_idle(one)]
+    return idle if 2 * len(idle) > len(known) else []
+
+
+def _is_idle(device: SeenDevice) -> bool:
+    return device.load_ratio is not None and device.load_ratio < IDLE_RATIO
+
+
+def _standing_of(devices: Sequence[SeenDevice]) -> str:
+    loads = [one.load_ratio for one in devices if one.load_ratio is not None]
+    text = counted(len(devices), "device")
+    return f"{text}, {sum(loads) / len(loads):.0%} busy" if loads else text
+
+
+def _joined(reasons: Sequence[str]) -> str:
+    return f": {'; '.join(reasons)}" if reasons else ""
+
+
+_SENTENCES = {Kind.EVERYTHING: _of_everything, Kind.JOB: _of_job, Kind.USER: _of_job}

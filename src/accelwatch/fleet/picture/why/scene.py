@@ -1,0 +1,165 @@
+"""What is known at one moment of a machine or a fleet, in the one form that answers are made from."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from accelwatch.fleet.names import NodeState
+from accelwatch.fleet.picture.model import UTILIZATION, FleetView
+from accelwatch.incidents.incident import IncidentState
+from accelwatch.judging.documents import IncidentDocument
+from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
+from accelwatch.schema.standing import CALM_THROTTLES, standing
+
+
+class SeenDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A device or partition."""
+
+    node: str
+    id: str
+    name: str
+    """Short name, `nvidia6`."""
+    index: int
+    uuid: str = ""
+    whole: bool = True
+    """False for a partition."""
+    word: str
+    """How it stands, a word of `schema.standing`."""
+    since: float = 0.0
+    """Unix seconds since when its state is what it is; 0 where that is not known."""
+    load_ratio: float | None = None
+    jobs: tuple[str, ...] = ()
+    user: str = ""
+    reasons: tuple[str, ...] = ()
+    """What its health rests on and what reading it came to, in words; empty where nobody has asked."""
+    slowed_by: tuple[str, ...] = ()
+    """Why its clocks are held down, in words of the catalogue's `throttle_active`."""
+
+
+class SeenNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A node."""
+
+    node: str
+    state: str = NodeState.UP
+    age_s: float | None = None
+    """Seconds since it was heard."""
+    missing: int = 0
+    reason: str = ""
+    """Why it is silent."""
+    remedy: str = ""
+    """What to do about that."""
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it."""
+
+    time: float
+    """Unix seconds."""
+    nodes: Mapping[str, SeenNode]
+    devices: Sequence[SeenDevice]
+    incidents: Sequence[IncidentDocument] = ()
+    """Those that are open."""
+    steps: Mapping[str, str] = {}
+    """What a hub does about a node, in words, by its name."""
+
+
+def scene_of_machine(snapshot: Snapshot, incidents: Iterable[IncidentDocument] = ()) -> Scene:
+    """One machine, as it was read or as its agent tells it."""
+    return Scene(
+        time=snapshot.time,
+        nodes={snapshot.host: SeenNode(node=snapshot.host)},
+        devices=_read_devices(snapshot.host, snapshot),
+        incidents=_open(incidents),
+    )
+
+
+def scene_of_fleet(view: FleetView, steps: Mapping[str, str] | None = None) -> Scene:
+    """A fleet, as a hub's stream tells it: of no device the reasons (see `with_node`)."""
+    devices = []
+    for now in view.devices:
+        place = view.places[now.slot]
+        if place is None:
+            continue
+        devices.append(
+            SeenDevice(
+                node=place.node,
+                id=place.id,
+                name=place.name,
+                index=place.index,
+                uuid=place.uuid or "",
+                whole=place.parent_id is None,
+                word=standing(now.state, now.health),
+                load_ratio=now.values[UTILIZATION],
+                jobs=_names(place.job),
+                user=place.user or "",
+            )
+        )
+    nodes = (
+        SeenNode(node=one.node, state=one.state, age_s=one.age_s, missing=one.devices_missing)
+        for one in view.nodes
+    )
+    return Scene(
+        time=view.time,
+        nodes={one.node: one for one in nodes},
+        devices=devices,
+        incidents=_open(told.incident for told in view.incidents),
+        steps=steps or {},
+    )
+
+
+def with_node(
+    scene: Scene, node: str, snapshot: Snapshot, *, silent: str = "", remedy: str = ""
+) -> Scene:
+    """The scene with what the node's own document tells besides: reasons, and since when.
+
+    How a device stands and whose it is stays as the fleet has it, which is newer or knows the owner of
+    what has gone.
+    """
+    told = {one.id: one for one in _read_devices(node, snapshot)}
+    devices = [
+        msgspec.structs.replace(one, since=own.since, reasons=own.reasons, slowed_by=own.slowed_by)
+        if one.node == node and (own := told.get(one.id))
+        else one
+        for one in scene.devices
+    ]
+    before = scene.nodes.get(node) or SeenNode(node=node)
+    reason = silent.removeprefix(f"{node} is {before.state}: ")
+    known = msgspec.structs.replace(before, reason=reason, remedy=remedy)
+    return msgspec.structs.replace(scene, devices=devices, nodes={**scene.nodes, node: known})
+
+
+def _read_devices(node: str, snapshot: Snapshot) -> list[SeenDevice]:
+    return [_read_device(node, view, snapshot) for view in snapshot.devices]
+
+
+def _read_device(node: str, view: DeviceView, snapshot: Snapshot) -> SeenDevice:
+    device, values = view.device, view.reading.values
+    failures = (one.message for one in snapshot.errors if one.device_id == device.id)
+    slowed = (key[1] for key, on in values.items() if key[0] == "throttle_active" and on)
+    return SeenDevice(
+        node=node,
+        id=device.id,
+        name=device.name,
+        index=device.index,
+        uuid=device.uuid or "",
+        whole=device.parent_id is None,
+        word=standing(view.state.value, view.health.value),
+        since=view.state_since,
+        load_ratio=values.get(("utilization_ratio",)),
+        jobs=tuple(dict.fromkeys(one.job_id for one in view.owners if one.job_id)),
+        user=_user(view.owners),
+        reasons=tuple(dict.fromkeys([*view.health_reasons, *failures])),
+        slowed_by=tuple(sorted(set(slowed) - CALM_THROTTLES)),
+    )
+
+
+def _user(owners: Iterable[Owner]) -> str:
+    return next((one.user for one in owners if one.user), "")
+
+
+def _names(joined: str | None) -> tuple[str, ...]:
+    return tuple(joined.split("+")) if joined else ()
+
+
+def _open(incidents: Iterable[IncidentDocument]) -> tuple[IncidentDocument, ...]:
+    return tuple(one for one in incidents if one.state == IncidentState.OPEN)

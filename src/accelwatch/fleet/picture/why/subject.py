@@ -1,0 +1,113 @@
+"""What somebody asks about: a device, a node, a job, or nothing in particular."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.errors import UnmetError
+from accelwatch.fleet.picture.why.scene import Scene, SeenDevice
+from accelwatch.natural_order import natural
+
+_LEAST_UUID = 4
+_MOST_NAMED = 12
+
+
+class Kind(StrEnum):
+    """Of what kind it is."""
+
+    EVERYTHING = "everything"
+    DEVICE = "device"
+    NODE = "node"
+    JOB = "job"
+    USER = "user"
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked about, and the devices that it has."""
+
+    kind: Kind
+    name: str = ""
+    """`n014/nvidia6`, `n014`, `4718`, `ann`."""
+    devices: tuple[SeenDevice, ...]
+
+
+def subject_of(scene: Scene, what: str) -> Subject:
+    """A device (`nvidia6`, `n014/6`, a uuid's beginning), a node, a job (`4718`, `job:4718`), a user.
+
+    A bare number is a device where there is one node only, else a job. Empty: everything. Raises
+    UnmetError, which says what there is, or which of several may be meant.
+    """
+    text = what.strip()
+    if not text:
+        whole = tuple(one for one in scene.devices if one.whole)
+        return Subject(kind=Kind.EVERYTHING, devices=whole)
+    kind, _, name = text.partition(":")
+    if kind in (Kind.JOB, Kind.NODE, Kind.USER, Kind.DEVICE) and name:
+        subject = _BY_KIND[Kind(kind)](scene, name)
+    else:
+        order = (Kind.DEVICE, Kind.NODE, Kind.JOB, Kind.USER)
+        subject = next(filter(None, (_BY_KIND[one](scene, text) for one in order)), None)
+    if subject is None:
+        raise UnmetError(f"nothing is called {what!r} here; {_there_is(scene)}")
+    return subject
+
+
+def _device(scene: Scene, text: str) -> Subject | None:
+    node, slash, name = text.rpartition("/")
+    near = [one for one in scene.devices if not slash or one.node == node]
+    meant = [one for one in near if _means(name, one, bare=bool(slash) or len(scene.nodes) == 1)]
+    if len(meant) > 1:
+        which = ", ".join(f"{one.node}/{one.name}" for one in meant[:_MOST_NAMED])
+        more = f" and {len(meant) - _MOST_NAMED} more" if len(meant) > _MOST_NAMED else ""
+        raise UnmetError(f"{text!r} means {len(meant)} devices; say which: {which}{more}")
+    if not meant:
+        return None
+    (device,) = meant
+    return Subject(kind=Kind.DEVICE, name=f"{device.node}/{device.name}", devices=(device,))
+
+
+def _means(name: str, device: SeenDevice, *, bare: bool) -> bool:
+    if name in (device.name, device.id, device.uuid):
+        return True
+    if name.isdecimal():
+        return bare and device.whole and device.index == int(name)
+    uuid = device.uuid.lower().removeprefix("gpu-")
+    wanted = name.lower().removeprefix("gpu-")
+    return len(wanted) >= _LEAST_UUID and uuid.startswith(wanted)
+
+
+def _node(scene: Scene, text: str) -> Subject | None:
+    if text not in scene.nodes:
+        return None
+    own = tuple(one for one in scene.devices if one.node == text and one.whole)
+    return Subject(kind=Kind.NODE, name=text, devices=own)
+
+
+def _job(scene: Scene, text: str) -> Subject | None:
+    own = tuple(one for one in scene.devices if text in one.jobs)
+    told = any(text == one.job or text in one.jobs for one in scene.incidents)
+    return Subject(kind=Kind.JOB, name=text, devices=own) if own or told else None
+
+
+def _user(scene: Scene, text: str) -> Subject | None:
+    own = tuple(one for one in scene.devices if text in one.user.split("+"))
+    return Subject(kind=Kind.USER, name=text, devices=own) if own else None
+
+
+_BY_KIND = {Kind.DEVICE: _device, Kind.NODE: _node, Kind.JOB: _job, Kind.USER: _user}
+
+
+def _there_is(scene: Scene) -> str:
+    kinds = (
+        ("devices", [f"{one.node}/{one.name}" for one in scene.devices if one.whole]),
+        ("jobs", sorted({job for one in scene.devices for job in one.jobs}, key=natural)),
+        ("users", sorted({one.user for one in scene.devices if one.user}, key=natural)),
+    )
+    there = [f"{what} {_some(names)}" for what, names in kinds if names]
+    return f"there are {'; '.join(there)}" if there else "there is no device"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

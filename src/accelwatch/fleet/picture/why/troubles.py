@@ -1,0 +1,153 @@
+"""What is wrong, each thing once: what a rule has found, else how a device or node stands."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from accelwatch.fleet.names import GONE, NODE_SEVERITY, NodeState
+from accelwatch.fleet.picture.incidents import above, moment, place_of
+from accelwatch.fleet.picture.why.scene import Scene, SeenDevice, SeenNode
+from accelwatch.judging.documents import IncidentDocument
+from accelwatch.rules.document import Severity
+from accelwatch.schema.standing import severity
+
+_STATES: dict[str, tuple[str, str]] = {
+    "lost": ("lost", "see whether lspci still shows it; drain the node and reboot it"),
+    "missing": (
+        "not there any more",
+        "see whether somebody took it out; if so, stop expecting it (A in the dashboard)",
+    ),
+    "unresponsive": (
+        "hung",
+        "end what runs on it; if it still hangs, reset it or reboot the node",
+    ),
+    "failed": ("failed", ""),
+    "degraded": ("degraded", ""),
+}
+"""State or health of a device to what people call it, and what to do where no rule says it."""
+_NODES: dict[str, str] = {
+    NodeState.DOWN: "down",
+    NodeState.STALE: "silent",
+    NodeState.NEVER: "never heard",
+    NodeState.SLOW: "late",
+}
+_OF_SILENCE = frozenset(GONE.values())
+"""What devices are called whose node is silent: the node is what is wrong."""
+_WEIGHTS = {Severity.CRITICAL: 7, Severity.WARNING: 3, Severity.INFO: 1}
+"""Severities of incidents beside those of states (`schema.standing`)."""
+RUINS_JOBS = 4
+"""From here a job cannot go on with what is wrong."""
+
+
+class Trouble(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong."""
+
+    where: str
+    """`n014/nvidia6`, `n014`, `job 4711`."""
+    nodes: tuple[str, ...]
+    device: str = ""
+    """Id of the device; empty where it is a node's or a job's trouble."""
+    weight: int
+    """Greater is worse, on the scale of `schema.standing`."""
+    word: str
+    """How it stands: `lost`, `hung`, `down`; empty of what only a rule has seen."""
+    since: float = 0.0
+    """Unix seconds; 0 where that is not known."""
+    verdict: str = ""
+    """What it amounts to, in words, without a full stop."""
+    evidence: tuple[str, ...] = ()
+    remedy: str = ""
+    step: str = ""
+    """What the hub does about it."""
+    jobs: tuple[str, ...] = ()
+    incident: str = ""
+    leads: bool = True
+    """False of what stands below a group or its cause: told only when it is asked about."""
+
+
+def troubles(scene: Scene) -> list[Trouble]:
+    """All of them, the worst first, among equals that which began first."""
+    found = [*_found_by_rules(scene), *_of_nodes(scene), *_of_devices(scene)]
+    return sorted(found, key=lambda one: (-one.weight, one.since or scene.time, one.where))
+
+
+def _found_by_rules(scene: Scene) -> Iterator[Trouble]:
+    by_id = {(one.node, one.id): one for one in scene.devices}
+    for incident in scene.incidents:
+        device = by_id.get((incident.node, incident.device))
+        node = scene.nodes.get(incident.node) if incident.node and not incident.device else None
+        yield _incident(scene, incident, device, node)
+
+
+def _incident(
+    scene: Scene, incident: IncidentDocument, device: SeenDevice | None, node: SeenNode | None
+) -> Trouble:
+    nodes = tuple(dict.fromkeys(filter(None, (incident.node, *incident.nodes))))
+    state = device.word if device is not None else ""
+    weight = max(_WEIGHTS.get(Severity(incident.severity), 1), severity(state) if state else 0)
+    known = device.reasons if device is not None else ()
+    return Trouble(
+        where=_where(incident),
+        nodes=nodes,
+        device=incident.device,
+        weight=weight,
+        word=_word(state) if device is not None else _NODES.get(node.state, "") if node else "",
+        since=moment(incident.since),
+        verdict=incident.title,
+        evidence=tuple(dict.fromkeys([*(one.text for one in incident.evidence), *known])),
+        remedy=incident.what_to_do,
+        step=next((scene.steps[one] for one in nodes if one in scene.steps), ""),
+        jobs=tuple(dict.fromkeys(filter(None, (incident.job, *incident.jobs)))),
+        incident=incident.id,
+        leads=not above(incident),
+    )
+
+
+def _where(incident: IncidentDocument) -> str:
+    if incident.device:
+        return f"{incident.node}/{incident.device_name or incident.device}"
+    return place_of(incident)
+
+
+def _of_nodes(scene: Scene) -> Iterator[Trouble]:
+    told = {one.node for one in scene.incidents if not one.device}
+    for node in scene.nodes.values():
+        weight = NODE_SEVERITY.get(node.state, 0)
+        if not weight or node.node in told:
+            continue
+        yield Trouble(
+            where=node.node,
+            nodes=(node.node,),
+            weight=weight,
+            word=_NODES[node.state],
+            since=0.0 if node.age_s is None else scene.time - node.age_s,
+            evidence=(node.reason,) if node.reason else (),
+            remedy=node.remedy,
+            step=scene.steps.get(node.node, ""),
+        )
+
+
+def _of_devices(scene: Scene) -> Iterator[Trouble]:
+    told = {(one.node, one.device) for one in scene.incidents if one.device}
+    for one in scene.devices:
+        weight = severity(one.word)
+        if not weight or one.word in _OF_SILENCE or (one.node, one.id) in told:
+            continue
+        yield Trouble(
+            where=f"{one.node}/{one.name}",
+            nodes=(one.node,),
+            device=one.id,
+            weight=weight,
+            word=_word(one.word),
+            since=one.since,
+            evidence=one.reasons,
+            remedy=_STATES.get(one.word, ("", ""))[1],
+            step=scene.steps.get(one.node, ""),
+            jobs=one.jobs,
+        )
+
+
+def _word(state: str) -> str:
+    if severity(state) == 0 or state in _OF_SILENCE:
+        return ""
+    return _STATES.get(state, (state, ""))[0]

@@ -1,0 +1,103 @@
+"""`accelwatch why`, asked of a hub, of an agent, and where there is neither."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import machines
+from accelwatch.cli import hub_asking, why_command
+from accelwatch.cli.app import build
+from accelwatch.config.model import RuleSettings
+from accelwatch.errors import AccelwatchError
+from hub_peers import agent, hub
+
+RULES = """\
+version: 1
+rules:
+- id: gpu.lost
+  title: A GPU is lost
+  when: state == "lost"
+  severity: critical
+  what_to_do: reboot the node
+"""
+NAME = machines.device(1).name
+
+
+async def typed(*words: str) -> tuple[int, str, str]:
+    """Exit code, output and what is said beside it."""
+    result = await asyncio.to_thread(CliRunner().invoke, build(), ["why", *words])
+    return result.exit_code, result.stdout, result.stderr or str(result.exception or "")
+
+
+def test_a_hub_is_asked_and_its_rules_words_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES, encoding="utf-8")
+    rules = RuleSettings(files=(str(file),), interval_s=0.1)
+
+    async def main() -> None:
+        broken = machines.snapshot(machines.view(0), machines.lost_view(1))
+        async with agent(broken) as one, hub(one.address, rules=rules) as running:
+            asking = ("--hub", running.base)
+            while not (await running.get("/v1/incidents"))["incidents"]:
+                await asyncio.sleep(0.02)
+
+            code, out, _ = await typed(f"{one.address}/{NAME}", *asking)
+            assert code == 0
+            assert out.startswith(f"{one.address}/{NAME} has been lost for ")
+            assert ": A GPU is lost.\n" in out
+            assert "  what to do:  reboot the node\n" in out
+            assert "  more:        accelwatch incidents i1\n" in out
+
+            code, out, _ = await typed("--json", *asking)
+            said = json.loads(out)
+            assert (said["wrong"], said["where"]) == (True, f"{one.address}/{NAME}")
+
+            code, out, said = await typed("nix", *asking)
+            assert (code, out) != (0, "")
+            assert "nothing is called 'nix' here; there are devices" in said
+
+    asyncio.run(main())
+
+
+def test_an_agent_is_asked_for_its_machine() -> None:
+    async def main() -> None:
+        async with agent(machines.snapshot(machines.view(0), machines.lost_view(1))) as one:
+            code, out, _ = await typed("1", "--agent", one.address)
+            assert code == 0
+            assert f"/{NAME} has been lost for " in out
+            _, out, _ = await typed("0", "--agent", one.address)
+            assert out.startswith("nothing is wrong with ")
+
+    asyncio.run(main())
+
+
+def test_where_nobody_answers_the_devices_are_read_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(why_command, "reached", lambda _hub, _ask: None)
+
+    code, out, _ = asyncio.run(typed())
+
+    assert (code, out) == (0, "there is no device.\n")
+
+
+def test_a_hub_that_is_named_and_not_there_is_told() -> None:
+    code, _, said = asyncio.run(typed("--hub", "127.0.0.1:1"))
+
+    assert code != 0
+    assert "127.0.0.1:1" in said
+
+
+def test_nobody_is_there_only_where_nobody_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(*_: object, **__: object) -> bytes:
+        raise hub_asking.NobodyAnswersError("nobody")
+
+    monkeypatch.setattr(hub_asking, "_over", nobody)
+
+    async def ask(_session: object) -> str:
+        return ""
+
+    assert hub_asking.reached(hub_asking.HubFlags(), ask) is None
+    with pytest.raises(AccelwatchError):
+        hub_asking.reached(hub_asking.HubFlags(agent="127.0.0.1:1"), ask)

@@ -1,0 +1,268 @@
+"""Why something is as it is: the sentence, what it rests on, what to do."""
+
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+import machines
+from accelwatch.errors import UnmetError
+from accelwatch.fleet.picture.model import UTILIZATION, FleetView
+from accelwatch.fleet.picture.why.answer import Answer, answer
+from accelwatch.fleet.picture.why.scene import (
+    Scene,
+    scene_of_fleet,
+    scene_of_machine,
+    with_node,
+)
+from accelwatch.fleet.picture.why.subject import Kind, subject_of
+from accelwatch.fleet.wire import DeviceNow
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.health import Health
+from accelwatch.schema.snapshot import ReadFailure
+from fleets import Faults, fleet_view
+from incident_samples import incident
+from machines import NOW
+from seen_incidents import low_power, told
+
+JOB = "48100"
+"""Has all sixteen devices of n001 and n002."""
+
+
+def asked(scene: Scene, what: str = "") -> Answer:
+    return answer(scene, subject_of(scene, what))
+
+
+def loaded(view: FleetView, loads: Mapping[int, float | None]) -> FleetView:
+    """The fleet with the load of some devices, by slot."""
+
+    def one(now: DeviceNow) -> DeviceNow:
+        if now.slot not in loads:
+            return now
+        values = list(now.values)
+        values[UTILIZATION] = loads[now.slot]
+        return msgspec.structs.replace(now, values=tuple(values))
+
+    return msgspec.structs.replace(view, devices=[one(now) for now in view.devices])
+
+
+def fleet(faults: Faults | None = None, loads: Mapping[int, float | None] | None = None) -> Scene:
+    """Two nodes of one job, busy but for what is said, and two more nodes."""
+    busy = dict.fromkeys(range(32), 0.9) | dict(loads or {})
+    return scene_of_fleet(loaded(fleet_view(4, faults=faults), busy))
+
+
+def test_nothing_wrong_is_said_with_what_there_is() -> None:
+    said = asked(fleet())
+
+    assert said.sentence == "nothing is wrong with 32 devices on 4 nodes."
+    assert (said.wrong, said.where, said.since, said.others) == (False, "", None, 0)
+
+
+def test_without_devices_nothing_is_called_well() -> None:
+    empty = msgspec.structs.replace(machines.snapshot(), devices=())
+    assert asked(scene_of_machine(empty)).sentence == "there is no device."
+
+
+def test_the_worst_is_told_and_the_others_are_counted() -> None:
+    said = asked(fleet({"n002/3": "lost", "n001/1!": "degraded", "n003/0!": "failed"}))
+
+    assert said.sentence == "n002/nvidia3 is lost; 2 more things are wrong."
+    assert (said.where, said.others) == ("n002/nvidia3", 2)
+    assert "reboot" in said.remedy
+
+
+def test_a_silent_node_is_told_once_and_not_for_each_of_its_devices() -> None:
+    said = asked(fleet({"n003": "down"}))
+
+    assert said.sentence == "n003 has been down for 6 min."
+    assert said.others == 0
+
+
+def test_a_job_waits_for_what_is_lost_where_its_devices_stand_idle() -> None:
+    idle = {slot: 0.0 for slot in range(16) if slot != 11}
+    said = asked(fleet({"n002/3": "lost"}, {**idle, 11: None}), JOB)
+
+    assert said.sentence == (
+        f"job {JOB} of ada waits for n002/nvidia3, which is lost; 15 of its 16 devices stand idle."
+    )
+    assert (said.kind, said.waiting) == ("job", 15)
+
+
+def test_a_job_that_works_on_without_a_device_is_not_said_to_wait() -> None:
+    said = asked(fleet({"n002/3": "lost"}, {11: None}), JOB)
+
+    assert said.sentence == f"job {JOB} of ada goes on, but n002/nvidia3 is lost."
+    assert said.waiting == 0
+
+
+def test_a_job_of_which_half_has_work_is_not_said_to_wait() -> None:
+    idle = dict.fromkeys(range(7), 0.0) | {11: None}
+    assert asked(fleet({"n002/3": "lost"}, idle), JOB).waiting == 0
+    assert asked(fleet({"n002/3": "lost"}, idle | {7: 0.0}), JOB).waiting == 8
+
+
+def test_what_is_only_degraded_does_not_stop_a_job() -> None:
+    idle = dict.fromkeys(range(16), 0.0)
+    said = asked(fleet({"n002/3!": "degraded"}, idle), JOB)
+
+    assert said.sentence == f"job {JOB} of ada stands still, but n002/nvidia3 is degraded."
+
+
+def test_an_idle_job_on_sound_devices_is_sent_to_look_at_itself() -> None:
+    said = asked(fleet(None, dict.fromkeys(range(16), 0.0)), f"job:{JOB}")
+
+    assert said.sentence.startswith(f"job {JOB} of ada has 16 devices, and all are idle;")
+    assert not said.wrong
+
+
+def test_another_jobs_trouble_is_not_this_ones() -> None:
+    said = asked(fleet({"n003/0": "lost"}), JOB)
+
+    assert said.sentence == f"nothing is wrong with job {JOB} of ada: 16 devices, 90% busy."
+
+
+def test_a_lost_device_tells_which_job_waits_for_it() -> None:
+    idle = {slot: 0.0 for slot in range(16) if slot != 11}
+    said = asked(fleet({"n002/3": "lost"}, {**idle, 11: None}), "n002/nvidia3")
+
+    assert said.sentence == (f"n002/nvidia3 is lost; job {JOB} waits for it with 15 idle devices.")
+
+
+def test_a_nodes_own_document_tells_since_when_and_on_what_it_rests() -> None:
+    view = fleet_view(1, faults={"n001/3": "lost"})
+    place = next(one for one in view.places if one and one.index == 3)
+    lost = machines.lost_view(3)
+    device = msgspec.structs.replace(lost.device, id=place.id)
+    lost = msgspec.structs.replace(lost, device=device, state_since=NOW - 18)
+    failure = ReadFailure(backend="nvidia", device_id=place.id, message="NVML_ERROR_GPU_IS_LOST")
+    snapshot = machines.snapshot(lost, errors=(failure,))
+    said = asked(with_node(scene_of_fleet(view), "n001", snapshot), "n001/3")
+
+    assert said.sentence == "n001/nvidia3 has been lost for 18 s: NVML_ERROR_GPU_IS_LOST."
+    assert said.since == "2027-01-15T07:59:42.000Z"
+
+
+def test_why_a_node_is_silent_stands_behind_its_state() -> None:
+    scene = fleet({"n003": "down"})
+    known = with_node(
+        scene, "n003", machines.snapshot(), silent="n003 is down: no route", remedy="look at it"
+    )
+    said = asked(known, "n003")
+
+    assert said.sentence == "n003 has been down for 6 min: no route."
+    assert said.remedy == "look at it"
+
+
+def test_what_a_rule_has_found_is_told_in_its_words() -> None:
+    view = msgspec.structs.replace(fleet_view(2), incidents=(low_power(),))
+    said = asked(scene_of_fleet(loaded(view, dict.fromkeys(range(16), 0.9))), "n002/3")
+
+    assert said.sentence == (
+        "n002/nvidia3: Draws far less power than its job's other GPUs, for 7 min."
+    )
+    assert said.remedy == "look at cooling and clocks; the job waits for its slowest GPU"
+    assert said.evidence[1] == "throttle_active.thermal_hardware is set"
+    assert said.incident == "i7"
+
+
+def test_a_device_with_an_incident_is_one_trouble() -> None:
+    view = fleet_view(2, faults={"n002/3": "lost"})
+    view = msgspec.structs.replace(view, incidents=(low_power(),))
+    said = asked(scene_of_fleet(view))
+
+    assert said.sentence.startswith("n002/nvidia3 has been lost for 7 min: Draws far less power")
+    assert said.others == 0
+
+
+@pytest.mark.parametrize("below", [{"part_of": "i1"}, {"follows": "i1"}])
+def test_what_stands_below_another_incident_is_told_only_where_it_is_asked_about(
+    below: dict[str, str],
+) -> None:
+    lower = msgspec.structs.replace(low_power().incident, **below)
+    told_ones = (msgspec.structs.replace(low_power(), incident=lower),)
+    view = msgspec.structs.replace(fleet_view(2), incidents=told_ones)
+    scene = scene_of_fleet(loaded(view, dict.fromkeys(range(16), 0.9)))
+
+    assert not asked(scene).wrong
+    assert asked(scene, "n002/3").incident == "i7"
+
+
+def test_an_incident_that_is_over_is_nobodys_reason() -> None:
+    closed = msgspec.structs.replace(low_power().incident, state="closed")
+    over = msgspec.structs.replace(low_power(), incident=closed)
+    view = msgspec.structs.replace(fleet_view(2), incidents=(over,))
+
+    assert not asked(scene_of_fleet(view)).wrong
+
+
+def test_what_the_hub_does_is_told() -> None:
+    view = fleet_view(2, faults={"n002/3": "lost"})
+    said = asked(scene_of_fleet(view, {"n002": "draining: its jobs leave"}))
+
+    assert said.step == "draining: its jobs leave"
+
+
+def test_a_machine_of_its_own_tells_reasons_and_low_clocks() -> None:
+    hot = machines.view(0)
+    values = {
+        **hot.reading.values,
+        ("throttle_active", "thermal_hardware"): 1,
+        ("throttle_active", "idle"): 1,
+        ("throttle_active", "power"): 0,
+    }
+    reading = msgspec.structs.replace(hot.reading, values=values)
+    sick = machines.view(
+        1,
+        state=DeviceState.DEGRADED,
+        health=Health.DEGRADED,
+        health_reasons=("the fabric is unhealthy", "xid 94"),
+        state_since=NOW - 300,
+    )
+    scene = scene_of_machine(machines.snapshot(msgspec.structs.replace(hot, reading=reading), sick))
+
+    assert asked(scene, "0").sentence.endswith("its clocks are held down by: thermal hardware.")
+    said = asked(scene, "1")
+    assert said.sentence.endswith("has been degraded for 5 min: the fabric is unhealthy.")
+    assert said.evidence == ("xid 94",)
+
+
+def test_a_bare_number_is_a_device_of_one_machine_and_a_job_of_many() -> None:
+    machine = scene_of_machine(machines.snapshot(machines.view(0), machines.view(1)))
+    assert subject_of(machine, "1").kind is Kind.DEVICE
+    assert subject_of(fleet(), JOB).kind is Kind.JOB
+    with pytest.raises(UnmetError, match="nothing is called '3' here; there are devices n001/"):
+        subject_of(fleet(), "3")
+
+
+@pytest.mark.parametrize(
+    "what", ["n001/nvidia3", "n001/3", "device:n001/3", "GPU-000003", "gpu-000003"]
+)
+def test_a_device_is_found_by(what: str) -> None:
+    assert subject_of(fleet(), what).name == "n001/nvidia3"
+
+
+def test_a_name_that_several_devices_have_is_asked_back() -> None:
+    with pytest.raises(
+        UnmetError, match="'nvidia3' means 4 devices; say which: n001/nvidia3, n002"
+    ):
+        subject_of(fleet(), "nvidia3")
+
+
+def test_three_letters_of_a_uuid_are_too_few() -> None:
+    with pytest.raises(UnmetError):
+        subject_of(fleet(), "GPU-000")
+
+
+def test_a_user_has_the_devices_of_all_his_jobs() -> None:
+    said = asked(fleet({"n001/2": "lost"}, {2: None}), "ada")
+
+    assert said.sentence == "ada goes on, but n001/nvidia2 is lost."
+
+
+def test_a_job_of_which_only_an_incident_knows_can_be_asked_about() -> None:
+    one = told(incident(3, node="", title="Stands still"), job="777", nodes=(), node="")
+    view = msgspec.structs.replace(fleet_view(1), incidents=(one,))
+    said = asked(scene_of_fleet(view), "777")
+
+    assert "Stands still" in said.sentence
