@@ -13,7 +13,7 @@ from accelwatch.remedy.case import Case, Limit, Policy
 from accelwatch.remedy.changes import CaseChanged, Change, Command, Heard, Started, Verb
 from accelwatch.remedy.data_guard import Sight
 from accelwatch.remedy.model import Remedy, RemedyState
-from accelwatch.remedy.outcome import Note, Outcome, StateRecord
+from accelwatch.remedy.outcome import Note, Outcome, StateRecord, replay
 from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
 from accelwatch.remedy.settings import Budget, RemedySettings
 from accelwatch.remedy.stage import Stage
@@ -134,6 +134,13 @@ class Ground:
         for _ in range(6):
             self.now += 30
             self.step()
+
+    def killed(self) -> None:
+        """The engine is killed: another one goes on with what the journal has."""
+        self.state = RemedyState()
+        for record in self.records:
+            self.state = replay(self.state, record)
+        self.step(Started(token=self.state.token + 1, at=self.now), look=False)
 
     def step(self, *changes: Change, seen: tuple[Heard, ...] = (), look: bool = True) -> Outcome:
         """One moment; with `look` everything that can be seen is seen first."""

@@ -6,12 +6,12 @@ none of the guards.
 
 from collections import Counter
 
-from accelwatch.action.intent import Intent
+from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import Standing
 from accelwatch.remedy.case import Case
 from accelwatch.remedy.ceiling import NEEDS, Ceiling
-from accelwatch.remedy.clocks import FRESH_S
+from accelwatch.remedy.clocks import DEATH_SETTLES_S, FRESH_S
 from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.outcome import Outcome, RemedyRecord, StateRecord, replay
@@ -31,6 +31,7 @@ TABLES = (
     "denied",
     "stop",
     "chores",
+    "departed",
     "lingering",
     "forgotten",
     "budget",
@@ -60,12 +61,15 @@ class Watch:
         self.moves: list[tuple[float, str]] = []
         self.cancels: list[float] = []
         self.remedies: list[tuple[float, str, str]] = []
+        self.left: dict[tuple[str, JobKey], float] = {}
+        """When a job was seen to have left a node, whoever was killed since then."""
         self.approved: set[str] = set()
         """Digests of plans that a person approved."""
 
     def check(self, before: RemedyState, outcome: Outcome, now: float, began: bool) -> None:
         """Raise BrokenError when a step has done what must not be; `began`: an engine began in it."""
         after = outcome.state
+        self._departures(before, after, now)
         _made_of_records(before, outcome.records, after)
         _counted(after)
         _spares(after)
@@ -86,6 +90,20 @@ class Watch:
             self._begun(after, intent, now, outcome)
         if after.stop is not None:
             _stopped(after)
+
+    def _departures(self, before: RemedyState, after: RemedyState, now: float) -> None:
+        """Nobody forgets who has left a node lately."""
+        for name, seen in before.world.seen.items():
+            shown = after.world.seen.get(name)
+            if shown is None or shown is seen:
+                continue
+            for job in seen.jobs:
+                if job not in shown.jobs:
+                    at = after.world.schedulers[after.world.seen_by[name]].time
+                    self.left[name, job] = at
+        self.left = {key: at for key, at in self.left.items() if now - at <= DEATH_SETTLES_S}
+        known = {(node, one.job) for one in after.departed.values() for node in one.nodes}
+        need(known.issuperset(self.left), "a job that has left its node is forgotten")
 
     def _begun(self, state: RemedyState, intent: Intent, now: float, outcome: Outcome) -> None:
         remedy = state.remedies.get(intent.node)

@@ -6,12 +6,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.action.intent import IntentKind
+from accelwatch.action.intent import IntentKind, JobKey
 from accelwatch.incidents.journal.file import FILE, JournalFile
 from accelwatch.incidents.journal.records import MOST_BODY, Batch, StateRecord
 from accelwatch.remedy import outcome
 from accelwatch.remedy.journaling import PART, kept, restored
-from accelwatch.remedy.model import Remedy, RemedyState, Stop, Veto
+from accelwatch.remedy.model import Departed, Remedy, RemedyState, Stop, Veto
 from accelwatch.remedy.stage import Stage
 from remedy.bench import intent
 from remedy.virtual_time import START
@@ -41,6 +41,9 @@ def test_all_that_stands_comes_back(tmp_path: Path) -> None:
         outcome.VetoRecord(node="n2", veto=veto),
         outcome.StopRecord(stop=Stop(by="anna", at=START)),
         outcome.ChoreRecord(key="17", intent=intent(IntentKind.RESTORE_JOB)),
+        outcome.DepartedRecord(
+            key="c/17 5", departed=Departed(job=JobKey("c", "17", 5.0), at=START, nodes=("n5",))
+        ),
         outcome.LingeringRecord(node="n3", intent=intent(IntentKind.REBOOT, "n3")),
         outcome.ForgottenRecord(node="n4", incident="i4"),
     ]

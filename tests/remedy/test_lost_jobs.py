@@ -7,13 +7,15 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import JobSeen, JobState
 from accelwatch.action.step import RefusalKind
+from accelwatch.remedy import departures
 from accelwatch.remedy.case import Policy
-from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.model import RemedyState
+from accelwatch.remedy.outcome import DepartedRecord, Loudness, replay
 from accelwatch.remedy.plan import planned
 from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.settings import SpareSettings
 from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import JobPolicy, When
+from accelwatch.rules.document import JobPolicy, Mode, When
 from remedy_ground import JOB, SETTINGS, Ground, job_policy
 
 NODE, SPARE, NAME = "n03", "n39", "c/17"
@@ -59,6 +61,79 @@ def test_one_that_died_shortly_before_is_begun_again_with_a_spare_for_the_node()
     assert [(one.device_fault, one.tried.nodes) for one in history.deaths] == [(True, DEAD.nodes)]
     assert (len(history.resumed), history.run is not None) == (1, True)
     assert ground.kinds(NODE)[-1] is Kind.REBOOT
+
+
+def test_one_that_died_before_the_hub_was_killed_is_looked_for_by_the_next() -> None:
+    ground = Ground()
+    ran(ground, 10.0)
+    ground.killed()
+    ground.step()
+    ground.fault(NODE, policy=MOVES)
+    ground.wait(150, every=10)
+    ground.end(NODE)
+    assert (ground.kinds(NODE)[-1], ground.begun[-1].job) == (Kind.FOLLOW_JOB, JOB)
+    looked(ground, DEAD)
+    assert (ground.begun[-1].kind, ground.begun[-1].revive) == (Kind.MOVE_JOB, True)
+
+
+def test_killed_at_any_entry_of_the_journal_the_next_one_knows_who_has_died() -> None:
+    ground = Ground()
+    ran(ground)
+    begun = len(ground.records)
+    taken_out(ground)
+    looked(ground, DEAD)
+    assert ground.begun[-1].revive
+    at = next(at for at, one in enumerate(ground.records) if isinstance(one, DepartedRecord))
+    assert at < begun
+    state = RemedyState()
+    for number, record in enumerate(ground.records):
+        state = replay(state, record)
+        remedy = state.remedies.get(NODE)
+        lost = () if remedy is None else remedy.lost
+        known = JOB in (*lost, *(one.job for one in state.departed.values()))
+        assert known is (number >= at)
+
+
+def test_who_has_left_is_known_for_two_minutes_and_longer_where_a_remedy_began() -> None:
+    ground = Ground()
+    for name in (NODE, "n20"):
+        ground.nodes[name].jobs = (msgspec.structs.replace(JOB, id=name),)
+    ground.step()
+    for name in (NODE, "n20"):
+        ground.nodes[name].jobs = ()
+    ground.step()
+    assert len(ground.state.departed) == 2
+    ground.fault(NODE, policy=msgspec.structs.replace(MOVES, mode=Mode.OBSERVE))
+    ground.wait(150, every=10)
+    assert [one.nodes for one in ground.state.departed.values()] == [(NODE,)]
+    ground.wait(3600, every=100)
+    assert ground.state.departed == {}
+
+
+def test_a_job_that_leaves_its_nodes_one_after_another_is_one_departure() -> None:
+    ground = Ground()
+    for name in (NODE, "n04"):
+        ground.nodes[name].jobs = (JOB,)
+    ground.step()
+    for name in (NODE, "n04"):
+        ground.nodes[name].jobs = ()
+        ground.now += 5
+        ground.step()
+    (one,) = ground.state.departed.values()
+    assert (one.nodes, one.at) == ((NODE, "n04"), ground.now)
+
+
+def test_of_very_many_the_latest_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(departures, "MOST_DEPARTED", 2)
+    ground = Ground()
+    jobs = tuple(msgspec.structs.replace(JOB, id=str(at)) for at in range(4))
+    ground.nodes[NODE].jobs = jobs
+    ground.step()
+    for at in range(4):
+        ground.nodes[NODE].jobs = jobs[at + 1 :]
+        ground.now += 1
+        ground.step()
+    assert [one.job.id for one in ground.state.departed.values()] == ["2", "3"]
 
 
 def test_one_that_dies_while_it_is_to_be_moved_is_begun_again() -> None:
@@ -122,6 +197,7 @@ def test_who_left_long_before_or_is_not_to_be_moved_is_not_looked_for(
 def test_below_the_ceiling_of_resumes_nobody_is_looked_for() -> None:
     ground = Ground(settings=msgspec.structs.replace(SETTINGS, ceiling="remedy"))
     ran(ground)
+    assert ground.state.departed == {}
     taken_out(ground)
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT]
 

@@ -15,6 +15,7 @@ from accelwatch.remedy.model import (
     Attempt,
     Boundary,
     Denied,
+    Departed,
     Hold,
     Override,
     Remedy,
@@ -31,6 +32,7 @@ from accelwatch.remedy.outcome import (
     CanaryRecord,
     ChoreRecord,
     DeniedRecord,
+    DepartedRecord,
     ForgottenRecord,
     LingeringRecord,
     OverrideRecord,
@@ -92,6 +94,9 @@ RECORDS: list[StateRecord] = [
     DeniedRecord(node="n5", denied=Denied(node="n5", rule="r", by="ana", until=9.0)),
     StopRecord(stop=Stop(by="ana", at=1.0)),
     ChoreRecord(key="job 17", intent=INTENT),
+    DepartedRecord(
+        key="c/17 5", departed=Departed(job=JobKey("c", "17", 5.0), at=9.0, nodes=("n1", "n2"))
+    ),
     LingeringRecord(node="n6", intent=INTENT),
     ForgottenRecord(node="n7", incident="i7"),
     BudgetRecord(budget=BudgetState(begun={"train": (1.0,)})),

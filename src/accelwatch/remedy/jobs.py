@@ -64,7 +64,7 @@ def gone_jobs(sur: Surroundings, remedy: Remedy) -> tuple[JobKey, ...]:
     shown = jobs_of(sur, remedy)
     if shown is None or not to_be_mended(sur, remedy):
         return ()
-    gone, since = sur.world.gone.get(sur.target(remedy), ()), remedy.begun - DEATH_SETTLES_S
+    gone, since = sur.departed_from(sur.target(remedy)), remedy.begun - DEATH_SETTLES_S
     here = {(job.cluster, job.id, job.part) for job in shown}
     known = {*remedy.handled, *remedy.stranded, *remedy.looked_for, *remedy.lost}
     jobs = (one.job for one in gone if one.at >= since and one.job not in known)

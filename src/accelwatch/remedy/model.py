@@ -148,6 +148,16 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class Departed(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that ran on nodes and is not shown there any more."""
+
+    job: JobKey
+    at: float
+    """Unix seconds at which it was first seen to be gone, from the latest of them."""
+    nodes: tuple[str, ...]
+    """By the scheduler's names."""
+
+
 class Override(msgspec.Struct, frozen=True, kw_only=True):
     """A person undid what we did to a node: what was seen before may not quarantine it again."""
 
@@ -212,6 +222,8 @@ class RemedyState(msgspec.Struct, frozen=True, kw_only=True):
     stop: Stop | None = None
     chores: Mapping[str, Intent] = {}
     """What is to be given back when it can be: by job or spare."""
+    departed: Mapping[str, Departed] = {}
+    """By job: who has left a node lately, and may have died of it."""
     lingering: Mapping[str, Intent] = {}
     """By node: an intent that is not wanted any more and whose end is not known."""
     forgotten: Mapping[str, str] = {}

@@ -13,6 +13,7 @@ from accelwatch.remedy.canary import CanaryState
 from accelwatch.remedy.model import (
     Boundary,
     Denied,
+    Departed,
     Override,
     Remedy,
     RemedyState,
@@ -71,6 +72,13 @@ class ChoreRecord(msgspec.Struct, frozen=True, kw_only=True, tag="chore"):
 
     key: str
     intent: Intent | None
+
+
+class DepartedRecord(msgspec.Struct, frozen=True, kw_only=True, tag="departed"):
+    """A job has left its nodes; None: that matters no more."""
+
+    key: str
+    departed: Departed | None
 
 
 class LingeringRecord(msgspec.Struct, frozen=True, kw_only=True, tag="lingering"):
@@ -144,6 +152,7 @@ StateRecord = (
     | DeniedRecord
     | StopRecord
     | ChoreRecord
+    | DepartedRecord
     | LingeringRecord
     | ForgottenRecord
     | StartedRecord
@@ -196,6 +205,7 @@ _TABLES = {
     VetoRecord: ("vetoes", "node", "veto"),
     DeniedRecord: ("denied", "node", "denied"),
     ChoreRecord: ("chores", "key", "intent"),
+    DepartedRecord: ("departed", "key", "departed"),
     LingeringRecord: ("lingering", "node", "intent"),
     ForgottenRecord: ("forgotten", "node", "incident"),
 }

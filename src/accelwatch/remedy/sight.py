@@ -5,11 +5,13 @@ from types import MappingProxyType
 
 import msgspec
 
+from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.remedy import data_guard
-from accelwatch.remedy.clocks import FRESH_S, GAP_S, REVIVAL_S
+from accelwatch.remedy.clocks import FRESH_S, GAP_S
 from accelwatch.remedy.conditions import Happening
 from accelwatch.remedy.data_guard import Sight
+from accelwatch.remedy.departures import departed
 from accelwatch.remedy.holding import is_taken_over
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.places import machine_of
@@ -17,10 +19,8 @@ from accelwatch.remedy.pursued import Surveyed
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.transitions import happen, keep, replaced
-from accelwatch.remedy.world import Gone, Good, NodeHeard, Scheduler
+from accelwatch.remedy.world import Good, NodeHeard, Scheduler
 
-MOST_GONE = 64
-"""Jobs that have left a node and are remembered, the newest."""
 replace = msgspec.structs.replace
 _SEEN: Mapping[Standing, Trigger] = MappingProxyType(
     {
@@ -124,25 +124,19 @@ def _take_up(sur: Surroundings, survey: Surveyed) -> None:
         for name, action in sur.world.seen_by.items()
         if name not in shown and action == survey.action
     ]
+    left: dict[JobKey, list[str]] = {}
     for seen in (*survey.nodes, *gone):
         before = sur.world.seen.get(seen.name)
         if before is seen or before == seen:
             continue
-        _keep_gone(sur, before, seen, survey.time)
+        for job in () if before is None else before.jobs:
+            if job not in seen.jobs:
+                left.setdefault(job, []).append(seen.name)
         sur.look("seen", seen.name, seen)
         sur.look("seen_by", seen.name, survey.action)
         known = before is not None and _who(before) == _who(seen)
         sur.recount(names=not known)
-
-
-def _keep_gone(sur: Surroundings, before: NodeSeen | None, seen: NodeSeen, time: float) -> None:
-    """Remember the jobs that have left a node: what befalls it may be seen after they have died."""
-    left = () if before is None else tuple(job for job in before.jobs if job not in seen.jobs)
-    if left:
-        known = sur.world.gone.get(seen.name, ())
-        kept = tuple(one for one in known if time - one.at < REVIVAL_S)
-        new = tuple(Gone(job=job, at=time) for job in left)
-        sur.look("gone", seen.name, (*kept, *new)[-MOST_GONE:])
+    departed(sur, left, survey.time)
 
 
 def _who(seen: NodeSeen) -> tuple[str, str, str, float | None, bool]:

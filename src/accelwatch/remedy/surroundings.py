@@ -1,5 +1,6 @@
 """The state while a step works on it, and what has come of the step so far."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from accelwatch.remedy.crowd import Crowd
 from accelwatch.remedy.data_guard import DataGuardState
 from accelwatch.remedy.denial import Answer, Denial
 from accelwatch.remedy.identity import Proof
-from accelwatch.remedy.model import Remedy, RemedyState
+from accelwatch.remedy.model import Departed, Remedy, RemedyState
 from accelwatch.remedy.outcome import (
     Loudness,
     Note,
@@ -41,6 +42,7 @@ class Surroundings:
         self._before = state
         self._crowd: Crowd | None = None
         """Only when somebody asks who is who."""
+        self._departed: dict[str, list[Departed]] | None = None
         self._own: set[str] = set()
         self._own_seen: set[str] = set()
         self._changed: dict[tuple[str, str], None] = {}
@@ -59,6 +61,8 @@ class Surroundings:
             rows.pop(key, None)
         else:
             rows[key] = value
+        if table == "departed":
+            self._departed = None
         self._changed[table, key] = None
         self.touched.row(table, key)
         self.memo.clear()
@@ -156,6 +160,15 @@ class Surroundings:
             return remedy.target
         proof = self.proof(remedy.node)
         return proof.name if isinstance(proof, Proof) else remedy.node
+
+    def departed_from(self, target: str) -> Sequence[Departed]:
+        """The jobs that have left a node lately, by the scheduler's name of it."""
+        if self._departed is None:
+            self._departed = {}
+            for one in self.state.departed.values():
+                for node in one.nodes:
+                    self._departed.setdefault(node, []).append(one)
+        return self._departed.get(target, ())
 
     def proof(self, node: str) -> Proof | Denial:
         """Which of the scheduler's nodes it is."""

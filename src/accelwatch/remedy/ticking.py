@@ -6,6 +6,7 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy import breaker
 from accelwatch.remedy.conditions import Happening
 from accelwatch.remedy.denial import Denial, DenialKind
+from accelwatch.remedy.departures import tidy
 from accelwatch.remedy.gates import in_the_way
 from accelwatch.remedy.jobs import cancels, must_fence, next_job
 from accelwatch.remedy.ladder import INTENTS, next_rung
@@ -42,6 +43,7 @@ def tick(sur: Surroundings) -> None:
         rows = getattr(sur.state, table)
         for key in [key for key, row in rows.items() if row.until is not None and row.until <= now]:
             sur.put(table, key, None)
+    tidy(sur)
     revive(sur)
     keep_tested(sur)
     before = sur.touched

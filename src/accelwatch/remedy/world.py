@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import NodeSeen
 from accelwatch.remedy.census import Census
 from accelwatch.remedy.data_guard import DataGuardState
@@ -37,14 +36,6 @@ class NodeHeard(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     ceiling: str = "resume"
     """How far the first profile that fits lets rules go here, at this moment."""
-
-
-class Gone(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that ran on a node and is not shown there any more."""
-
-    job: JobKey
-    at: float
-    """Unix seconds at which it was first seen to be gone."""
 
 
 class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,8 +81,6 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """By the scheduler's name of the node."""
     seen_by: Mapping[str, str] = {}
     """By which action each node was seen."""
-    gone: Mapping[str, tuple[Gone, ...]] = {}
-    """By the scheduler's name of the node: the jobs that have left it lately."""
     schedulers: Mapping[str, Scheduler] = {}
     """By action."""
     guard: DataGuardState = DataGuardState()
