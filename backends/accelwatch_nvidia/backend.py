@@ -64,6 +64,7 @@ class NvidiaBackend:
     )
     """CUDA programming guide, environment variables: full uuids are accepted, MIG uuids too; before
     R470 an instance was MIG-GPU-<uuid>/<gpu instance>/<compute instance>."""
+    remote = "accelwatch_nvidia.smi_remote:REMOTE"
 
     def __init__(self, context: Context) -> None:
         self._context = context

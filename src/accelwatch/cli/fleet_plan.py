@@ -216,7 +216,8 @@ def check_targeting(wanted: Targeting) -> None:
         raise UsageError("--hub.config.file goes with --hub")
     elif not own:
         raise UsageError(
-            "whom to follow? --targets 'n[001-063]:9877', --targets-file FILE, -c hub.yaml, or "
+            "whom to follow? --targets 'n[001-063]:9877', --targets-file FILE, --ssh 'n[01-63]' with "
+            "nothing installed there, -c hub.yaml, or "
             "--hub URL of one that runs; `accelwatch demo` shows a simulated fleet"
         )
 
@@ -267,6 +268,7 @@ def _called(wanted: Targeting) -> str:
         *(followed.targets_dns or ()),
         *([f"pods {followed.targets_kubernetes}"] if followed.targets_kubernetes else []),
         *(["Slurm"] if followed.targets_slurm else []),
+        *(followed.ssh or ()),
         *([wanted.prometheus] if wanted.prometheus else []),
         *([wanted.config_file.name] if wanted.config_file else []),
     ]

@@ -61,6 +61,20 @@ Kubernetes = Annotated[
 Slurm = Annotated[
     bool, typer.Option("--targets-slurm", help="Slurm's nodes with GPUs, from scontrol.")
 ]
+Ssh = Annotated[
+    Texts,
+    typer.Option(
+        "--ssh",
+        metavar="HOSTS",
+        help="Hosts that ssh reaches, n[01-63] or user@host:port; nothing is installed there.",
+    ),
+]
+SshConfig = Annotated[
+    str | None,
+    typer.Option(
+        "--ssh-config", metavar="FILE", help="Configuration of ssh instead of its own (ssh -F)."
+    ),
+]
 Prometheus = Annotated[
     str | None,
     typer.Option(
@@ -80,11 +94,14 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
     targets_dns: Dns = None
     targets_kubernetes: Kubernetes = None
     targets_slurm: Slurm = False
+    ssh: Ssh = None
+    ssh_config: SshConfig = None
 
     @property
     def anyone(self) -> bool:
-        """Whether any flag was given."""
-        return any(getattr(self, name) for name in self.__struct_fields__)
+        """Whether any flag names somebody."""
+        named = (name for name in self.__struct_fields__ if name != "ssh_config")
+        return any(getattr(self, name) for name in named)
 
     def laid_over(self, settings: "HubSettings") -> "HubSettings":
         """The settings with these targets besides their own. Raises ConfigError."""
@@ -98,4 +115,6 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
             dns=tuple(self.targets_dns or ()),
             kubernetes=self.targets_kubernetes,
             slurm=self.targets_slurm,
+            ssh=tuple(self.ssh or ()),
+            ssh_config=self.ssh_config,
         )

@@ -18,6 +18,8 @@ NODE_LABEL = "node"
 """A label of a target that names its node."""
 STORED = "prometheus"
 """Scheme of a target that is not asked itself: a store tells of it."""
+SSH = "ssh"
+"""Scheme of a target that ssh reaches; its address is what ssh is told: `user@host:port`."""
 _SCHEME_LABEL = "__scheme__"
 _PATH_LABEL = "__metrics_path__"
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -50,6 +52,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def host(self) -> str:
         """What names the node where no label does; not on loopback."""
+        if self.scheme == SSH:
+            return self.address
         return self.address.rpartition(":")[0].strip("[]") + self.base
 
     @property

@@ -16,6 +16,8 @@ class Reason(StrEnum):
     TIMEOUT = "timeout"
     CREDENTIALS = "credentials"
     """401 or 403, or our own secret file cannot be read."""
+    HOST_KEY = "host_key"
+    """A host that is reached by ssh shows a key that is not known, or another than before."""
     BUSY = "busy"
     """429 or 503."""
     REDIRECT = "redirect"
@@ -24,6 +26,8 @@ class Reason(StrEnum):
     TOO_LARGE = "too_large"
     GARBAGE = "garbage"
     """An answer that cannot be read as what was asked for."""
+    NO_SOURCE = "no_source"
+    """A host that is reached by ssh has no accelerator, or nothing that could tell of it."""
     CLOSED = "closed"
     """The target ended the stream."""
 

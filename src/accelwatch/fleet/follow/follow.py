@@ -43,6 +43,22 @@ a large fleet is heard as soon as it can be read, and does not shake hands all a
 MakeReader = Callable[[Target], ReadExposition]
 
 
+class Following(Protocol):
+    """Follows one target."""
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        ...
+
+
+MakeFollowing = Callable[[Target], Following | None]
+"""Of a target that is not reached over HTTP; None for one that is."""
+
+
+def _by_http(_: Target) -> None:
+    """All are."""
+
+
 async def follow_stream(
     client: Client,
     target: Target,
@@ -243,7 +259,14 @@ class Follower:
 class Followers:
     """One task a target; targets come and go."""
 
-    def __init__(self, client: Client, sink: Sink, make_reader: MakeReader | None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        sink: Sink,
+        make_reader: MakeReader | None,
+        otherwise: MakeFollowing = _by_http,
+    ) -> None:
+        self._otherwise = otherwise
         self._client = client
         self._sink = sink
         self._make_reader = make_reader
@@ -281,15 +304,18 @@ class Followers:
     async def _follow(self, target: Target) -> None:
         while True:
             try:
-                await Follower(
-                    self._client, target, self._sink, self._make_reader, self._rounds
-                ).run()
+                await self._following(target).run()
             except Exception:
                 # One target must never cost the others: what it broke is told, and it is begun anew.
                 logger.exception("following a target failed node=%s", target.node)
                 fault = TargetFault(Reason.GARBAGE, "an internal error; see the log")
                 self._sink.failed(target, fault)
                 await asyncio.sleep(self._client.scrape.max_backoff_s)
+
+    def _following(self, target: Target) -> Following:
+        return self._otherwise(target) or Follower(
+            self._client, target, self._sink, self._make_reader, self._rounds
+        )
 
     async def close(self) -> None:
         """Follow nothing any more."""

@@ -18,8 +18,12 @@ def with_targets(
     dns: Sequence[str] = (),
     kubernetes: str | None = None,
     slurm: bool = False,
+    ssh: Sequence[str] = (),
+    ssh_config: str | None = None,
 ) -> HubSettings:
-    """The settings with more targets: hosts, files, URLs, names, pods by label, Slurm's nodes.
+    """The settings with more targets: hosts, files, URLs, names, pods by label, Slurm's nodes, ssh's.
+
+    `ssh_config` is the file that ssh takes instead of its own.
 
     Raises ConfigError.
     """
@@ -34,8 +38,12 @@ def with_targets(
         dns=(*followed.dns, *(DnsSd(names=(name,)) for name in dns)),
         kubernetes=(*followed.kubernetes, *clusters),
         slurm=(*followed.slurm, *((SlurmSd(),) if slurm else ())),
+        ssh=(*followed.ssh, *_split(ssh)),
     )
-    return checked(msgspec.structs.replace(settings, targets=more))
+    way = settings.ssh
+    if ssh_config is not None:
+        way = msgspec.structs.replace(way, config_file=str(Path(ssh_config).absolute()))
+    return checked(msgspec.structs.replace(settings, targets=more, ssh=way))
 
 
 def _split(texts: Sequence[str]) -> list[str]:

@@ -18,6 +18,7 @@ from accelwatch.fleet.follow.follow import Followers, MakeReader
 from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.poll import Exposed, ReadExposition
 from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.hub.by_ssh import by_ssh
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
 from accelwatch.fleet.slices import LongWork
@@ -123,7 +124,7 @@ class Hub:
         self.fleet.verify(not settings.scrape.tls_config.insecure_skip_verify)
         if settings.merge != before.merge:
             self.fleet.believe(precedence(settings.merge.precedence))
-        same = (settings.scrape, settings.merge) == (before.scrape, before.merge)
+        same = _reading(settings) == _reading(before)
         if not same or _alerts(settings) is not _alerts(before):
             await self._end()
             self._begin()
@@ -225,7 +226,8 @@ class Hub:
         scrape = self.settings.scrape
         hello = {HUB_HEADER: ALERTING} if _alerts(self.settings) else {}
         self._client = Client(scrape, BoundAccess(scrape), hello)
-        self._followers = Followers(self._client, self, self._reader())
+        otherwise = by_ssh(self.settings, self._client, self)
+        self._followers = Followers(self._client, self, self._reader(), otherwise)
         self._followers.set_targets(self._targets)
 
     def _reader(self) -> MakeReader | None:
@@ -347,13 +349,18 @@ class Hub:
         source.read_s = duration_s
         for reason, count in exposed.rejected.items():
             source.rejected[reason] = source.rejected.get(reason, 0) + count
-        interval_s = self.settings.scrape.interval_s
+        interval_s = exposed.interval_s or self.settings.scrape.interval_s
         self.fleet.read(target.key, exposed.devices, exposed.time, interval_s)
 
     def failed(self, target: Target, fault: TargetFault) -> None:
         """An attempt failed."""
         self._began.pop(target.key, None)
         self.fleet.fail(target.key, fault)
+
+
+def _reading(settings: HubSettings) -> tuple[object, ...]:
+    """What decides how targets are read."""
+    return settings.scrape, settings.ssh, settings.merge
 
 
 def _alerts(settings: HubSettings) -> bool:

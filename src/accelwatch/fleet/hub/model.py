@@ -19,6 +19,7 @@ from accelwatch.fleet.dialects.precedence import precedence
 from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.follow.access import check_access
 from accelwatch.fleet.scrape_settings import REFUSED, Scrape
+from accelwatch.fleet.ssh.settings import Ssh
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.targets.checks import Mistake, mistakes, refused_keys
 from accelwatch.fleet.targets.settings import Targets
@@ -55,6 +56,7 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     targets: Targets = Targets()
     scrape: Scrape = Scrape()
+    ssh: Ssh = Ssh()
     state: State = State()
     merge: Merge = Merge()
     prometheus: Store = Store()

@@ -9,6 +9,8 @@ import sys
 import threading
 from pathlib import Path
 
+from accelwatch.sampler.commands import end_commands
+
 _GRACE_S = 0.8
 """How long an orderly end may take before the process just ends."""
 _MAX_DESCRIPTOR = 65536
@@ -61,6 +63,7 @@ class Lifetime:
             if self._stop is not None:
                 threading.Event().wait(_GRACE_S)
             shutil.rmtree(folder, ignore_errors=True)
+            end_commands(os.getpid())
             os._exit(0)
 
         threading.Thread(target=watch, name="parent", daemon=True).start()

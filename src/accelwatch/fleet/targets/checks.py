@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+import msgspec
+
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.follow.access import check_access
 from accelwatch.fleet.scrape_settings import REFUSED, Credentials, Scrape
+from accelwatch.fleet.ssh.destination import ssh_targets
 from accelwatch.fleet.target import NODE_LABEL, checked_labels
 from accelwatch.fleet.targets.discovery import SECTIONS, standing_targets
 from accelwatch.fleet.targets.settings import DnsSd, HttpSd, KubernetesSd, Targets, asked_by
@@ -15,7 +18,9 @@ Mistake = tuple[str, str]
 
 def mistakes(targets: Targets, scrape: Scrape, section: str = "targets") -> Iterator[Mistake]:
     """Every mistake with its key."""
-    yield from _refused(f"{section}.static", lambda: standing_targets(targets, scrape))
+    hosts = msgspec.structs.replace(targets, ssh=())
+    yield from _refused(f"{section}.static", lambda: standing_targets(hosts, scrape))
+    yield from _refused(f"{section}.ssh", lambda: ssh_targets(targets.ssh))
     yield from _labels(f"{section}.labels", targets.labels)
     names = dict.fromkeys((*targets.rename_labels.values(), *targets.keep_labels), "")
     yield from _labels(f"{section}.rename_labels", names)

@@ -7,6 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from accelwatch.fleet.scrape_settings import Scrape
+from accelwatch.fleet.ssh.destination import ssh_targets
 from accelwatch.fleet.target import Target, targets_of
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import DnsSd, HttpSd, KubernetesSd, SlurmSd, Targets
@@ -22,7 +23,8 @@ SECTIONS = ("http", "dns", "kubernetes", "slurm")
 
 def standing_targets(targets: Targets, scrape: Scrape) -> list[Target]:
     """The targets that are written out. Raises UsageError."""
-    return targets_of(targets.static, targets.labels, scrape.scheme, scrape.credentials)
+    asked = targets_of(targets.static, targets.labels, scrape.scheme, scrape.credentials)
+    return [*asked, *ssh_targets(targets.ssh, targets.labels)]
 
 
 def without_credentials(targets: Targets, scrape: Scrape) -> list[str]:

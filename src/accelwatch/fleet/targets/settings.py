@@ -120,8 +120,10 @@ class Targets(msgspec.Struct, frozen=True, kw_only=True):
 
     static: tuple[str, ...] = ()
     """Addresses with host ranges: `n[001-063]:9877`."""
+    ssh: tuple[str, ...] = ()
+    """Hosts that are reached by ssh: `n[01-63]`, `user@host:port`."""
     labels: dict[str, str] = {}
-    """Labels of the static targets."""
+    """Labels of the targets that are written out."""
     files: tuple[Path, ...] = ()
     """Files in the format of Prometheus' file_sd; patterns are taken."""
     refresh_s: Long = field(default=5.0, name="refresh_interval")

@@ -1,0 +1,78 @@
+"""What the script wrote on its standard output, taken apart at the marks. Pure; raises TargetFault."""
+
+import re
+
+import msgspec
+
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.remote import CommandOutput
+
+_MAX_PROGRAMS = 256
+_PCI = re.compile(r"0x([0-9a-f]{4}) 0x([0-9a-f]{6})")
+
+
+class Looked(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is on a host."""
+
+    programs: tuple[str, ...] = ()
+    """Paths of those commands that it has."""
+    pci_vendors: frozenset[str] = frozenset()
+    """Vendors of the displays and accelerators on its PCI bus, `10de`."""
+
+
+def end_of_look(mark: str) -> bytes:
+    """What the answer to `look` ends with."""
+    return f"{mark} ready\n".encode()
+
+
+def end_of_round(mark: str) -> bytes:
+    """What a round ends with."""
+    return f"\n{mark} done\n".encode()
+
+
+def looked(body: bytes, mark: str) -> Looked:
+    """The answer to `look`; what a login shell printed before it is left out. Raises TargetFault."""
+    _, begin, told = body.partition(f"\n{mark} look\n".encode())
+    if not begin:
+        raise TargetFault(Reason.GARBAGE, "its /bin/sh answers with something else than was asked")
+    programs: list[str] = []
+    vendors: set[str] = set()
+    for line in told.decode("utf-8", "replace").splitlines()[:_MAX_PROGRAMS]:
+        word, _, rest = line.partition(" ")
+        if word == "program":
+            programs.append(rest)
+        elif word == "pci" and (match := _PCI.fullmatch(rest)):
+            vendors.add(match[1])
+    return Looked(programs=tuple(programs), pci_vendors=frozenset(vendors))
+
+
+def outputs_of(body: bytes, mark: str) -> dict[str, CommandOutput]:
+    """What the commands of a round printed, by the names they were asked under. Raises TargetFault."""
+    outputs: dict[str, CommandOutput] = {}
+    begins = f"\n{mark} begin ".encode()
+    at = body.find(begins)
+    while at >= 0:
+        line_end = body.find(b"\n", at + len(begins))
+        status_at = body.find(f"\n{mark} status ".encode(), line_end)
+        status_end = body.find(b"\n", status_at + 1)
+        end = body.find(f"\n{mark} end\n".encode(), status_end)
+        if min(line_end, status_at, status_end, end) < 0:
+            raise TargetFault(Reason.GARBAGE, "what its commands print breaks off")
+        name, _, program = (
+            body[at + len(begins) : line_end].decode("utf-8", "replace").partition(" ")
+        )
+        outputs[name] = CommandOutput(
+            program=program,
+            output=body[line_end + 1 : status_at],
+            errors=body[status_end + 1 : end].decode("utf-8", "replace").strip(),
+            status=_status(body[status_at:status_end]),
+        )
+        at = body.find(begins, end)
+    return outputs
+
+
+def _status(line: bytes) -> int:
+    word = line.rsplit(b" ", 1)[-1]
+    if not word.isdigit() or len(word) > 3:
+        raise TargetFault(Reason.GARBAGE, "its shell tells no exit status")
+    return int(word)

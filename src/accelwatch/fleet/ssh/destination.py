@@ -1,0 +1,78 @@
+"""`user@n[01-63]:2222` as targets, and what of it ssh is told. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from accelwatch.errors import UsageError
+from accelwatch.fleet.target import NODE_LABEL, SSH, Target, checked_labels
+from accelwatch.host_ranges import expand
+from accelwatch.web.listeners import is_loopback
+
+_USER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+\\@-]{0,63}")
+_HOST = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:%-]{0,252}")
+"""Never a dash in front: it would be an option."""
+
+
+class Destination(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom ssh is to reach; what is None is left to its configuration."""
+
+    host: str
+    """A name, an address, or an alias of ssh's configuration."""
+    user: str | None = None
+    port: int | None = None
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The words of the command line that name it."""
+        user = () if self.user is None else ("-l", self.user)
+        port = () if self.port is None else ("-p", str(self.port))
+        return (*user, *port, "--", self.host)
+
+
+def destination(text: str) -> Destination:
+    """`[user@]host[:port]`, an IPv6 address with a port in brackets. Raises UsageError."""
+    user, at, rest = text.rpartition("@")
+    host, port = _split(rest)
+    if at and not _USER.fullmatch(user):
+        raise UsageError(f"ssh host {text[:100]!r}: what stands before the @ is no user")
+    if not _HOST.fullmatch(host):
+        raise UsageError(f"ssh host {text[:100]!r}: write host, user@host or user@host:port")
+    if port is None:
+        return Destination(host=host, user=user if at else None)
+    if not (port.isascii() and port.isdecimal()) or not 1 <= int(port[:9]) <= 65535:
+        raise UsageError(f"ssh host {text[:100]!r}: {port[:20]!r} is no port from 1 to 65535")
+    return Destination(host=host, user=user if at else None, port=int(port))
+
+
+def _split(rest: str) -> tuple[str, str | None]:
+    if rest.startswith("["):
+        host, _, after = rest[1:].partition("]")
+        return host, after[1:] if after.startswith(":") else (after or None)
+    host, colon, port = rest.rpartition(":")
+    if not colon or ":" in host:  # an IPv6 address without a port
+        return rest, None
+    return host, port
+
+
+def ssh_targets(texts: Iterable[str], labels: Mapping[str, str] | None = None) -> list[Target]:
+    """The targets that texts with host ranges stand for. Raises UsageError."""
+    given = checked_labels(labels or {})
+    return [_target(one, given) for text in texts for one in expand(text.strip())]
+
+
+def _target(text: str, labels: Mapping[str, str]) -> Target:
+    told = destination(text.removeprefix(f"{SSH}://"))
+    alike = told.port is not None and is_loopback(f"{told.host}:{told.port}")
+    return Target(
+        node=labels.get(NODE_LABEL) or (f"{told.host}:{told.port}" if alike else told.host),
+        scheme=SSH,
+        address=text.removeprefix(f"{SSH}://"),
+        metrics_path="",
+        labels={
+            name: value
+            for name, value in labels.items()
+            if not name.startswith("__") and name != NODE_LABEL
+        },
+    )

@@ -1,0 +1,111 @@
+"""Why ssh could not reach a host, in a clear sentence, from how it ended and what it said. Pure.
+
+What ssh says comes from this machine's ssh and, in parts, from the host: it is shown short and harmless.
+"""
+
+import re
+from collections.abc import Callable
+
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.untrusted_text import printable
+
+_OF_SSH = 255
+"""How ssh ends for what is wrong with itself or the connection; anything else is the remote shell's."""
+_SHOWN = 200
+_NOISE = ("Warning: Permanently added", "@@@@", "Killed by signal", "Pseudo-terminal")
+
+_AGAIN_S = 60.0
+"""After a refusal that only a person can mend: hosts shut out who fails to log in again and again."""
+_MENDED_BY_HAND = (Reason.CREDENTIALS, Reason.HOST_KEY)
+
+_PATTERNS: tuple[tuple[str, Reason, str], ...] = (
+    (
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED",
+        Reason.HOST_KEY,
+        "its host key is another than the one in known_hosts; if the host was set up anew, "
+        "ssh-keygen -R it and log in once by hand",
+    ),
+    (
+        r"Host key verification failed|No .{1,40} host key is known",
+        Reason.HOST_KEY,
+        "its host key is not known; log in once by hand, or put it into known_hosts",
+    ),
+    (
+        r"Permission denied \(|Too many authentication failures|No more authentication methods",
+        Reason.CREDENTIALS,
+        "permission denied: it takes no key of yours; add one with ssh-add or IdentityFile, a "
+        "password is never asked for",
+    ),
+    (
+        r"Could not resolve hostname|Name or service not known",
+        Reason.DNS,
+        "the name does not resolve",
+    ),
+    (
+        r"Can't open user config file|Bad configuration option|terminating, \d+ bad configuration",
+        Reason.CREDENTIALS,
+        "ssh does not take its configuration",
+    ),
+    (
+        r"timed out during banner exchange|Connection timed out|Operation timed out",
+        Reason.TIMEOUT,
+        "no answer in time",
+    ),
+    (
+        r"Connection refused|No route to host|Network is unreachable|connect to host",
+        Reason.CONNECT,
+        "cannot connect",
+    ),
+    (
+        r"not responding",
+        Reason.CLOSED,
+        "the connection was lost: the host does not answer any more",
+    ),
+    (
+        r"(?:Connection|kex_exchange_identification).{0,80}(?:closed|reset)",
+        Reason.CLOSED,
+        "it closes the connection before a login; does its sshd allow so many?",
+    ),
+)
+
+
+def refusal(status: int, said: str, printed: bytes = b"") -> TargetFault:
+    """Why a connection ended before the shell there answered.
+
+    `status` is that of ssh, `said` its standard error; `printed` what came on standard output.
+    """
+    told = " ".join(said.split())
+    if status == _OF_SSH or status < 0:
+        for pattern, reason, sentence in _PATTERNS:
+            if re.search(pattern, told):
+                return TargetFault(
+                    reason,
+                    f"{sentence}{_quoted(said, _telling(pattern))}",
+                    retry_after_s=_AGAIN_S if reason in _MENDED_BY_HAND else None,
+                )
+        what = _quoted(said) or f"; ssh ended with status {status}"
+        return TargetFault(Reason.CLOSED, f"ssh cannot log in{what}")
+    words = said or printed.decode("utf-8", "replace")
+    what = _quoted(words) or "; it says nothing"
+    return TargetFault(
+        Reason.STATUS, f"the login shell there ends with status {status} instead of serving{what}"
+    )
+
+
+def lost(said: str) -> TargetFault:
+    """Why a connection ended that had been well."""
+    return TargetFault(Reason.CLOSED, f"the connection was lost{_quoted(said)}")
+
+
+def _telling(pattern: str) -> Callable[[str], bool]:
+    return lambda line: re.search(pattern, line) is not None
+
+
+def _quoted(said: str, telling: Callable[[str], bool] = bool) -> str:
+    """The line that tells most, shown harmless; the last one where none does."""
+    lines = [line.strip() for line in said.replace("\r", "\n").split("\n") if line.strip()]
+    lines = [line for line in lines if not line.startswith(_NOISE)]
+    if not lines:
+        return ""
+    line = next(filter(telling, reversed(lines)), lines[-1])
+    return f" ({printable(line)[:_SHOWN]})"

@@ -1,0 +1,122 @@
+"""A round of commands on a host as the devices that it tells of; one reader a host, which remembers."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from accelwatch.errors import AccelwatchError, BackendUnavailable, ReadError
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.poll import Exposed
+from accelwatch.fleet.ssh.answers import outputs_of
+from accelwatch.remote import CommandOutput, Remote, RemoteReader, RemoteRow
+from accelwatch.sampler.contract import ContractError, sound_devices, sound_readings
+from accelwatch.schema.device import STATE_WITHOUT_VALUES, Device, DeviceState
+from accelwatch.schema.health import Health, Judgement, judge
+from accelwatch.schema.reading import Reading, complete, wholly_absent
+from accelwatch.schema.snapshot import DeviceView
+
+DIALECT = "ssh:{}"
+"""Of what a command told: `ssh:nvidia-smi`."""
+_GROUPS: frozenset[str] = frozenset()
+
+
+class RoundReader:
+    """Turns what the script wrote in a round into devices; callable as a reader of expositions."""
+
+    def __init__(
+        self, known: Mapping[str, Remote], mark: str, now: Callable[[], float] = time.time
+    ) -> None:
+        self._known = known
+        self._mark = mark
+        self._now = now
+        self._readers: dict[str, RemoteReader] = {}
+        self._devices: dict[str, tuple[Device, ...]] = {}
+        """By backend, those that it told of last."""
+        self._since: dict[str, tuple[DeviceState, float]] = {}
+
+    def __call__(self, body: bytes) -> Exposed:
+        """The devices of a round. Raises TargetFault when there is none to tell of."""
+        outputs = outputs_of(body, self._mark)
+        now = self._now()
+        views: list[DeviceView] = []
+        faults: list[AccelwatchError] = []
+        programs: list[str] = []
+        for name, remote in self._known.items():
+            own = {
+                command.key: outputs[place]
+                for command in remote.commands
+                if (place := f"{name}.{command.key}") in outputs
+            }
+            if not own:
+                continue
+            rows, fault = self._rows(name, remote, own)
+            if fault is not None:
+                faults.append(fault)
+            if rows:
+                programs += [told.program.rpartition("/")[2] for told in own.values()]
+            views += [self._view(device, outcome, now) for device, outcome in rows]
+        if not views:
+            text = (
+                "; ".join(dict.fromkeys(map(str, faults))) or "its commands tell of no accelerator"
+            )
+            raise TargetFault(Reason.NO_SOURCE, text)
+        return Exposed(
+            dialect="+".join(DIALECT.format(program) for program in dict.fromkeys(programs)),
+            devices=tuple(views),
+        )
+
+    def _rows(
+        self, name: str, remote: Remote, own: Mapping[str, CommandOutput]
+    ) -> tuple[Sequence[RemoteRow], AccelwatchError | None]:
+        """What a backend makes of it; where it fails, the devices of before with the reason."""
+        reader = self._readers.get(name)
+        if reader is None:
+            reader = self._readers[name] = remote.reader()
+        try:
+            rows = tuple(reader.read(own))
+            self._devices[name] = sound_devices([device for device, _ in rows])
+        except (ReadError, BackendUnavailable, ContractError) as error:
+            told = error if isinstance(error, AccelwatchError) else ReadError(str(error))
+        except Exception as error:  # noqa: BLE001 - a parser's bug costs its backend's devices only
+            told = ReadError(f"{name}: {type(error).__name__}: {error!s:.200}")
+        else:
+            return rows, None
+        why = told if isinstance(told, ReadError) else ReadError(str(told))
+        return [(device, why) for device in self._devices.get(name, ())], told
+
+    def _view(self, device: Device, outcome: Reading | ReadError, now: float) -> DeviceView:
+        state = DeviceState.OK
+        if isinstance(outcome, ReadError):
+            state = STATE_WITHOUT_VALUES[outcome.absence]
+            reading = wholly_absent(device.id, outcome.absence)
+        else:
+            try:
+                (reading,) = sound_readings([outcome], (device,), _GROUPS)
+            except ContractError as error:
+                return self._view(device, ReadError(str(error)), now)
+            reading = complete(reading, _GROUPS)
+        before, since = self._since.get(device.id, (state, now))
+        if before is not state:
+            since = now
+        self._since[device.id] = state, since
+        judged = _judged(state, reading, outcome, now)
+        return DeviceView(
+            device=device,
+            state=state,
+            state_since=since,
+            reading=reading,
+            sample_time=None if isinstance(outcome, ReadError) else now,
+            sample_age_s=None if isinstance(outcome, ReadError) else 0.0,
+            health=judged.health,
+            health_reasons=judged.reasons,
+        )
+
+
+def _judged(
+    state: DeviceState, reading: Reading, outcome: Reading | ReadError, now: float
+) -> Judgement:
+    if not isinstance(outcome, ReadError):
+        return judge(state, reading, (), now)
+    if state is DeviceState.DEGRADED:  # the command failed, which is no word of the device's
+        return Judgement(Health.UNKNOWN, (str(outcome),))
+    judged = judge(state, reading, (), now)
+    return Judgement(judged.health, (*judged.reasons, str(outcome)))

@@ -1,0 +1,112 @@
+"""What a host's /bin/sh is sent over its standard input: looking around, and rounds of asking. Pure.
+
+A line with a number that nobody there can know beforehand begins everything that is ours, so that what a
+login shell or a vendor's command prints is never taken for it. Nothing is written on the host, and
+nothing stands in the arguments of a process but the vendor's own.
+"""
+
+import shlex
+from collections.abc import Mapping
+
+from accelwatch.remote import RemoteCommand
+
+SHELL = "exec /bin/sh"
+"""What the login shell, whichever it is, is asked to become."""
+LOOK, ROUND = b"look\n", b"round\n"
+"""The functions that the script defines, called by their names."""
+FOLDERS = (
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+    "/opt/bin",
+)
+"""Where commands are looked for after PATH, which is short for a login without a terminal."""
+_MAX_ERRORS = 2000
+_END_S = 2
+"""After its time a command is asked to end, and so much later killed."""
+
+_BASE = r"""LC_ALL=C
+export LC_ALL
+limit=
+if timeout -k 1 5 true </dev/null >/dev/null 2>&1; then limit=kill
+elif timeout 5 true </dev/null >/dev/null 2>&1; then limit=plain; fi
+exec 3>&1
+bounded() {
+    seconds=$1
+    shift
+    case $limit in
+        kill) timeout -k @END@ "$seconds" "$@" ;;
+        plain) timeout "$seconds" "$@" ;;
+        *) "$@" ;;
+    esac
+}
+ask() {
+    printf '\n%s begin %s %s\n' "$mark" "$1" "$3"
+    shift
+    said=$({
+        bounded "$@" </dev/null 2>&1 >&3 3>&-
+        printf '\n%s status %s\n' "$mark" "$?" >&3
+    } | head -c @ERRORS@)
+    printf '%s\n%s end\n' "$said" "$mark"
+}
+search() {
+    for program; do
+        if there=$(command -v "$program" 2>/dev/null) && [ -x "$there" ]; then
+            printf '%s\n' "$there"
+            return
+        fi
+    done
+}
+accelerators() {
+    for device in /sys/bus/pci/devices/*; do
+        { read -r class <"$device/class" && read -r vendor <"$device/vendor"; } 2>/dev/null || continue
+        case $class in
+            0x03* | 0x12* | 0x0b40*) printf 'pci %s %s\n' "$vendor" "$class" ;;
+        esac
+    done
+}
+"""
+
+
+def script(commands: Mapping[str, RemoteCommand], mark: str) -> bytes:
+    """The definitions for commands by the names under which their outputs come back.
+
+    `mark` begins every line of ours: letters and digits, of chance.
+    """
+    names = list(commands)
+    own = (folder for command in commands.values() for folder in command.folders)
+    folders = dict.fromkeys((*FOLDERS, *own))  # each once, in their order
+    return "\n".join(
+        (
+            f"mark={shlex.quote(mark)}",
+            f"PATH=$PATH:{shlex.quote(':'.join(folders))}",
+            _BASE.replace("@END@", str(_END_S)).replace("@ERRORS@", str(_MAX_ERRORS)),
+            "look() {",
+            "    printf '\\n%s look\\n' \"$mark\"",
+            *(_finding(at, commands[name]) for at, name in enumerate(names)),
+            "    accelerators",
+            "    printf '%s ready\\n' \"$mark\"",
+            "}",
+            "round() {",
+            *(_asking(at, name, commands[name]) for at, name in enumerate(names)),
+            "    printf '\\n%s done\\n' \"$mark\"",
+            "}",
+            "",
+        )
+    ).encode()
+
+
+def _finding(at: int, command: RemoteCommand) -> str:
+    programs = " ".join(map(shlex.quote, command.programs))
+    return (
+        f'    p{at}=$(search {programs})\n    [ -z "$p{at}" ] || printf \'program %s\\n\' "$p{at}"'
+    )
+
+
+def _asking(at: int, name: str, command: RemoteCommand) -> str:
+    words = " ".join(map(shlex.quote, command.arguments))
+    ask = f'ask {shlex.quote(name)} {command.timeout_s:g} "$p{at}" {words}'.rstrip()
+    return f'    [ -z "$p{at}" ] || {ask}'

@@ -1,0 +1,21 @@
+"""How nodes are reached by ssh (`ssh` of hub.yaml); who is reached so stands in `targets.ssh`."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, field
+
+from accelwatch.config.field_types import Long, Path, Short
+
+
+class Ssh(msgspec.Struct, frozen=True, kw_only=True):
+    """Times in seconds. Keys, users and jump hosts are the business of ssh's own configuration."""
+
+    config_file: Path | None = None
+    """Instead of the user's and the system's: `ssh -F`."""
+    interval_s: Long = field(default=5.0, name="interval")
+    """How often the vendors' commands are run; less often where they take long."""
+    connect_timeout_s: Short = field(default=10.0, name="connect_timeout")
+    """For reaching the host, and as much again for logging in."""
+    connecting_at_once: Annotated[int, Meta(ge=1, le=1024)] = 16
+    """Connections that are being opened at one time."""

@@ -1,0 +1,39 @@
+"""What the installed backends know to read of another machine: their commands, by the names of both."""
+
+import logging
+from functools import cache
+
+from accelwatch import plugins
+from accelwatch.errors import PluginError
+from accelwatch.remote import Remote, RemoteCommand, RemotelyRead
+
+logger = logging.getLogger(__name__)
+
+
+@cache
+def remotes() -> dict[str, Remote]:
+    """By backend. One that cannot be loaded is logged once and costs nobody else anything."""
+    by_name: dict[str, Remote] = {}
+    backends, failures = plugins.load_all(plugins.BACKENDS)
+    for failure in failures:
+        logger.warning("a backend is not asked over ssh name=%s: %s", failure.name, failure.message)
+    for name, backend in backends.items():
+        if not isinstance(backend, RemotelyRead):
+            continue
+        try:
+            remote = plugins.load_address(backend.remote)
+        except PluginError as error:
+            logger.warning("a backend is not asked over ssh name=%s: %s", name, error)
+            continue
+        if isinstance(remote, Remote):
+            by_name[name] = remote
+    return by_name
+
+
+def commands_of(known: dict[str, Remote]) -> dict[str, RemoteCommand]:
+    """All commands by `backend.key`."""
+    return {
+        f"{name}.{command.key}": command
+        for name, remote in known.items()
+        for command in remote.commands
+    }

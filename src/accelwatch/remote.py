@@ -1,0 +1,78 @@
+"""The contract of reading a machine on which nothing of ours runs: commands there, understood here.
+
+A backend that understands what a vendor's command prints says on its class where its `Remote` is. The
+commands are run by whoever can reach the machine (`accelwatch fleet --ssh`); their words come back as
+bytes, and nothing in /sys, /proc or /dev of this machine says anything about them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from accelwatch.errors import ReadError
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Reading
+
+
+class RemoteCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """One command that is run in every round, where it is installed."""
+
+    key: str
+    """By what its output is known: letters and digits."""
+    programs: tuple[str, ...]
+    """Names of the program; the first that is there is run."""
+    arguments: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    """Absolute folders in which it is looked for after PATH and the usual ones."""
+    timeout_s: float = 10.0
+
+
+class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command printed there."""
+
+    program: str
+    """The path that was run."""
+    output: bytes
+    errors: str = ""
+    """Its standard error, at most 2000 bytes of it."""
+    status: int = 0
+    """Its exit status, as a shell tells it: 124 and 137 when it was ended because it took too long."""
+
+    @property
+    def late(self) -> bool:
+        """Whether it was ended because it took too long; timeout(1)."""
+        return self.status in (124, 137)
+
+
+RemoteRow = tuple[Device, Reading | ReadError]
+"""A device or a partition, identified, and what was read of it, or why nothing was."""
+
+
+class RemoteReader(Protocol):
+    """Reads the rounds of one machine, one after the other; it may remember what it has seen."""
+
+    def read(self, outputs: Mapping[str, CommandOutput]) -> Sequence[RemoteRow]:
+        """The devices by the outputs that came, by key; a whole device before its partitions.
+
+        Raises ReadError or BackendUnavailable when the commands tell of none and say why.
+        """
+        ...
+
+
+class Remote(msgspec.Struct, frozen=True, kw_only=True):
+    """How a vendor's devices are read on a machine that only has the vendor's commands."""
+
+    commands: tuple[RemoteCommand, ...]
+    reader: Callable[[], RemoteReader]
+    """Makes the reader of one machine."""
+    pci_vendors: tuple[str, ...] = ()
+    """PCI vendor ids, `10de`: where such an accelerator is on the bus, a command is missed."""
+
+
+@runtime_checkable
+class RemotelyRead(Protocol):
+    """Optional declaration of a backend, on its class; it is read without building the backend."""
+
+    remote: str
+    """`module:attribute` of its Remote, so that nobody else imports what understands the commands."""

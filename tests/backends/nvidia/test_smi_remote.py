@@ -1,0 +1,119 @@
+"""GPUs of another machine, by what nvidia-smi printed there."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from accelwatch import plugins
+from accelwatch.errors import (
+    AccelwatchError,
+    BackendUnavailable,
+    DeviceLost,
+    DeviceTimeout,
+    ReadError,
+)
+from accelwatch.remote import CommandOutput, Remote, RemotelyRead, RemoteRow
+from accelwatch.schema.reading import Reading
+from accelwatch_nvidia import NvidiaBackend
+from accelwatch_nvidia.smi_remote import SmiReader
+from samples import FIXTURES
+
+
+def told(output: bytes, status: int = 0, errors: str = "") -> Mapping[str, CommandOutput]:
+    """A round on a machine with nvidia-smi."""
+    printed = CommandOutput(
+        program="/usr/bin/nvidia-smi", output=output, errors=errors, status=status
+    )
+    return {"query": printed}
+
+
+def recorded(machine: str) -> bytes:
+    return (Path(FIXTURES) / "nvidia" / machine / "nvidia-smi.xml").read_bytes()
+
+
+def reading(row: RemoteRow) -> Reading:
+    assert isinstance(row[1], Reading)
+    return row[1]
+
+
+def test_the_backend_says_where_its_remote_is() -> None:
+    assert isinstance(NvidiaBackend, RemotelyRead)
+    remote = plugins.load_address(NvidiaBackend.remote)
+    assert isinstance(remote, Remote)
+    assert [command.arguments for command in remote.commands] == [("-q", "-x")]
+
+
+def test_identity_and_numbers_are_those_of_the_document() -> None:
+    rows = SmiReader().read(told(recorded("h100x2")))
+    assert [device.name for device, _ in rows] == ["nvidia0", "nvidia1"]
+    device, first = rows[0][0], reading(rows[0])
+    assert device.id == f"nvidia:{device.uuid}"
+    assert device.numa_node is None
+    assert first.device_id == device.id
+    assert first.values["power_watts",] > 0
+    assert first.sources == {"*": "nvidia-smi"}
+
+
+def test_instances_follow_their_gpu() -> None:
+    rows = SmiReader().read(told(recorded("h100-mig")))
+    whole, parts = rows[0][0], [device for device, _ in rows[1:]]
+    assert parts
+    assert {part.parent_id for part in parts} == {whole.id}
+
+
+def test_processes_are_not_looked_for_on_this_machine() -> None:
+    (row, *_) = SmiReader().read(told(recorded("rtx3090")))
+    for process in reading(row).processes or ():
+        assert process.user is None
+        assert process.start_time is None
+
+
+def test_a_gpu_that_is_lost_keeps_the_identity_that_it_had() -> None:
+    reader = SmiReader()
+    before = [device.id for device, _ in reader.read(told(recorded("h100x2")))]
+    rows = reader.read(told(recorded("h100x2-lost"), status=15))
+    assert [device.id for device, _ in rows] == before
+    assert [isinstance(outcome, DeviceLost) for _, outcome in rows].count(True) == 1
+
+
+def test_a_gpu_at_which_nvidia_smi_stops_is_lost_if_it_was_seen() -> None:
+    reader = SmiReader()
+    whole = recorded("h100x2")
+    rows = reader.read(told(whole))
+    bus = rows[1][0].pci_bus_id
+    cut = whole[: whole.rindex(b"<gpu id=")]
+    text = f"Unable to determine the device handle for GPU {bus}: GPU is lost.  Reboot the system."
+    after = reader.read(told(cut, status=15, errors=text))
+    assert [device.id for device, _ in after] == [device.id for device, _ in rows]
+    assert isinstance(after[1][1], DeviceLost)
+    assert len(SmiReader().read(told(cut, status=15, errors=text))) == 1
+
+
+@pytest.mark.parametrize(
+    ("output", "status", "kind", "words"),
+    [
+        (b"", 124, DeviceTimeout, "did not end in time"),
+        (b"", 137, DeviceTimeout, "did not end in time"),
+        (b"No devices were found\n", 6, DeviceLost, "lists no GPU"),
+        (
+            b"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n",
+            9,
+            BackendUnavailable,
+            "NVML",
+        ),
+        (
+            b"Unable to determine the device handle for GPU 0000:1B:00.0: GPU is lost.\n",
+            15,
+            ReadError,
+            "0000:1b:00.0",
+        ),
+        (b"hello\n", 0, ReadError, "hello"),
+        (b"", 1, ReadError, "status 1 and no document: nothing"),
+    ],
+)
+def test_why_there_is_no_gpu(
+    output: bytes, status: int, kind: type[AccelwatchError], words: str
+) -> None:
+    with pytest.raises(kind, match=words):
+        SmiReader().read(told(output, status))

@@ -1,0 +1,134 @@
+"""Following a host over a real sshd: hangs before and after the login, loss and return."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.frames import Received
+from accelwatch.fleet.follow.poll import Exposed
+from accelwatch.fleet.follow.turn import Turn
+from accelwatch.fleet.ssh.destination import ssh_targets
+from accelwatch.fleet.ssh.follow import SshFollower, SshWay
+from accelwatch.fleet.ssh.settings import Ssh
+from accelwatch.fleet.target import Target
+from accelwatch.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
+from ssh_site import SshSite
+from waiting import GUARD_S
+
+
+class Heard:
+    """What a follower tells."""
+
+    def __init__(self) -> None:
+        self.faults: list[TargetFault] = []
+        self.exposed_: list[Exposed] = []
+        self._changed = asyncio.Event()
+
+    def began(self, target: Target, mode: str) -> None:
+        """A connection."""
+
+    def message(self, target: Target, message: Received, size: int) -> None:
+        """A message."""
+
+    def exposed(self, target: Target, exposed: Exposed, duration_s: float) -> None:
+        self.exposed_.append(exposed)
+        self._changed.set()
+
+    def failed(self, target: Target, fault: TargetFault) -> None:
+        self.faults.append(fault)
+        self._changed.set()
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        async with asyncio.timeout(GUARD_S):
+            while not condition():
+                self._changed.clear()
+                await self._changed.wait()
+
+
+@contextlib.asynccontextmanager
+async def following(
+    site: SshSite,
+    name: str,
+    remotes: dict[str, Remote] | None = None,
+    timeout_s: float = 30.0,
+    slack_s: float = 5.0,
+) -> AsyncIterator[Heard]:
+    settings = Ssh(config_file=str(site.config), interval_s=0.02, connect_timeout_s=timeout_s)
+    way = SshWay(settings, 1 << 20, 0.05, Turn(), known=remotes, slack_s=slack_s)
+    heard = Heard()
+    task = asyncio.ensure_future(SshFollower(way, ssh_targets([name])[0], heard).run())
+    try:
+        yield heard
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+@pytest.mark.parametrize("name", ["silent", "hanging"])
+def test_a_host_that_hangs_before_or_after_the_login(site: SshSite, name: str) -> None:
+    async def main() -> None:
+        async with following(site, name, timeout_s=0.2) as heard:
+            await heard.until(lambda: heard.faults)
+            assert heard.faults[0].reason is Reason.TIMEOUT
+            assert "no login within 0.4 s" in str(heard.faults[0])
+
+    asyncio.run(main())
+
+
+def test_a_connection_is_kept_for_many_rounds_and_made_again_when_it_is_lost(site: SshSite) -> None:
+    async def main() -> None:
+        async with following(site, "healthy") as heard:
+            await heard.until(lambda: len(heard.exposed_) > 2)
+            assert not heard.faults
+            before = site.sessions()
+            for pid in before:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            await heard.until(lambda: heard.faults)
+            assert heard.faults[0].reason is Reason.CLOSED
+            assert "the connection was lost" in str(heard.faults[0])
+            rounds = len(heard.exposed_)
+            await heard.until(lambda: len(heard.exposed_) > rounds)
+            assert [view.device.name for view in heard.exposed_[-1].devices] == [
+                "nvidia0",
+                "nvidia1",
+            ]
+
+    asyncio.run(main())
+
+
+class Silent:
+    """Tells of nothing."""
+
+    def read(self, outputs: Mapping[str, CommandOutput]) -> Sequence[RemoteRow]:
+        return ()
+
+
+def test_a_command_that_cannot_be_ended_is_told_and_not_begun_again(
+    site: SshSite, tmp_path: Path
+) -> None:
+    """As with a driver that hangs: another one beside it would hang too."""
+    begun, free = tmp_path / "begun", tmp_path / "free"
+    waiting = f"echo x >>{begun}; while [ ! -e {free} ]; do sleep 0.02; done"
+    command = RemoteCommand(
+        key="q", programs=("setsid",), arguments=("-f", "sh", "-c", waiting), timeout_s=0.1
+    )
+
+    async def main() -> None:
+        stuck = {"stuck": Remote(commands=(command,), reader=Silent)}
+        async with following(site, "bare", stuck, slack_s=0.1) as heard:
+            await heard.until(lambda: len(heard.faults) > 1)
+            assert {fault.reason for fault in heard.faults} == {Reason.TIMEOUT}
+            assert "its commands have not come back" in str(heard.faults[0])
+            assert begun.read_text() == "x\n"
+            free.touch()
+            await heard.until(lambda: heard.faults[-1].reason is Reason.NO_SOURCE)
+
+    asyncio.run(main())

@@ -1,0 +1,136 @@
+"""What a host's shell does with the script, in every shell of this machine; no ssh is needed for it."""
+
+import contextlib
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.ssh.answers import end_of_look, end_of_round, looked, outputs_of
+from accelwatch.fleet.ssh.script import LOOK, ROUND, script
+from accelwatch.remote import CommandOutput, RemoteCommand
+
+MARK = "0123456789abcdef"
+SHELLS = [name for name in ("dash", "bash", "busybox") if shutil.which(name)]
+
+
+def run(
+    folder: Path, shell: str, *commands: RemoteCommand, words: bytes = LOOK + ROUND
+) -> tuple[bytes, bytes]:
+    """What the shell answers to `look` and to a round, of commands in a folder."""
+    argv = {"bash": ["bash", "--posix"], "busybox": ["busybox", "sh"]}.get(shell, [shell])
+    asked = {f"test.{command.key}": command for command in commands}
+    told = subprocess.run(
+        argv,
+        input=script(asked, MARK) + words,
+        stdout=subprocess.PIPE,
+        env={"PATH": f"{folder}:/usr/bin:/bin"},
+        timeout=30,
+        check=True,
+    ).stdout
+    before, _, after = told.partition(end_of_look(MARK))
+    assert after.endswith(end_of_round(MARK))
+    return before, after
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+    (folder / name).chmod(0o755)
+
+
+def asked(
+    folder: Path, text: str, shell: str = SHELLS[0], timeout_s: float = 10.0
+) -> CommandOutput:
+    """The output of a program with this text."""
+    program(folder, "vendor-smi", text)
+    command = RemoteCommand(key="q", programs=("vendor-smi",), timeout_s=timeout_s)
+    _, told = run(folder, shell, command)
+    (output,) = outputs_of(told, MARK).values()
+    return output
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_output_errors_and_status_come_back_as_they_were(tmp_path: Path, shell: str) -> None:
+    told = asked(tmp_path, r"printf 'a\n\0b\377\n\n'; echo oh dear >&2; exit 9", shell)
+    assert told.output == b"a\n\0b\xff\n\n"
+    assert (told.errors, told.status) == ("oh dear", 9)
+    assert told.program == str(tmp_path / "vendor-smi")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_output_without_an_end_of_line_gets_none(tmp_path: Path, shell: str) -> None:
+    told = asked(tmp_path, "printf '{}'", shell)
+    assert (told.output, told.errors, told.status) == (b"{}", "", 0)
+
+
+def test_the_arguments_are_the_ones_of_the_table(tmp_path: Path) -> None:
+    program(tmp_path, "vendor-smi", "printf '%s|' \"$@\"")
+    words = ("-q", "two words", "$HOME", "it's")
+    _, told = run(
+        tmp_path, SHELLS[0], RemoteCommand(key="q", programs=("vendor-smi",), arguments=words)
+    )
+    assert outputs_of(told, MARK)["test.q"].output == b"-q|two words|$HOME|it's|"
+
+
+def test_the_first_program_that_is_there_is_run_also_in_folders_of_its_own(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    program(own, "old-smi", "echo old")
+    command = RemoteCommand(key="q", programs=("new-smi", "old-smi"), folders=(str(own),))
+    seen, told = run(tmp_path, SHELLS[0], command)
+    assert looked(seen, MARK).programs == (str(own / "old-smi"),)
+    assert outputs_of(told, MARK)["test.q"].output == b"old\n"
+
+
+def test_what_is_not_there_is_not_asked(tmp_path: Path) -> None:
+    seen, told = run(tmp_path, SHELLS[0], RemoteCommand(key="q", programs=("no-such-smi",)))
+    assert looked(seen, MARK).programs == ()
+    assert outputs_of(told, MARK) == {}
+
+
+def test_commands_read_nothing_of_what_is_meant_for_the_shell(tmp_path: Path) -> None:
+    program(tmp_path, "vendor-smi", "cat; echo read")
+    command = RemoteCommand(key="q", programs=("vendor-smi",))
+    _, told = run(tmp_path, SHELLS[0], command, words=LOOK + ROUND + b"round\n")
+    assert told.count(end_of_round(MARK)) == 2
+    assert outputs_of(told, MARK)["test.q"].output == b"read\n"
+
+
+def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
+    told = asked(tmp_path, "echo begun; exec sleep 60", timeout_s=0.2)
+    assert told.late
+    assert told.output == b"begun\n"
+
+
+def test_errors_without_end_are_cut(tmp_path: Path) -> None:
+    told = asked(tmp_path, "yes | head -c 100000 >&2; echo fine", timeout_s=5)
+    assert told.output.endswith(b"fine\n")
+    assert len(told.errors) <= 2000
+
+
+def test_output_that_looks_like_ours_is_output(tmp_path: Path) -> None:
+    forged = "\n".join(("", f"{MARK[::-1]} status 0", f"{MARK[::-1]} done", "x begin test.q y", ""))
+    told = asked(tmp_path, f"cat <<'END'\n{forged}\nEND")
+    assert told.output.decode() == f"{forged}\n"
+
+
+def test_what_breaks_off_is_told(tmp_path: Path) -> None:
+    program(tmp_path, "vendor-smi", "echo fine")
+    _, told = run(tmp_path, SHELLS[0], RemoteCommand(key="q", programs=("vendor-smi",)))
+    for end in range(len(told)):
+        with contextlib.suppress(TargetFault):
+            outputs = outputs_of(told[:end], MARK)
+            assert not outputs or outputs["test.q"].output == b"fine\n"
+    with pytest.raises(TargetFault, match="breaks off") as broken:
+        outputs_of(told[: told.index(b"fine")], MARK)
+    assert broken.value.reason is Reason.GARBAGE
+
+
+def test_greetings_before_the_answer_are_left_out_and_another_shell_is_told() -> None:
+    body = f"welcome\nprogram /bin/evil\n\n{MARK} look\nprogram /bin/x\npci 0x10de 0x030200\n"
+    seen = looked((body + f"{MARK} ready\n").encode(), MARK)
+    assert (seen.programs, seen.pci_vendors) == (("/bin/x",), frozenset({"10de"}))
+    with pytest.raises(TargetFault, match="something else"):
+        looked(b"restricted shell\n", MARK)
