@@ -56,3 +56,19 @@ def test_no_first_line_is_made_up(tmp_path: Path, text: str) -> None:
 
 def test_no_first_line_of_what_cannot_be_run(tmp_path: Path) -> None:
     assert first_line([str(tmp_path / "none")], 0.2) is None
+
+
+def test_the_lines_of_the_last_seconds(tmp_path: Path) -> None:
+    clock = ManualClock()
+    text = "echo one; echo two; echo three; exec sleep 600"
+    stream = LineStream([script(tmp_path / "monitor", text)], clock, keep=2)
+    try:
+        while newest(stream)[0] != b"three\n":
+            time.sleep(0.005)
+        assert stream.recent(2.0) == [b"two\n", b"three\n"]
+        clock.advance(3.0)
+        assert stream.recent(2.0) == []
+        clock.advance(SILENCE_S)
+        assert stream.recent(2.0) is None
+    finally:
+        stream.close()

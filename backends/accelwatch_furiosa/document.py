@@ -52,6 +52,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     """Empty where the command has no status, or did not tell it."""
     untold: Absence = Absence.UNSUPPORTED
     """Why the status says nothing of what it does not say."""
+    nodes: tuple[str, ...] = ()
+    """`/dev/npu1pe0` and the others, where the command lists them."""
 
     @property
     def occupied(self) -> bool:
@@ -59,6 +61,18 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         told = self.status.get("pe_utilizations")
         cores = told if isinstance(told, list) else []
         return any(isinstance(core, dict) and core.get("pe_occupancy") is True for core in cores)
+
+    def with_cores(self, cores: Iterable[Fields]) -> "Card":
+        """The card with what is told of its cores in the keys of the JSON, beside what was told."""
+        before = self.status.get("pe_utilizations")
+        by_core: dict[int, dict[str, Any]] = {}
+        for core in (*(before if isinstance(before, list) else ()), *cores):
+            number = core.get("pe_core") if isinstance(core, dict) else None
+            if isinstance(number, int):
+                by_core[number] = {**by_core.get(number, {}), **core}
+        together = [by_core[number] for number in sorted(by_core)]
+        status = {**self.status, "pe_utilizations": together}
+        return msgspec.structs.replace(self, status=status)
 
     def text(self, key: str) -> str | None:
         """A text of the information; None when it is missing or says that there is none."""

@@ -62,6 +62,7 @@ def identified(device: Device, card: Card) -> Device:
         serial=serial,
         firmware_version=card.text("firmware"),
         pci_bus_id=card.pci_bus_id or device.pci_bus_id,
+        device_nodes=card.nodes,
     )
 
 
@@ -75,6 +76,8 @@ def collected(device_id: str, card: Card) -> Collected:
         _put_memory(out, card.status.get("memory"))
         _put_cores(out, card.status.get("pe_utilizations"))
         _put_liveness(out, card.status.get("liveness"))
+        for core in card.status.get("unavailable_cores", ()):
+            out.put("reported_status_info", 1, f"core {core} unavailable")
     else:
         for name in _OF_STATUS:
             out.miss(name, card.untold)
@@ -97,6 +100,7 @@ def _put_cores(out: Collected, told: object) -> None:
         out.miss("utilization_ratio", reason)
         return
     shares: list[float] = []
+    lacking: set[Absence] = set()
     for one in told:
         core = one.get("pe_core") if isinstance(one, Mapping) else None
         if isinstance(core, bool) or not isinstance(core, int) or not 0 <= core < 1024:
@@ -104,12 +108,15 @@ def _put_cores(out: Collected, told: object) -> None:
         told_of_core = one.get("pe_utilization", one.get("utilization"))
         share = quantity(told_of_core, _BUSY)
         out.put_or_miss("core_utilization_ratio", share, str(core))
-        if not isinstance(share, Absence):
+        if isinstance(share, Absence):
+            lacking.add(share)
+        else:
             shares.append(share)
     if len(shares) == len(told):
         out.put("utilization_ratio", sum(shares) / len(shares))
     else:
-        out.miss("utilization_ratio", Absence.ERROR)
+        untold = not shares and lacking == {Absence.UNSUPPORTED}
+        out.miss("utilization_ratio", Absence.UNSUPPORTED if untold else Absence.ERROR)
 
 
 def _put_liveness(out: Collected, told: object) -> None:
@@ -123,13 +130,22 @@ def _put_liveness(out: Collected, told: object) -> None:
         out.put("reported_health_info", 1, health)
 
 
-def processes_of(device_id: str, jobs: Iterable[Job]) -> list[Process]:
-    """The processes on the card, by pid; how much memory each has nobody says."""
-    by_pid = {job.pid: _process(device_id, job) for job in jobs}
+def processes_of(
+    device_id: str, jobs: Iterable[Job], shares: Mapping[int, float] = MappingProxyType({})
+) -> list[Process]:
+    """The processes on the card, by pid; how much memory each has nobody says.
+
+    `shares` of the time by pid, where they are known.
+    """
+    by_pid = {job.pid: _process(device_id, job, shares.get(job.pid)) for job in jobs}
     return [by_pid[pid] for pid in sorted(by_pid)]
 
 
-def _process(device_id: str, job: Job) -> Process:
+def _process(device_id: str, job: Job, share: float | None) -> Process:
     program = Path(job.command.split(" ", 1)[0]).name or None
-    absent = {"gpu_memory_bytes": Absence.UNSUPPORTED, "utilization_ratio": Absence.UNSUPPORTED}
-    return Process(device_id=device_id, pid=job.pid, command=program, absent=absent)
+    absent = {"gpu_memory_bytes": Absence.UNSUPPORTED}
+    if share is None:
+        absent["utilization_ratio"] = Absence.UNSUPPORTED
+    return Process(
+        device_id=device_id, pid=job.pid, command=program, utilization_ratio=share, absent=absent
+    )

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 
 from accelwatch.backoff import Backoff
@@ -19,9 +20,11 @@ _REAP_S = 1.0
 
 
 class LineStream:
-    """Keeps the newest line only. A daemon thread reads; any thread may ask."""
+    """Keeps the newest line, or the `keep` newest. A daemon thread reads; any thread may ask."""
 
-    def __init__(self, argv: Sequence[str], clock: Clock, silence_s: float = SILENCE_S) -> None:
+    def __init__(
+        self, argv: Sequence[str], clock: Clock, silence_s: float = SILENCE_S, keep: int = 1
+    ) -> None:
         """The command is begun at once; after `silence_s` without a line it is begun again."""
         self._argv = list(argv)
         self._clock = clock
@@ -30,6 +33,7 @@ class LineStream:
         self._closed = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._line: bytes | None = None
+        self._recent: deque[tuple[bytes, float]] = deque(maxlen=keep)
         self._heard_at = clock.monotonic()
         self._thread = threading.Thread(target=self._go, daemon=True)
         self._thread.start()
@@ -44,6 +48,14 @@ class LineStream:
             self._line, self._heard_at = None, now
         _end(process)
         return None
+
+    def recent(self, within_s: float) -> list[bytes] | None:
+        """Lines of the last seconds, oldest first; None as `newest`."""
+        if self.newest() is None:
+            return None
+        with self._lock:
+            now = self._clock.monotonic()
+            return [line for line, heard_at in self._recent if now - heard_at <= within_s]
 
     def close(self) -> None:
         """End the command and begin it no more."""
@@ -83,6 +95,7 @@ class LineStream:
             while (line := output.readline(_LONGEST)).endswith(b"\n"):
                 with self._lock:
                     self._line, self._heard_at = line, self._clock.monotonic()
+                    self._recent.append((line, self._heard_at))
                 told = True
         return told
 

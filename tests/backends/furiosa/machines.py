@@ -9,6 +9,7 @@ from pathlib import Path
 from accelwatch.schema.device import Device
 from accelwatch_furiosa import FuriosaBackend
 from accelwatch_furiosa.document import cards_of
+from backends.furiosa.warboy_trees import PLACE, lay_out_card
 from samples import FIXTURES
 from staged_machines import FixtureMachine, Stage
 
@@ -60,6 +61,25 @@ def _without_answer(folder: Path) -> Iterator[Stage]:
         yield staged
 
 
+@contextlib.contextmanager
+def _warboy_by_driver(folder: Path) -> Iterator[Stage]:
+    """Two cards and no command; one is dead with a sensor, and the driver can give the last up."""
+    places = ("0000:44:00.0", "0000:45:00.0")
+    for number, bus in enumerate(places):
+        lay_out_bus(folder, bus)
+        lay_out_card(folder, number, bus, **({"alive": "0\n"} if number == 0 else {}))
+    (folder / f"sys/bus/pci/devices/{places[0]}/hwmon/hwmon0/power1_average").write_text("N/A\n")
+    staged = Stage(FuriosaBackend, folder)
+
+    def remove(device: Device) -> None:
+        shutil.rmtree(folder / "sys/bus/pci/devices" / str(device.pci_bus_id))
+        shutil.rmtree(folder / PLACE / f"{device.name}_mgmt")
+        staged.clock.advance(10)
+
+    staged.remove = remove
+    yield staged
+
+
 def _machine(name: str, *, healthy: bool) -> FixtureMachine:
     can = frozenset({"devices", "removable"})
     return FixtureMachine(
@@ -71,6 +91,13 @@ MACHINES = (
     _machine("rngd-x2", healthy=True),
     _machine("warboy", healthy=True),
     _machine("rngd-bad-day", healthy=False),
+    FixtureMachine(
+        "furiosa-warboy-sysfs",
+        "furiosa",
+        False,
+        _warboy_by_driver,
+        frozenset({"devices", "removable"}),
+    ),
     FixtureMachine(
         "furiosa-without-answer", "furiosa", False, _without_answer, frozenset({"devices"})
     ),

@@ -331,7 +331,7 @@ def test_a_command_that_failed_once_is_asked_in_the_same_form_again(tmp_path: Pa
 def test_a_status_that_hangs_is_a_timeout_and_what_info_says_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accelwatch_furiosa.backend.TIMEOUT_S", 0.2)
+    monkeypatch.setattr("accelwatch_furiosa.program.TIMEOUT_S", 0.2)
     with stage(tmp_path, "rngd-x2") as staged:
         hang = f"[ $1 = status ] && exec sleep 30; cat {tmp_path}/output/$1.*"
         write_program(tmp_path, "furiosa-smi", hang)

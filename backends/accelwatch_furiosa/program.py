@@ -1,0 +1,86 @@
+"""The vendor's command: how furiosa-smi and furiosactl are asked for all cards."""
+
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.errors import DeviceTimeout, ReadError
+from accelwatch.schema.absence import Absence
+from accelwatch.vendor_program import output_of
+from accelwatch.vendor_tool import TIMEOUT_S
+from accelwatch_furiosa.document import Card, Document, cards_of, jobs_of
+from accelwatch_furiosa.furiosactl import Listed, listed_of
+
+NEW, OLD = "furiosa-smi", "furiosactl"
+"""The second is of the Warboy generation."""
+_FORMS: tuple[tuple[str, ...], ...] = (("--format", "json"), ("--output", "json"), ())
+"""Of the output: of the releases since RNGD, of those before, and the table for people."""
+
+
+class Program:
+    """Remembers in which form the command tells what."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.is_old = path.name == OLD
+        self._form: tuple[str, ...] | None = None
+
+    def __call__(self) -> Document:
+        """All cards and processes now. Raises ReadError."""
+        cards = self._old() if self.is_old else self._new()
+        try:
+            return Document(cards=cards, jobs=jobs_of(self._run("ps")))
+        except ReadError as error:
+            return Document(cards=cards, jobs=error.absence)
+
+    def _old(self) -> tuple[Card, ...]:
+        cards = cards_of(self._run("info", "--full"))
+        try:
+            listed = listed_of(self._run("list"))
+        except ReadError:
+            return cards
+        return tuple(_with_cores(card, listed.get(card.number)) for card in cards)
+
+    def _new(self) -> tuple[Card, ...]:
+        info = self._told("info")
+        try:
+            return cards_of(info, self._told("status"))
+        except DeviceTimeout:
+            return cards_of(info, Absence.TIMEOUT)
+        except ReadError:
+            # A command that has no status, as far as its complaint says.
+            return cards_of(info)
+
+    def _told(self, what: str) -> bytes:
+        """What the command says, in the form that is known to work. Raises ReadError."""
+        if self._form is not None:
+            return self._run(what, *self._form)
+        refused: ReadError | None = None
+        for form in _FORMS:
+            try:
+                told = self._run(what, *form)
+            except DeviceTimeout:
+                raise
+            except ReadError as error:
+                refused = refused or error
+                continue
+            self._form = form
+            return told
+        assert refused is not None
+        raise refused
+
+    def _run(self, *arguments: str) -> bytes:
+        return output_of(self.path, *arguments, timeout_s=TIMEOUT_S)
+
+
+def _with_cores(card: Card, listed: Listed | None) -> Card:
+    """The card with which of its cores are in use, in the keys of furiosa-smi's JSON."""
+    if listed is None or not listed.cores:
+        return card
+    cores = [
+        {"pe_core": core, "pe_occupancy": word.startswith("occupied")}
+        for core, word in sorted(listed.cores.items())
+    ]
+    gone = tuple(core for core, word in sorted(listed.cores.items()) if word == "unavailable")
+    status = {**card.status, "unavailable_cores": gone}
+    return msgspec.structs.replace(card, status=status, nodes=listed.nodes).with_cores(cores)

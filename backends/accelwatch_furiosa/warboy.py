@@ -1,0 +1,166 @@
+"""Warboy as its driver shows it: who a card is, whether it lives, its sensors, what its bridge counts.
+
+Units are those of hwmon, as the vendor's own programs take them: millidegrees, microwatts, millivolts,
+milliamperes. The driver names the sensors.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from accelwatch import sysfs
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected
+from accelwatch_furiosa.document import Card
+
+CLASS = "sys/class/npu_mgmt"
+NODES = "npu*_mgmt"
+"""Of the driver's cards, below /dev."""
+SOURCE = "sysfs"
+_FOLDER = re.compile(r"npu(\d{1,4})_mgmt")
+_PLATFORM = "FuriosaAI"
+"""The driver has emulated platforms too, which are no cards."""
+_SENSOR = re.compile(r"(temp|power|in|curr)(\d{1,2})_(?:input|average)")
+_MAX_SENSORS = 32
+_MAX_NAME = 32
+_ALIVE = {"1": "alive", "0": "dead"}
+_COUNT = re.compile(r"([A-Za-z][\w ]{0,30}Error): *(\d{1,10})")
+_INFO = (
+    ("arch", "device_type"),
+    ("device_uuid", "device_uuid"),
+    ("device_sn", "device_sn"),
+    ("firmware", "fw_version"),
+)
+
+
+class _Kind(NamedTuple):
+    key: str
+    factor: float
+
+
+_KINDS = {
+    "temp": _Kind("temperature_celsius", 1e-3),
+    "power": _Kind("power_component_watts", 1e-6),
+    "in": _Kind("voltage_volts", 1e-3),
+    "curr": _Kind("current_amperes", 1e-3),
+}
+_KNOWN: dict[tuple[str, str], Series] = {
+    ("temp", "peak"): ("temperature_celsius", "gpu"),
+    ("temp", "ambient"): ("temperature_celsius", "board"),
+    ("power", "rms_total"): ("power_watts",),
+}
+_CHIP: Series = ("temperature_celsius", "gpu")
+
+
+def folders(root: Path) -> dict[int, Path]:
+    """Folder of each card by its number; empty without the driver."""
+    told: dict[int, Path] = {}
+    for entry in sysfs.list_dir(root / CLASS):
+        match = _FOLDER.fullmatch(entry.name)
+        folder = _followed(entry) if match else None
+        if match and folder is not None and _word(folder, "platform_type") in (None, _PLATFORM):
+            told[int(match[1])] = folder
+    return told
+
+
+def cards(root: Path) -> list[Card]:
+    """Who they are, and whether they live."""
+    return [_card(number, folder) for number, folder in folders(root).items()]
+
+
+def folder_at(root: Path, pci_bus_id: str | None) -> Path | None:
+    """The folder of the card at a place on the bus; None where the driver shows none."""
+    every = folders(root).values() if pci_bus_id else ()
+    return next((folder for folder in every if _place(folder) == pci_bus_id), None)
+
+
+def nodes(root: Path, number: int) -> tuple[str, ...]:
+    """`/dev/npu0`, `/dev/npu0pe0-1` and the others of a card."""
+    name = re.compile(rf"npu{number}(?:_mgmt|pe\d{{1,3}}(?:-\d{{1,3}})?)?")
+    here = (entry.name for entry in sysfs.list_dir(root / "dev") if name.fullmatch(entry.name))
+    return tuple(f"/dev/{entry}" for entry in here)
+
+
+def put_all(out: Collected, root: Path, folder: Path) -> dict[str, str]:
+    """What the driver says now and nobody has said yet, and where each quantity is from."""
+    before = set(out.values)
+    bus = _place(folder)
+    for series, value in _sensors(sysfs.pci_device_dir(root, bus)) if bus else ():
+        name, *labels = series
+        if series not in before:
+            out.put_or_miss(name, value, *labels)
+    for word in _errors(folder):
+        out.put("reported_status_info", 1, word)
+    return {series[0]: SOURCE for series in out.values if series not in before}
+
+
+def _card(number: int, folder: Path) -> Card:
+    info = {key: _word(folder, file) or "" for key, file in _INFO}
+    alive = _ALIVE.get(_word(folder, "alive") or "")
+    status = {} if alive is None else {"liveness": alive}
+    return Card(number=number, pci_bus_id=_place(folder), info=info, status=status)
+
+
+def _followed(entry: Path) -> Path | None:
+    """The folder; a copy of the tree may have the text of the link in its place."""
+    if entry.is_dir():
+        return entry
+    target = sysfs.read_text(entry)
+    if isinstance(target, Absence) or not target.startswith("../"):
+        return None
+    folder = entry.parent / target
+    return folder if folder.name == entry.name and folder.is_dir() else None
+
+
+def _place(folder: Path) -> str | None:
+    bus = _word(folder, "busname")
+    return normal_pci_bus_id(bus) if bus is not None and ":" in bus else None
+
+
+def _sensors(function: Path) -> Iterator[tuple[Series, float | Absence]]:
+    """Every sensor in base units; of temperatures without a known name the highest is the chip's."""
+    named: set[Series] = set()
+    hottest: list[float] = []
+    for file, match in _sensor_files(function):
+        kind, number = match[1], match[2]
+        name = _label(file.with_name(f"{kind}{number}_label")) or f"{kind}{number}"
+        told = sysfs.read_int(file)
+        value = told if isinstance(told, Absence) else told * _KINDS[kind].factor
+        series = _KNOWN.get((kind, name))
+        if series is None and kind == "temp":
+            hottest += [] if isinstance(value, Absence) else [value]
+            continue
+        series = series or (_KINDS[kind].key, name)
+        named.add(series)
+        yield series, value
+    if hottest and _CHIP not in named:
+        yield _CHIP, max(hottest)
+
+
+def _sensor_files(function: Path) -> list[tuple[Path, re.Match[str]]]:
+    files = [file for hwmon in sysfs.list_dir(function / "hwmon") for file in sysfs.list_dir(hwmon)]
+    matches = [(file, match) for file in files if (match := _SENSOR.fullmatch(file.name))]
+    return matches[:_MAX_SENSORS]
+
+
+def _label(path: Path) -> str:
+    """What the driver calls a sensor, as a word in lower case; empty without a name."""
+    told = sysfs.read_text(path)
+    plain = "" if isinstance(told, Absence) else re.sub(r"[^a-z0-9]+", "_", told.lower())
+    return plain.strip("_")[:_MAX_NAME].rstrip("_")
+
+
+def _errors(folder: Path) -> list[str]:
+    """The errors of the bridge that were counted at least once, in the driver's words."""
+    told = sysfs.read_text(folder / "atr_error")
+    lines = [] if isinstance(told, Absence) else told.splitlines()
+    matches = [_COUNT.fullmatch(line.strip()) for line in lines[:_MAX_SENSORS]]
+    return [match[1].lower() for match in matches if match and int(match[2])]
+
+
+def _word(folder: Path, file: str) -> str | None:
+    told = sysfs.read_text(folder / file)
+    return None if isinstance(told, Absence) or not told.isprintable() else told[:80] or None
