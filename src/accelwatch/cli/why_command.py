@@ -1,6 +1,5 @@
 """`accelwatch why`: one sentence on what is wrong, what it rests on, and what to do."""
 
-import textwrap
 from typing import Annotated
 
 import msgspec
@@ -12,9 +11,9 @@ from accelwatch.cli.output import write_stdout
 from accelwatch.durations import deadline
 from accelwatch.exit_codes import OK
 from accelwatch.fleet.picture.why.answer import Answer, answer
+from accelwatch.fleet.picture.why.lines import lines_of
 from accelwatch.fleet.picture.why.scene import scene_of_machine
 from accelwatch.fleet.picture.why.subject import subject_of
-from accelwatch.untrusted_text import printable
 
 _WIDTH = 100
 
@@ -43,7 +42,8 @@ def why_command(
     said = reached(hub, lambda session: ask_why(session, what))
     if said is None:
         said = _of_this_machine(what, deadline(timeout))
-    write_stdout(msgspec.json.encode(said) + b"\n" if as_json else lines_of(said).encode())
+    text = "".join(f"{line}\n" for line in lines_of(said, _WIDTH)).encode()
+    write_stdout(msgspec.json.encode(said) + b"\n" if as_json else text)
     raise typer.Exit(OK)
 
 
@@ -54,22 +54,3 @@ def _of_this_machine(what: str, timeout_s: float) -> Answer:
     settings = CollectSettings(one_shot=True, timeout_s=timeout_s, without=NO_ACCELERATORS)
     scene = scene_of_machine(read_once(settings))
     return answer(scene, subject_of(scene, what))
-
-
-def lines_of(said: Answer) -> str:
-    """The sentence, then what it rests on and what to do, a line each."""
-    told = [("evidence", text) for text in said.evidence]
-    told += [("what to do", said.remedy), ("the hub", said.step)]
-    if said.incident:
-        told.append(("more", f"accelwatch incidents {said.incident}"))
-    body = [
-        _wrapped(f"  {name + ':':<12} {printable(text)}", indent=15) for name, text in told if text
-    ]
-    return "".join(f"{line}\n" for line in [_wrapped(printable(said.sentence)), *body])
-
-
-def _wrapped(text: str, indent: int = 0) -> str:
-    lines = textwrap.wrap(
-        text, _WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
-    )
-    return "\n".join(lines)

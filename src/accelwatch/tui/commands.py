@@ -9,8 +9,10 @@ from accelwatch.tui.process_commands import ProcessCommands
 from accelwatch.tui.replay_commands import ReplayCommands
 from accelwatch.tui.state.action import SCREEN
 from accelwatch.tui.state.actions import by_id, numbered_screens
+from accelwatch.tui.why_commands import WhyCommands
 
 if TYPE_CHECKING:
+    from accelwatch.fleet.wire import IncidentNow
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.fleet_commands import FleetCommands
     from accelwatch.tui.incident_commands import IncidentCommands
@@ -30,7 +32,7 @@ class Commands:
     def __init__(self, app: "Dashboard") -> None:
         self._app = app
         self._processes = ProcessCommands(app)
-        self._more: tuple[object, ...] = (self._processes, ReplayCommands(app))
+        self._more: tuple[object, ...] = (self._processes, ReplayCommands(app), WhyCommands(app))
         self._fleet: FleetCommands | None = None
         self._incidents: IncidentCommands | None = None
         if app.fleet_controller is not None:
@@ -43,6 +45,11 @@ class Commands:
             remedies = remedy_commands.RemedyCommands(app, controller, lambda: known.told)
             self._more = (*self._more, self._fleet, known, remedies)
         self.sort_by = self._processes.sort_by
+
+    @property
+    def told_incident(self) -> "IncidentNow | None":
+        """The incident that the keys are about; None where none is on the screen."""
+        return self._incidents.told if self._incidents is not None else None
 
     def perform(self, action: str) -> bool:
         """Do it; false when there is no such command now."""

@@ -142,6 +142,14 @@ OF_SCREENS: tuple[Action, ...] = (
     ),
     Action(
         group="Looking",
+        id="why",
+        keys=("w",),
+        label="why",
+        help="Why the selected device, node or job is as it is: one sentence, evidence, what to do.",
+        screens=SORTED | {DEVICE, INCIDENT},
+    ),
+    Action(
+        group="Looking",
         id="filter",
         keys=("slash",),
         label="filter",

@@ -113,7 +113,7 @@ def with_node(
     """The scene with what the node's own document tells besides: reasons, and since when.
 
     How a device stands and whose it is stays as the fleet has it, which is newer or knows the owner of
-    what has gone.
+    what has gone. Devices that a filter kept from the scene are added.
     """
     told = {one.id: one for one in _read_devices(node, snapshot)}
     devices = [
@@ -122,6 +122,8 @@ def with_node(
         else one
         for one in scene.devices
     ]
+    known_ids = {one.id for one in scene.devices if one.node == node}
+    devices += [one for one in told.values() if one.id not in known_ids]
     before = scene.nodes.get(node) or SeenNode(node=node)
     reason = silent.removeprefix(f"{node} is {before.state}: ")
     known = msgspec.structs.replace(before, reason=reason, remedy=remedy)

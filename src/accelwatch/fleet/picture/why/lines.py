@@ -1,0 +1,25 @@
+"""An answer as lines of text."""
+
+import textwrap
+
+from accelwatch.fleet.picture.why.answer import Answer
+from accelwatch.untrusted_text import printable
+
+_NAMES = 14
+"""Columns before evidence and remedy."""
+
+
+def lines_of(said: Answer, width: int) -> list[str]:
+    """The sentence, then evidence, what to do and what the hub does; each at most `width` columns."""
+    told = [("evidence", text) for text in said.evidence]
+    told += [("what to do", said.remedy), ("the hub", said.step)]
+    if said.incident:
+        told.append(("more", f"accelwatch incidents {said.incident}"))
+    lines = textwrap.wrap(printable(said.sentence), width)
+    for name, text in told:
+        if text:
+            head = f"  {name + ':':<{_NAMES - 2}}"
+            lines += textwrap.wrap(
+                f"{head}{printable(text)}", width, subsequent_indent=" " * _NAMES
+            )
+    return lines

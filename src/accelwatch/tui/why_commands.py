@@ -1,0 +1,98 @@
+"""What `w` does: why what the keys are about is as it is, in one sentence, with evidence and remedy."""
+
+from typing import TYPE_CHECKING
+
+from accelwatch.fleet.picture.incidents import entity_of
+from accelwatch.fleet.picture.remedies import next_step
+from accelwatch.fleet.picture.why.answer import answer
+from accelwatch.fleet.picture.why.lines import lines_of
+from accelwatch.fleet.picture.why.scene import (
+    Scene,
+    scene_of_fleet,
+    scene_of_machine,
+    with_node,
+)
+from accelwatch.fleet.picture.why.subject import subject_of
+from accelwatch.tui.state.action import FLEET, INCIDENT, INCIDENTS
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.picture.model import FleetView
+    from accelwatch.tui.app import Dashboard
+
+_WIDEST = 96
+_BESIDE = 14
+"""Columns of the dialog's frame and margins."""
+
+
+class WhyCommands:
+    """One method an action; False where nothing is selected that could be asked about."""
+
+    def __init__(self, app: "Dashboard") -> None:
+        self._app = app
+
+    def do_why(self) -> bool:
+        """Tell why what is selected is as it is."""
+        from accelwatch.errors import UnmetError
+        from accelwatch.tui.screens.choice import ChoiceScreen
+
+        scene = self._scene()
+        if scene is None:
+            self._app.say("nothing is known yet")
+            return True
+        try:
+            said = answer(scene, subject_of(scene, self._what()))
+        except UnmetError as error:
+            self._app.say(str(error))
+            return True
+        text = lines_of(said, min(self._app.size.width - _BESIDE, _WIDEST))
+        dialog = ChoiceScreen(self._app.board, "Why", [*text, ""], [("", "Close")])
+        self._app.push_screen(dialog)
+        return True
+
+    @property
+    def _view(self) -> "FleetView | None":
+        controller = self._app.judging
+        return controller.source.fleet() if controller is not None else None
+
+    def _scene(self) -> Scene | None:
+        app, view = self._app, self._view
+        if app.fleet_controller is None:
+            told = (one.incident for one in view.incidents) if view is not None else ()
+            return scene_of_machine(app.board.snapshot, told)
+        if view is None:
+            return None
+        controller = app.fleet_controller
+        page = controller.source.remedies.page() if controller.source.remedies else None
+        steps = {one.node: next_step(one).text for one in page.remedies} if page else {}
+        scene = scene_of_fleet(view, steps)
+        if controller.visited:
+            return with_node(scene, controller.visited, app.board.snapshot)
+        return scene
+
+    def _what(self) -> str:
+        """What is selected, as `subject_of` reads it; empty for all there is."""
+        name = getattr(self._app.screen, "view_name", "")
+        if name == FLEET:
+            return self._of_fleet()
+        if name in (INCIDENTS, INCIDENT):
+            return self._of_incident()
+        view = self._app.board.selected
+        return f"device:{view.device.id}" if view is not None else ""
+
+    def _of_fleet(self) -> str:
+        from accelwatch.tui.screens.fleet import FleetScreen
+
+        screen = self._app.screen
+        if not isinstance(screen, FleetScreen):
+            return ""
+        node, device = screen.selected_node, screen.selected_device
+        if node and device:
+            return f"device:{node}/{device}"
+        return f"node:{node}" if node else ""
+
+    def _of_incident(self) -> str:
+        told = self._app.commands.told_incident
+        entity = entity_of(told.incident) if told is not None else ""
+        if not entity or entity.startswith(("job:", "rack:")):
+            return entity if entity.startswith("job:") else ""
+        return f"device:{entity}" if "/" in entity else f"node:{entity}"

@@ -1,0 +1,87 @@
+"""`w`: why what the keys are about is as it is."""
+
+import asyncio
+
+from dashboards import FedSource, Stage, lost, node, running
+from fleets import FedFleet, FedRemedies, FleetStage, fleet_view, on
+from seen_incidents import low_power
+from seen_remedies import asking, page
+from tui.test_incident_screen import of
+
+
+async def asked(stage: Stage, *keys: str) -> str:
+    """What the dialog says, without its frame."""
+    await stage.press(*keys, "w")
+    assert stage.screen_name == "ChoiceScreen"
+    return " ".join(stage.text().split())
+
+
+def test_a_device_of_this_machine_says_what_is_wrong_with_it() -> None:
+    async def go() -> None:
+        async with running(FedSource(node(8, d0=lost(0)))) as stage:
+            text = await asked(stage)
+            assert f"{node(1).host}/nvidia0 has been lost for" in text
+            assert "what to do: see whether lspci still shows it" in text
+            await stage.press("enter")
+            assert stage.screen_name == "local"
+            assert "nothing is wrong with" in await asked(stage, "3", "right")
+
+    asyncio.run(go())
+
+
+def test_of_a_fleet_the_node_under_the_cursor_is_told() -> None:
+    async def check(stage: FleetStage) -> None:
+        assert "n003 has been down for 6 min" in await asked(stage)
+        await stage.press("escape")
+        assert "n002/nvidia3 is lost; 1 more thing is wrong." in await asked(stage, "down")
+
+    on(check)
+
+
+def test_of_the_map_the_device_under_the_cursor_is_told() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("m", "home")
+        assert "nothing is wrong with n001/nvidia1: " in await asked(stage, "right")
+
+    on(check)
+
+
+def test_a_group_stands_for_the_whole_fleet() -> None:
+    async def check(stage: FleetStage) -> None:
+        assert "nothing is wrong with 32 devices on 4 nodes" in await asked(stage, "t")
+
+    on(check, source=FedFleet(fleet_view(4)))
+
+
+def test_a_node_that_is_visited_tells_of_devices_that_the_filter_has_left_out() -> None:
+    view = fleet_view(4)
+    source = FedFleet(view, node(8))
+
+    async def check(stage: FleetStage) -> None:
+        text = await asked(stage, "enter")
+        assert "nothing is wrong with n001/nvidia0: 0% busy." in text
+
+    on(check, source=source)
+
+
+def test_an_incident_and_what_the_hub_does_about_it_are_told() -> None:
+    source = of(low_power())
+    source.remedies = FedRemedies(page(asking()))
+
+    async def check(stage: FleetStage) -> None:
+        text = await asked(stage, "5")
+        assert "Draws far less power than its job's other GPUs" in text
+        assert "what to do: look at cooling and clocks" in text
+        assert "the hub:" in text
+        await stage.press("escape", "enter")
+        assert "Draws far less power" in await asked(stage)
+
+    on(check, source=source)
+
+
+def test_before_the_first_tick_nothing_is_known() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("w")
+        assert "nothing is known yet" in stage.text()
+
+    on(check, source=FedFleet(None))
