@@ -1,7 +1,7 @@
 """Accelerators of Tenstorrent: found on the PCI bus, read from tt-kmd's sysfs, or through tt-smi.
 
 tt-smi is run only where the driver shows too little: no telemetry (old drivers), or an n300, whose
-second chip is not on the bus. pyluwen is not used: it talks to a chip from within the process.
+second chip is not on the bus. Without tt-smi, pyluwen reads the chips of which the driver shows nothing.
 """
 
 from collections.abc import Sequence
@@ -12,34 +12,38 @@ import msgspec
 from accelwatch import sysfs
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
 from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
+from accelwatch.pcie_link import put_link
 from accelwatch.polled import Answer
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import Place, VendorTool, accelerators
-from accelwatch_tenstorrent import driver, mapping, registers
+from accelwatch_tenstorrent import driver, mapping, python_library, registers
 from accelwatch_tenstorrent.heartbeat import Heartbeats
 from accelwatch_tenstorrent.snapshot import Chip, Snapshot, parse
 
 VENDOR_ID = 0x1E52
 _PROGRAM = "tt-smi"
-_SOURCES = ("auto", "sysfs", "tt-smi")
+_SOURCES = ("auto", "sysfs", "tt-smi", python_library.NAME)
 _TIMEOUT_S = 20.0
 """For one run: it asks every chip in turn, and a tray has 32."""
 _GET_DRIVER = "load the driver: tenstorrent (tt-kmd)"
 _GET_TOOL = "update the driver tt-kmd to 2.0 or later, or install tt-smi"
+_TOOLS = {_PROGRAM: "command_not_found", python_library.NAME: "library_missing"}
+"""Sources beside the driver, and the word for one that is not there."""
 
 
 class TenstorrentBackend:
-    """Options: `source` (auto, sysfs, tt-smi), `tt_smi` (path of the command), `pace_s`."""
+    """Options: `source` (auto, sysfs, tt-smi, pyluwen), `tt_smi` (path of the command), `pace_s`."""
 
     name = "tenstorrent"
     vendor = mapping.VENDOR
     serial = False
     support = Support(
         vendor="Tenstorrent",
-        source="tt-kmd's sysfs and hwmon; `tt-smi -s` for drivers without telemetry and remote chips",
+        source="tt-kmd's sysfs and hwmon; `tt-smi -s` for drivers without telemetry and remote chips, "
+        "`pyluwen` without tt-smi",
         tested_with="recorded snapshots of an n150, four n300 and a Blackhole Galaxy; composed driver "
         "trees, healthy and faulty",
     )
@@ -48,6 +52,8 @@ class TenstorrentBackend:
         self._context = context
         self._source = "auto"
         self._program: Path | None = None
+        self._by_library = False
+        """Whether what the driver does not show is read by pyluwen."""
         self._driver_version: str | None = None
         self._heartbeats = Heartbeats()
         self._tool: VendorTool[Snapshot, Place] | None = None
@@ -84,12 +90,15 @@ class TenstorrentBackend:
                 reason="driver_not_loaded",
                 remedy=_GET_DRIVER,
             )
-        self._source, self._program = told, self._find()
-        if told == "tt-smi" and self._program is None:
+        self._source = told
+        self._program = self._find() if told in ("auto", _PROGRAM) else None
+        library = told in ("auto", python_library.NAME) and self._program is None
+        self._by_library = library and python_library.is_installed()
+        if told in _TOOLS and self._program is None and not self._by_library:
             raise BackendUnavailable(
-                "tt-smi was not found in the folders of commands",
-                reason="command_not_found",
-                remedy="install tt-smi, or set the source to auto",
+                f"{told} was not found",
+                reason=_TOOLS[told],
+                remedy=f"install {told}, or set the source to auto",
             )
         version = sysfs.read_text(root / "sys/module/tenstorrent/version")
         self._driver_version = None if isinstance(version, Absence) else version[:64] or None
@@ -98,7 +107,7 @@ class TenstorrentBackend:
             self._ask,
             self._places,
             name=self.name,
-            command=_PROGRAM,
+            command=self._tool_name,
             prefix="tt",
             vendor_id=VENDOR_ID,
             nodes="tenstorrent/[0-9]*",
@@ -106,7 +115,7 @@ class TenstorrentBackend:
         if self._wants_tool():
             self._tool.first()
         versions = {"driver": self._driver_version} if self._driver_version else {}
-        return Opened(source=_PROGRAM if told == _PROGRAM else driver.SOURCE, versions=versions)
+        return Opened(source=told if told in _TOOLS else driver.SOURCE, versions=versions)
 
     def discover(self) -> Sequence[Device]:
         """What is on the PCI bus, then the remote chips. Raises BackendUnavailable."""
@@ -148,6 +157,10 @@ class TenstorrentBackend:
         assert self._tool is not None
         return self._tool
 
+    @property
+    def _tool_name(self) -> str:
+        return python_library.NAME if self._by_library else _PROGRAM
+
     def _find(self) -> Path | None:
         named = self._context.options.get("tt_smi")
         return chosen_program(self._context.root, named, (_PROGRAM,))
@@ -161,7 +174,7 @@ class TenstorrentBackend:
     def _wants_tool(self) -> bool:
         """Whether some chip cannot be read from the driver."""
         if self._source != "auto":
-            return self._source == _PROGRAM
+            return self._source in _TOOLS
         nodes = driver.nodes(self._context.root)
         if any(not self._by_driver(node) for node in nodes.values()):
             return True
@@ -172,12 +185,22 @@ class TenstorrentBackend:
         """The newest snapshot; an empty one where none is needed."""
         if not self._wants_tool():
             return Snapshot()
+        if self._by_library:
+            return python_library.snapshot(self._unshown())
         if self._program is None:
             raise ReadError(
                 f"the driver shows no telemetry and tt-smi was not found: {_GET_TOOL}",
                 code="command_not_found",
             )
         return parse(output_of(self._program, "-s", timeout_s=_TIMEOUT_S))
+
+    def _unshown(self) -> list[python_library.Place]:
+        """Chips that the driver has bound and does not tell enough of."""
+        return [
+            python_library.Place(node.number, node.pci_bus_id, self._architecture(node))
+            for node in driver.nodes(self._context.root).values()
+            if not self._by_driver(node) and not self._context.leaves_asleep(node.pci_bus_id)
+        ]
 
     def _numbers(self, chips: Sequence[Chip] = ()) -> dict[str, int]:
         """Of every chip on the bus: of the driver's nodes; those that it has not bound come after."""
@@ -206,7 +229,7 @@ class TenstorrentBackend:
         if not sysfs.pci_device_dir(self._context.root, bus).is_dir():
             raise DeviceLost(f"{device.name}: nothing is at {bus} any more", code="off_the_bus")
         node = driver.node_at(self._context.root, bus)
-        if node is None and not self._wants_tool():
+        if node is None and (self._by_library or not self._wants_tool()):
             raise ReadError(
                 f"{device.name}: the driver has not bound {bus}; {_GET_DRIVER}", code="not_bound"
             )
@@ -223,8 +246,11 @@ class TenstorrentBackend:
         if chips:
             return answer, chips[0]
         self._opened.must_be_ours(device)
+        if (failure := answer.document.failures.get(bus or "")) is not None:
+            raise failure
         where = "remote chip" if bus is None else f"chip at {bus}"
-        raise DeviceLost(f"{device.name}: tt-smi does not list the {where}", code="not_listed")
+        lost = f"{device.name}: {self._tool_name} does not list the {where}"
+        raise DeviceLost(lost, code="not_listed")
 
     def _architecture(self, node: driver.Node) -> str | None:
         folder = sysfs.pci_device_dir(self._context.root, node.pci_bus_id)
@@ -256,13 +282,15 @@ class TenstorrentBackend:
     def _from_tool(self, device: Device) -> Reading:
         answer, chip = self._chip_of(device)
         out: Collected = mapping.of_tool(device.id, chip)
+        if self._by_library and chip.pci_bus_id is not None:
+            put_link(out, self._context.root, chip.pci_bus_id)
         beat = registers.heartbeat(chip)
         alive, unknown = None, Absence.UNSUPPORTED if beat is None else Absence.NOT_COLLECTED
         if beat is not None:
             read_at = self._context.clock.monotonic() - answer.age_s
             alive = self._heartbeats.alive(device.id, beat, read_at)
         mapping.put_health(out, mapping.signs_of(chip, alive), unknown)
-        reading = out.reading(sources={"*": _PROGRAM})
+        reading = out.reading(sources={"*": self._tool_name})
         return msgspec.structs.replace(reading, age_s=answer.age_s, pace_s=answer.pace_s)
 
     def _with_processes(self, reading: Reading, node: driver.Node | None) -> Reading:

@@ -65,6 +65,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     driver_version: str | None = None
     chips: tuple[Chip, ...] = ()
+    failures: Mapping[str, ReadError] = {}
+    """By PCI id: chips that were asked by themselves, and why there is no answer."""
 
 
 def text_of(fields: Fields, key: str) -> str | None:

@@ -299,7 +299,7 @@ def test_neither_telemetry_nor_tt_smi(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"source": "pyluwen"}, "option"),
+        ({"source": "luwen"}, "option"),
         ({"source": 3}, "option"),
         ({"source": "tt-smi"}, "command_not_found"),
         ({"source": "tt-smi", "tt_smi": "/nowhere"}, "command_not_found"),
