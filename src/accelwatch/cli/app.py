@@ -69,6 +69,7 @@ _COMMANDS: Mapping[str, _Command] = MappingProxyType(
         "history": _Command("history_command", "history"),
         "record": _Command("record", "record_command"),
         "serve": _Command("serve", "serve_command"),
+        "stream": _Command("stream_command", "stream_command"),
         "fleet": _Command("fleet", "fleet_command"),
         "demo": _Command("demo", "demo_command"),
         "hub": _Command("hub", "hub_command"),

@@ -1,11 +1,13 @@
 """One sshd for all tests of this folder; without it they are skipped."""
 
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from packed_trees import FakeTree
 from ssh_site import MISSING, SSH, SSHD, SshSite, ssh_site
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -36,6 +38,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshSite]:
             "NVIDIA driver. Make sure that the latest NVIDIA driver is installed.; exit 9",
         }.items()
     }
+    outdated = _command(folder / "outdated", "accelwatch", "echo no such command: $1 >&2; exit 2")
+    FakeTree(folder / "machine").lay_out("amd/mi300x-x2")
+    ours = _command(
+        folder / "ours",
+        "accelwatch",
+        f'exec {sys.executable} -m accelwatch "$@" --root {folder}/machine --backend amd',
+    )
     (folder / "banner").write_text("AUTHORIZED USE ONLY\n")
     hosts = {
         "healthy": path["healthy"],
@@ -46,6 +55,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshSite]:
         "garbage": path["garbage"],
         "endless": path["endless"],
         "driverless": path["driverless"],
+        "outdated": path["healthy"].replace("PATH=", f"PATH={outdated}:"),
+        "ours": f"ForceCommand PATH={ours}:$PATH; {_HAND_ON}",
         "bare": "",
         "chatty": "ForceCommand exec yes",
         "closed": "ForceCommand echo your account has expired; exit 1",

@@ -10,16 +10,18 @@ from pathlib import Path
 import pytest
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.follow.frames import Received
+from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.poll import Exposed
 from accelwatch.fleet.follow.turn import Turn
 from accelwatch.fleet.ssh.destination import ssh_targets
-from accelwatch.fleet.ssh.follow import SshFollower, SshWay
+from accelwatch.fleet.ssh.follow import SshFollower
 from accelwatch.fleet.ssh.settings import Ssh
+from accelwatch.fleet.ssh.way import SshWay
 from accelwatch.fleet.target import Target
 from accelwatch.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
+from accelwatch.schema.compact import Hello, Layout
 from ssh_site import SshSite
-from waiting import GUARD_S
+from waiting import GUARD_S, wait_until
 
 
 class Heard:
@@ -28,13 +30,16 @@ class Heard:
     def __init__(self) -> None:
         self.faults: list[TargetFault] = []
         self.exposed_: list[Exposed] = []
+        self.messages: list[Received] = []
+        self.modes: list[str] = []
         self._changed = asyncio.Event()
 
     def began(self, target: Target, mode: str) -> None:
-        """A connection."""
+        self.modes.append(mode)
 
     def message(self, target: Target, message: Received, size: int) -> None:
-        """A message."""
+        self.messages.append(message)
+        self._changed.set()
 
     def exposed(self, target: Target, exposed: Exposed, duration_s: float) -> None:
         self.exposed_.append(exposed)
@@ -100,6 +105,55 @@ def test_a_connection_is_kept_for_many_rounds_and_made_again_when_it_is_lost(sit
                 "nvidia0",
                 "nvidia1",
             ]
+
+    asyncio.run(main())
+
+
+def test_a_host_with_accelwatch_streams_and_it_ends_with_the_connection(site: SshSite) -> None:
+    async def main() -> None:
+        async with following(site, "ours") as heard:
+            await heard.until(lambda: any(isinstance(one, RawTick) for one in heard.messages))
+            assert heard.modes == ["poll", "stream"]
+            hello, *_ = heard.messages
+            assert isinstance(hello, Hello)
+            tick = next(one for one in heard.messages if isinstance(one, RawTick))
+            layouts = [one for one in heard.messages if isinstance(one, Layout)]
+            assert len(tick.devices) == len(layouts)
+            assert {one.device.vendor for one in layouts} == {"amd"}
+            for pid in site.sessions():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            await heard.until(lambda: heard.faults)
+            assert heard.faults[0].reason is Reason.CLOSED
+
+    asyncio.run(main())
+    wait_until(lambda: not _of_ours(site))
+
+
+def _of_ours(site: SshSite) -> list[bytes]:
+    """Processes of the accelwatch that hosts have."""
+    running = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            running.append((folder / "cmdline").read_bytes())
+    return [words for words in running if str(site.folder / "machine").encode() in words]
+
+
+def test_where_accelwatch_cannot_stream_the_commands_are_asked(site: SshSite) -> None:
+    async def main() -> None:
+        async with following(site, "outdated") as heard:
+            await heard.until(lambda: heard.exposed_)
+            assert heard.modes == ["poll", "stream", "poll"]
+            assert not heard.faults
+
+    asyncio.run(main())
+
+
+def test_where_there_is_nothing_else_either_it_says_what_accelwatch_says(site: SshSite) -> None:
+    async def main() -> None:
+        async with following(site, "outdated", {}) as heard:
+            await heard.until(lambda: heard.faults)
+            assert "does not stream (no such command: stream)" in str(heard.faults[0])
 
     asyncio.run(main())
 

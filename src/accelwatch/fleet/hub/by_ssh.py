@@ -8,7 +8,7 @@ from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.target import SSH, Target
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.ssh.follow import SshWay
+    from accelwatch.fleet.ssh.way import SshWay
 
 
 def by_ssh(settings: HubSettings, client: Client, sink: Sink) -> MakeFollowing:
@@ -19,7 +19,8 @@ def by_ssh(settings: HubSettings, client: Client, sink: Sink) -> MakeFollowing:
         nonlocal way
         if target.scheme != SSH:
             return None
-        from accelwatch.fleet.ssh.follow import SshFollower, SshWay
+        from accelwatch.fleet.ssh.follow import SshFollower
+        from accelwatch.fleet.ssh.way import SshWay
 
         if way is None:
             scrape = settings.scrape

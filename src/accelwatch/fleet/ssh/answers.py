@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.remote import CommandOutput
 
-_MAX_PROGRAMS = 256
+_MAX_LINES = 256
 _PCI = re.compile(r"0x([0-9a-f]{4}) 0x([0-9a-f]{6})")
 
 
@@ -16,6 +16,8 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 
     programs: tuple[str, ...] = ()
     """Paths of those commands that it has."""
+    ours: bool = False
+    """Whether accelwatch is installed."""
     pci_vendors: frozenset[str] = frozenset()
     """Vendors of the displays and accelerators on its PCI bus, `10de`."""
 
@@ -23,6 +25,11 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 def end_of_look(mark: str) -> bytes:
     """What the answer to `look` ends with."""
     return f"{mark} ready\n".encode()
+
+
+def begin_of_stream(mark: str) -> bytes:
+    """What stands before the first message of a stream."""
+    return f"\n{mark} stream\n".encode()
 
 
 def end_of_round(mark: str) -> bytes:
@@ -37,13 +44,15 @@ def looked(body: bytes, mark: str) -> Looked:
         raise TargetFault(Reason.GARBAGE, "its /bin/sh answers with something else than was asked")
     programs: list[str] = []
     vendors: set[str] = set()
-    for line in told.decode("utf-8", "replace").splitlines()[:_MAX_PROGRAMS]:
+    ours = False
+    for line in told.decode("utf-8", "replace").splitlines()[:_MAX_LINES]:
         word, _, rest = line.partition(" ")
+        ours = ours or line == "ours"
         if word == "program":
             programs.append(rest)
         elif word == "pci" and (match := _PCI.fullmatch(rest)):
             vendors.add(match[1])
-    return Looked(programs=tuple(programs), pci_vendors=frozenset(vendors))
+    return Looked(programs=tuple(programs), ours=ours, pci_vendors=frozenset(vendors))
 
 
 def outputs_of(body: bytes, mark: str) -> dict[str, CommandOutput]:

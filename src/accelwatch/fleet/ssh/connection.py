@@ -1,4 +1,4 @@
-"""One ssh to a host: its command line, its process, and questions to the shell at its other end."""
+"""One ssh to a host: its command line, its process, and what is asked of the shell at its other end."""
 
 import asyncio
 import contextlib
@@ -6,18 +6,18 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from typing import IO
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.ssh.destination import Destination
+from accelwatch.fleet.ssh.pipes import Output, Said
 from accelwatch.fleet.ssh.script import SHELL
 from accelwatch.fleet.ssh.settings import Ssh
 
-_MAX_SAID = 4096
 _ALIVE_EVERY_S, _ALIVE_COUNT = 5, 3
 _END_S, _GLANCE_S = 1.0, 0.01
 _REAP_S = 0.2
-_STDERR_TAIL = slice(-_MAX_SAID, None)
 
 _OPTIONS = (
     "BatchMode=yes",  # never a question: not for a password, a passphrase or a host key
@@ -45,75 +45,12 @@ def command_line(program: str, whom: Destination, settings: Ssh) -> list[str]:
     ]
 
 
-class _Output(asyncio.Protocol):
-    """Standard output of ssh: bytes up to what an answer ends with, within a bound."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-        self.ended = False
-        self._until = b""
-        self._limit = 0
-        self._searched = 0
-        self._waiting: asyncio.Future[bytes] | None = None
-
-    def expect(self, until: bytes, limit_bytes: int) -> "asyncio.Future[bytes]":
-        """The bytes up to and with `until`; raises TargetFault when there are too many."""
-        self._until, self._limit, self._searched = until, limit_bytes, 0
-        self._waiting = asyncio.get_running_loop().create_future()
-        self._look()
-        return self._waiting
-
-    def forget(self) -> None:
-        """Nobody waits any more."""
-        if self._waiting is not None:
-            self._waiting.cancel()
-
-    def data_received(self, data: bytes) -> None:
-        """More of it. What nobody waits for is kept within the same bound, then not at all."""
-        if len(self.data) <= self._limit:
-            self.data += data
-        self._look()
-
-    def connection_lost(self, _error: Exception | None) -> None:
-        """No more will come."""
-        self.ended = True
-        self._look()
-
-    def _look(self) -> None:
-        waiting = self._waiting
-        if waiting is None or waiting.done():
-            return
-        at = self.data.find(self._until, max(0, self._searched - len(self._until)))
-        if at >= 0:
-            end = at + len(self._until)
-            body = bytes(self.data[:end])
-            del self.data[:end]
-            waiting.set_result(body)
-        elif len(self.data) > self._limit:
-            text = f"it prints more than {self._limit} bytes where an answer is expected"
-            waiting.set_exception(TargetFault(Reason.TOO_LARGE, text))
-        elif self.ended:
-            waiting.set_exception(EOFError())
-        self._searched = len(self.data)
-
-
-class _Said(asyncio.Protocol):
-    """Standard error of ssh, the end of it."""
-
-    def __init__(self) -> None:
-        self.data = b""
-
-    def data_received(self, data: bytes) -> None:
-        """More of it."""
-        self.data = (self.data + data)[_STDERR_TAIL]
-
-
 class Connection:
     """A running ssh; the loop's thread only. It leads a process group, which ends with it."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
-        self._output, self._said = _Output(), _Said()
+        self._output, self._said = Output(), Said()
         self._transports: list[asyncio.ReadTransport] = []
 
     @classmethod
@@ -164,6 +101,13 @@ class Connection:
         with contextlib.suppress(OSError):
             os.write(self._process.stdin.fileno(), words)
         return answer
+
+    def divert(self, receive: Callable[[bytes], None]) -> "asyncio.Future[bytes]":
+        """Hand over all that comes from now on; never has a result.
+
+        It raises what TargetFault `receive` raises, and EOFError when ssh ends, see `ending`.
+        """
+        return self._output.divert(receive)
 
     @property
     def said(self) -> str:

@@ -3,64 +3,35 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Collection
 
 import msgspec
 
 from accelwatch.backoff import SpreadBackoff
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.follow import Sink
 from accelwatch.fleet.follow.poll import PacedReader
-from accelwatch.fleet.follow.turn import Turn
 from accelwatch.fleet.ssh.answers import Looked, end_of_look, end_of_round, looked
 from accelwatch.fleet.ssh.connection import Connection
 from accelwatch.fleet.ssh.destination import destination
 from accelwatch.fleet.ssh.refusals import lost, refusal
 from accelwatch.fleet.ssh.rounds import RoundReader
 from accelwatch.fleet.ssh.script import LOOK, ROUND, script
-from accelwatch.fleet.ssh.settings import Ssh
-from accelwatch.fleet.ssh.vendors import commands_of, remotes
+from accelwatch.fleet.ssh.streaming import Streaming
+from accelwatch.fleet.ssh.way import SshWay, check
 from accelwatch.fleet.target import Target
-from accelwatch.remote import Remote, RemoteCommand
 
 logger = logging.getLogger(__name__)
 
 _MAX_GREETING = 64 << 10
 """Bytes that a login shell may print before what it was asked for."""
-_NOTHING_THERE_S = 60.0
-"""How long until a host without accelerators is looked at again."""
+_STREAM_AGAIN_S = 300.0
+"""How long commands are asked on a host whose accelwatch did not stream."""
+_FIRST_TICK_S = 15.0
+"""How long a stream may take to begin: a driver that is not loaded takes seconds."""
+_STEADY_S = 5.0
+"""A stream that breaks sooner was not well, and its host is asked less and less."""
 _SHARE = 3.0
 """Rounds begin at least so many times their length apart: the host is left alone most of the time."""
-
-
-class SshWay:
-    """What all hosts that are reached by ssh have in common; made on a running loop."""
-
-    def __init__(
-        self,
-        settings: Ssh,
-        limit_bytes: int,
-        max_backoff_s: float,
-        turn: Turn,
-        *,
-        known: dict[str, Remote] | None = None,
-        slack_s: float = 5.0,
-    ) -> None:
-        """`limit_bytes` bounds what a round may print; `turn` is of who reads a long one on a thread.
-
-        `known` is what can be read, by backend; all that is installed, if it is left out. `slack_s` is
-        what a round may take beyond the time of its commands.
-        """
-        self.settings = settings
-        self.limit_bytes = limit_bytes
-        self.max_backoff_s = max_backoff_s
-        self.turn = turn
-        self.room = asyncio.Semaphore(settings.connecting_at_once)
-        """Of connections that are being opened."""
-        self.known = remotes() if known is None else known
-        self.commands = commands_of(self.known)
-        self.patience_s = _longest_s(self.commands.values()) + slack_s
-        """How long a round may take until it is told that it hangs."""
 
 
 class SshFollower:
@@ -74,6 +45,8 @@ class SshFollower:
         self._backoff = SpreadBackoff(way.max_backoff_s)
         self._reading = PacedReader(RoundReader(way.known, self._mark), way.turn)
         self._logged: Reason | None = None
+        self._commands_until = 0.0
+        """Until then the vendors' commands are asked, although accelwatch is there."""
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -93,15 +66,38 @@ class SshFollower:
             self._logged = fault.reason
 
     async def _visit(self) -> None:
-        """Ask for as long as the connection lives. Raises TargetFault."""
+        """Read for as long as the connection lives. Raises TargetFault."""
+        loop = asyncio.get_running_loop()
         self._sink.began(self._target, "poll")
         connection, there = await self._logged_in()
         try:
-            _check(there, self._way.known)
+            auto = self._way.settings.mode == "auto"
+            if there.ours and auto and loop.time() >= self._commands_until:
+                await self._stream(connection, there)
+                return
+            check(there, self._way.known)
             while True:
                 await self._round(connection)
         finally:
             connection.close()
+
+    async def _stream(self, connection: Connection, there: Looked) -> None:
+        """Returns when the vendors' commands are to be asked instead. Raises TargetFault."""
+        way = self._way
+        first_s = max(_FIRST_TICK_S, way.settings.connect_timeout_s)
+        streaming = Streaming(connection, self._target, self._sink, (way.limit_bytes, first_s))
+        began = asyncio.get_running_loop().time()
+        try:
+            await streaming.run(self._mark)
+        except NotOurs as fault:
+            if not there.programs:
+                raise
+            self._commands_until = asyncio.get_running_loop().time() + _STREAM_AGAIN_S
+            logger.info("a host does not stream node=%s: %s", self._target.node, fault)
+        except TargetFault:
+            if asyncio.get_running_loop().time() - began > _STEADY_S:
+                self._well()
+            raise
 
     async def _logged_in(self) -> tuple[Connection, Looked]:
         """A connection whose shell answers, and what there is. Raises TargetFault."""
@@ -138,11 +134,14 @@ class SshFollower:
         exposed = await self._reading.read(body)
         paced = msgspec.structs.replace(exposed, interval_s=pace_s)
         self._sink.exposed(self._target, paced, took_s)
+        self._well()
+        await asyncio.sleep(max(0.0, began + pace_s - loop.time()))
+
+    def _well(self) -> None:
         self._backoff.succeeded()
         if self._logged is not None:
             logger.info("a host is back node=%s", self._target.node)
             self._logged = None
-        await asyncio.sleep(max(0.0, began + pace_s - loop.time()))
 
     async def _answer(self, connection: Connection) -> bytes:
         """What a round printed. Raises TargetFault.
@@ -162,27 +161,3 @@ class SshFollower:
         except EOFError as error:
             await connection.ending()
             raise lost(connection.said) from error
-
-
-def _longest_s(commands: Collection[RemoteCommand]) -> float:
-    """What the commands of a round may take: hardly any host has more than two kinds of accelerators."""
-    longest = sorted((command.timeout_s for command in commands), reverse=True)
-    return sum(longest[:2])
-
-
-def _check(there: Looked, known: dict[str, Remote]) -> None:
-    """Raises TargetFault where nothing could tell of an accelerator."""
-    if there.programs:
-        return
-    missed = [remote for remote in known.values() if there.pci_vendors & set(remote.pci_vendors)]
-    if missed:
-        names = _programs(missed)
-        text = f"an accelerator is on its PCI bus, but {names} is not installed there"
-    else:
-        text = f"no accelerator on its PCI bus, and no {_programs(known.values())} there"
-    raise TargetFault(Reason.NO_SOURCE, text, retry_after_s=_NOTHING_THERE_S)
-
-
-def _programs(remotes: "Collection[Remote]") -> str:
-    names = [command.programs[0] for remote in remotes for command in remote.commands]
-    return " or ".join(dict.fromkeys(names))

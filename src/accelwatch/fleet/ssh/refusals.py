@@ -80,13 +80,13 @@ def refusal(status: int, said: str, printed: bytes = b"") -> TargetFault:
             if re.search(pattern, told):
                 return TargetFault(
                     reason,
-                    f"{sentence}{_quoted(said, _telling(pattern))}",
+                    f"{sentence}{quoted(said, _telling(pattern))}",
                     retry_after_s=_AGAIN_S if reason in _MENDED_BY_HAND else None,
                 )
-        what = _quoted(said) or f"; ssh ended with status {status}"
+        what = quoted(said) or f"; ssh ended with status {status}"
         return TargetFault(Reason.CLOSED, f"ssh cannot log in{what}")
     words = said or printed.decode("utf-8", "replace")
-    what = _quoted(words) or "; it says nothing"
+    what = quoted(words) or "; it says nothing"
     return TargetFault(
         Reason.STATUS, f"the login shell there ends with status {status} instead of serving{what}"
     )
@@ -94,15 +94,15 @@ def refusal(status: int, said: str, printed: bytes = b"") -> TargetFault:
 
 def lost(said: str) -> TargetFault:
     """Why a connection ended that had been well."""
-    return TargetFault(Reason.CLOSED, f"the connection was lost{_quoted(said)}")
+    return TargetFault(Reason.CLOSED, f"the connection was lost{quoted(said)}")
 
 
 def _telling(pattern: str) -> Callable[[str], bool]:
     return lambda line: re.search(pattern, line) is not None
 
 
-def _quoted(said: str, telling: Callable[[str], bool] = bool) -> str:
-    """The line that tells most, shown harmless; the last one where none does."""
+def quoted(said: str, telling: Callable[[str], bool] = bool) -> str:
+    """The line that tells most, in brackets and harmless; the last one where none does."""
     lines = [line.strip() for line in said.replace("\r", "\n").split("\n") if line.strip()]
     lines = [line for line in lines if not line.startswith(_NOISE)]
     if not lines:

@@ -12,7 +12,7 @@ from accelwatch.remote import RemoteCommand
 
 SHELL = "exec /bin/sh"
 """What the login shell, whichever it is, is asked to become."""
-LOOK, ROUND = b"look\n", b"round\n"
+LOOK, ROUND, STREAM = b"look\n", b"round\n", b"stream\n"
 """The functions that the script defines, called by their names."""
 FOLDERS = (
     "/usr/local/sbin",
@@ -24,6 +24,7 @@ FOLDERS = (
     "/opt/bin",
 )
 """Where commands are looked for after PATH, which is short for a login without a terminal."""
+_OURS = "accelwatch"
 _MAX_ERRORS = 2000
 _END_S = 2
 """After its time a command is asked to end, and so much later killed."""
@@ -60,6 +61,10 @@ search() {
         fi
     done
 }
+stream() {
+    printf '\n%s stream\n' "$mark"
+    exec "$(search @OURS@)" stream --format packed
+}
 accelerators() {
     for device in /sys/bus/pci/devices/*; do
         { read -r class <"$device/class" && read -r vendor <"$device/vendor"; } 2>/dev/null || continue
@@ -83,9 +88,10 @@ def script(commands: Mapping[str, RemoteCommand], mark: str) -> bytes:
         (
             f"mark={shlex.quote(mark)}",
             f"PATH=$PATH:{shlex.quote(':'.join(folders))}",
-            _BASE.replace("@END@", str(_END_S)).replace("@ERRORS@", str(_MAX_ERRORS)),
+            _filled(_BASE),
             "look() {",
             "    printf '\\n%s look\\n' \"$mark\"",
+            f'    [ -z "$(search {_OURS})" ] || echo ours',
             *(_finding(at, commands[name]) for at, name in enumerate(names)),
             "    accelerators",
             "    printf '%s ready\\n' \"$mark\"",
@@ -97,6 +103,12 @@ def script(commands: Mapping[str, RemoteCommand], mark: str) -> bytes:
             "",
         )
     ).encode()
+
+
+def _filled(text: str) -> str:
+    for word, stands_for in (("END", _END_S), ("ERRORS", _MAX_ERRORS), ("OURS", _OURS)):
+        text = text.replace(f"@{word}@", str(stands_for))
+    return text
 
 
 def _finding(at: int, command: RemoteCommand) -> str:

@@ -1,6 +1,6 @@
 """How nodes are reached by ssh (`ssh` of hub.yaml); who is reached so stands in `targets.ssh`."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, field
@@ -11,6 +11,8 @@ from accelwatch.config.field_types import Long, Path, Short
 class Ssh(msgspec.Struct, frozen=True, kw_only=True):
     """Times in seconds. Keys, users and jump hosts are the business of ssh's own configuration."""
 
+    mode: Literal["auto", "commands"] = "auto"
+    """`auto` streams from hosts that have accelwatch; `commands` asks vendors' commands there too."""
     config_file: Path | None = None
     """Instead of the user's and the system's: `ssh -F`."""
     interval_s: Long = field(default=5.0, name="interval")

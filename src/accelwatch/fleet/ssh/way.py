@@ -1,0 +1,68 @@
+"""What all hosts that are reached by ssh have in common, and what one of them must have to be read."""
+
+import asyncio
+from collections.abc import Collection
+
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.turn import Turn
+from accelwatch.fleet.ssh.answers import Looked
+from accelwatch.fleet.ssh.settings import Ssh
+from accelwatch.fleet.ssh.vendors import commands_of, remotes
+from accelwatch.remote import Remote, RemoteCommand
+
+_NOTHING_THERE_S = 60.0
+"""How long until a host without accelerators is looked at again."""
+
+
+class SshWay:
+    """Settings, bounds and commands; made on a running loop."""
+
+    def __init__(
+        self,
+        settings: Ssh,
+        limit_bytes: int,
+        max_backoff_s: float,
+        turn: Turn,
+        *,
+        known: dict[str, Remote] | None = None,
+        slack_s: float = 5.0,
+    ) -> None:
+        """`limit_bytes` bounds what a round may print; `turn` is of who reads a long one on a thread.
+
+        `known` is what can be read, by backend; all that is installed, if it is left out. `slack_s` is
+        what a round may take beyond the time of its commands.
+        """
+        self.settings = settings
+        self.limit_bytes = limit_bytes
+        self.max_backoff_s = max_backoff_s
+        self.turn = turn
+        self.room = asyncio.Semaphore(settings.connecting_at_once)
+        """Of connections that are being opened."""
+        self.known = remotes() if known is None else known
+        self.commands = commands_of(self.known)
+        self.patience_s = _longest_s(self.commands.values()) + slack_s
+        """How long a round may take until it is told that it hangs."""
+
+
+def _longest_s(commands: Collection[RemoteCommand]) -> float:
+    """What the commands of a round may take: hardly any host has more than two kinds of accelerators."""
+    longest = sorted((command.timeout_s for command in commands), reverse=True)
+    return sum(longest[:2])
+
+
+def check(there: Looked, known: dict[str, Remote]) -> None:
+    """Raises TargetFault where nothing could tell of an accelerator."""
+    if there.programs:
+        return
+    missed = [remote for remote in known.values() if there.pci_vendors & set(remote.pci_vendors)]
+    if missed:
+        names = _programs(missed)
+        text = f"an accelerator is on its PCI bus, but {names} is not installed there"
+    else:
+        text = f"no accelerator on its PCI bus, and no {_programs(known.values())} there"
+    raise TargetFault(Reason.NO_SOURCE, text, retry_after_s=_NOTHING_THERE_S)
+
+
+def _programs(remotes: "Collection[Remote]") -> str:
+    names = [command.programs[0] for remote in remotes for command in remote.commands]
+    return " or ".join(dict.fromkeys(names))

@@ -1,0 +1,65 @@
+"""`accelwatch stream`: the agent's stream over pipes, which ends with either of them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from accelwatch.fleet.follow.frames import FrameReader, RawTick
+from accelwatch.schema.compact import Hello, Layout
+from packed_trees import FakeTree
+from warm_command import accelwatch
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> tuple[str, ...]:
+    FakeTree(tmp_path).lay_out("amd/mi300x-x2")
+    return "--root", str(tmp_path), "--backend", "amd"
+
+
+def begun(*words: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "accelwatch", "stream", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+
+
+def test_lines_until_standard_input_ends(machine: tuple[str, ...]) -> None:
+    with begun(*machine) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        messages = []
+        for line in process.stdout:
+            messages.append(json.loads(line))
+            if messages[-1]["type"] == "tick":
+                break
+        assert messages[0]["type"] == "hello"
+        layouts = [one for one in messages if one["type"] == "layout"]
+        assert len(layouts) == len(messages[-1]["devices"]) > 1
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+def test_packed_messages_until_nobody_reads(machine: tuple[str, ...]) -> None:
+    with begun("--format", "packed", "--interval", "250ms", *machine) as process:
+        assert process.stdout is not None
+        reader, kinds = FrameReader(10 << 20), []
+        while RawTick not in kinds:
+            kinds += [
+                type(message)
+                for message, _ in reader.feed(os.read(process.stdout.fileno(), 1 << 16))
+            ]
+        assert kinds[0] is Hello
+        assert Layout in kinds
+        process.stdout.close()
+        assert process.wait(60) == 0
+
+
+def test_a_format_that_is_none() -> None:
+    run = accelwatch("stream", "--format", "yaml")
+    assert run.returncode == 2
+    assert "--format is json or packed" in run.stderr
