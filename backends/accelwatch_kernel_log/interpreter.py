@@ -13,6 +13,7 @@ from accelwatch_kernel_log.host import HOST
 from accelwatch_kernel_log.intel import INTEL
 from accelwatch_kernel_log.memory import Memory
 from accelwatch_kernel_log.neuron import NEURON
+from accelwatch_kernel_log.neuron_runtime import NEURON_RUNTIME
 from accelwatch_kernel_log.nvgpu import NVGPU
 from accelwatch_kernel_log.nvidia import NVIDIA
 from accelwatch_kernel_log.pattern import Match, Pattern, find
@@ -30,6 +31,7 @@ PATTERNS: tuple[Pattern, ...] = (
     *INTEL,
     *GAUDI,
     *NEURON,
+    *NEURON_RUNTIME,
     *TENSTORRENT,
     *AMDXDNA,
     *NVGPU,

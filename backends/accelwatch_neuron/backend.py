@@ -7,22 +7,21 @@ import msgspec
 
 from accelwatch import sysfs
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
-from accelwatch.errors import AccelwatchError, BackendUnavailable, DeviceLost, ReadError
+from accelwatch.errors import AccelwatchError, BackendUnavailable, DeviceLost
 from accelwatch.line_stream import LineStream
 from accelwatch.listed_process import with_processes
 from accelwatch.polled import Polled
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Link, Reading
-from accelwatch.vendor_program import chosen_program, output_of
+from accelwatch.vendor_program import chosen_program
 from accelwatch.vendor_tool import TIMEOUT_S, pace_of
 from accelwatch_neuron import faults, listing, load, tree
 from accelwatch_neuron.listing import Entry
+from accelwatch_neuron.program import Program
 
 _PROGRAM, _MONITOR = "neuron-ls", "neuron-monitor"
 _FOLDERS = ("opt/aws/neuron/bin",)
-_FORMS = (("--json-output",), ("--output-format", "json"))
-"""Of releases up to 2.33, and from 2.34 on."""
 _REMEDY = "install aws-neuronx-tools, or name it in collect.options.neuron.neuron_ls"
 _FIRST_WAIT_S = 3.0
 _PERIOD_S = 5.0
@@ -44,8 +43,8 @@ class NeuronBackend:
         vendor="AWS Neuron",
         source="the driver's sysfs for ECC and memory; `neuron-ls` for place, size and processes; "
         "`neuron-monitor` for load",
-        tested_with="recorded values, list and records of a trn1.2xlarge; composed machines, healthy "
-        "and faulty",
+        tested_with="recorded values, list and records of a trn1.2xlarge; tables and tree of the "
+        "vendor's guide; composed machines, healthy and faulty",
     )
 
     def __init__(self, context: Context) -> None:
@@ -78,7 +77,7 @@ class NeuronBackend:
         pace_s = pace_of(self._context.options, self.name)
         source = _SOURCE
         if program is not None:
-            self._polled = Polled(lambda: _ask(program), self._context.clock, pace_s=pace_s)
+            self._polled = Polled(Program(program), self._context.clock, pace_s=pace_s)
             source += f"+{_PROGRAM}"
         if monitor is not None:
             self._stream = LineStream([str(monitor)], self._context.clock)
@@ -96,6 +95,8 @@ class NeuronBackend:
         entry, _ = self._entry(device.index, _FIRST_WAIT_S)
         bus = None if entry is None else entry.pci_bus_id
         numa = None if bus is None else sysfs.numa_node(self._context.root, bus)
+        if numa is None and entry is not None:
+            numa = entry.numa_node
         return [msgspec.structs.replace(device, pci_bus_id=bus, numa_node=numa)]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
@@ -107,7 +108,8 @@ class NeuronBackend:
         faults.put_faults(out, folder)
         told, age_s = self._load()
         entry, why = self._entry(device.index, TIMEOUT_S)
-        load.put_load(out, device.index, told, None if entry is None else entry.cores)
+        cores = None if entry is None else entry.cores
+        load.put_load(out, device.index, told, cores)
         tree.put_corrected(out, folder)
         size = None if entry is None else entry.memory_bytes
         out.put_or_miss("memory_size_bytes", why if size is None else size)
@@ -121,7 +123,9 @@ class NeuronBackend:
         else:
             numbers = _aged(out.reading(sources=sources, links=links), age_s)
             request.numbers([numbers])
-            listed = listing.processes_of(device.id, entry)
+            numbers_of_cores = load.cores_of(device.index, told, cores) or ()
+            uses = {} if isinstance(told, Absence) else told.of_processes
+            listed = listing.processes_of(device.id, entry, uses, numbers_of_cores)
             return [with_processes(self._context.root, numbers, listed)]
         return [_aged(out.reading(sources=sources, links=links), age_s)]
 
@@ -187,12 +191,3 @@ def _aged(reading: Reading, age_s: float) -> Reading:
     """As old as its oldest part."""
     pace_s = _PERIOD_S if age_s else 0.0
     return msgspec.structs.replace(reading, age_s=age_s, pace_s=pace_s)
-
-
-def _ask(program: Path) -> dict[int, Entry]:
-    """In the older form, then in the newer. Raises ReadError."""
-    older, newer = _FORMS
-    try:
-        return listing.parse(output_of(program, *older, timeout_s=TIMEOUT_S / 2))
-    except ReadError:
-        return listing.parse(output_of(program, *newer, timeout_s=TIMEOUT_S / 2))

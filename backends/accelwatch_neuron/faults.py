@@ -14,7 +14,8 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_neuron import tree
 
-_STATUS, _OTHER = "stats/status", "stats/other_info"
+_STATUS, _OTHER = ("stats/status", "status"), ("stats/other_info",)
+"""Below a core; the second is of the first releases."""
 _FAULTS = {
     "hw_hbm_ue_error": (_STATUS, "failed"),
     "hw_nc_ue_error": (_STATUS, "failed"),
@@ -41,8 +42,8 @@ def put_faults(out: Collected, folder: Path) -> None:
     cores = tree.cores(folder)
     words = {
         word: health
-        for word, (place, health) in _FAULTS.items()
-        if _any(core / place / word for core in cores)
+        for word, (places, health) in _FAULTS.items()
+        if _any(core / place / word for core in cores for place in places)
     }
     for component in _unhealthy(folder):
         words[f"unhealthy {component}"] = "failed" if component in _VITAL else "degraded"

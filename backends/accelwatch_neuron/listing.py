@@ -1,18 +1,23 @@
-"""What neuron-ls lists as JSON: where each device is, how much memory it has, and its processes."""
+"""What neuron-ls lists, as JSON or a table: where each device is, its memory and its processes."""
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from accelwatch.errors import ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.reading import Process
+from accelwatch_neuron.listing_table import rows_of
+from accelwatch_neuron.load import Use
 
 _BUS = re.compile(r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _MOST_BYTES = 1 << 46
 _MOST_INDEX = 9999
 _MOST_PID = 1 << 22
+_OWN = "neuron-ls"
+"""It lists itself, as it opens the devices that it asks."""
 
 
 class Entry(NamedTuple):
@@ -26,19 +31,12 @@ class Entry(NamedTuple):
     """Indices of the devices it has links to."""
     cores: tuple[int, ...] | None = None
     """Numbers of its cores, counted through all devices."""
+    numa_node: int | None = None
 
 
 def parse(output: bytes) -> dict[int, Entry]:
-    """Entries by index, of a list or of an object that has one. Raises ReadError."""
-    try:
-        document = json.loads(output)
-    except (ValueError, RecursionError) as error:
-        raise ReadError("neuron-ls printed no JSON", code="unreadable") from error
-    rows = document
-    if isinstance(document, dict):
-        rows = next((part for part in document.values() if _is_listing(part)), None)
-    if not isinstance(rows, list):
-        raise ReadError("neuron-ls listed no devices", code="unreadable")
+    """Entries by index, of a list, of an object that has one, or of a table. Raises ReadError."""
+    rows = _rows(output)
     entries: dict[int, Entry] = {}
     for row in rows:
         index = _whole(row.get("neuron_device"), _MOST_INDEX) if isinstance(row, dict) else None
@@ -47,13 +45,47 @@ def parse(output: bytes) -> dict[int, Entry]:
     return entries
 
 
-def processes_of(device_id: str, entry: Entry) -> list[Process]:
-    """The processes that hold the device; how much each uses of it is not told."""
-    untold = {"gpu_memory_bytes": Absence.UNSUPPORTED, "utilization_ratio": Absence.UNSUPPORTED}
+def processes_of(
+    device_id: str, entry: Entry, uses: Mapping[int, Use], cores: Sequence[int]
+) -> list[Process]:
+    """The processes that hold the device, with what a runtime of the same pid uses of its cores."""
     return [
-        Process(device_id=device_id, pid=pid, command=program, absent=untold)
+        _process(device_id, pid, program, uses.get(pid), cores)
         for pid, program in entry.processes or ()
     ]
+
+
+def _process(
+    device_id: str, pid: int, program: str | None, use: Use | None, cores: Sequence[int]
+) -> Process:
+    known = use is not None and bool(cores)
+    memory = use.bytes_on(cores) if use is not None and known else Absence.UNSUPPORTED
+    share = use.share(cores) if use is not None and known else Absence.UNSUPPORTED
+    told = {"gpu_memory_bytes": memory, "utilization_ratio": share}
+    return Process(
+        device_id=device_id,
+        pid=pid,
+        command=program,
+        gpu_memory_bytes=None if isinstance(memory, Absence) else memory,
+        utilization_ratio=None if isinstance(share, Absence) else min(share, 1.0),
+        absent={key: why for key, why in told.items() if isinstance(why, Absence)},
+    )
+
+
+def _rows(output: bytes) -> list[Any]:
+    """Devices in the keys of the JSON. Raises ReadError."""
+    try:
+        document = json.loads(output)
+    except (ValueError, RecursionError) as error:
+        told = rows_of(output.decode("utf-8", "replace"))
+        if told:
+            return list(told)
+        raise ReadError("neuron-ls printed no JSON and no table", code="unreadable") from error
+    if isinstance(document, dict):
+        document = next((part for part in document.values() if _is_listing(part)), None)
+    if not isinstance(document, list):
+        raise ReadError("neuron-ls listed no devices", code="unreadable")
+    return document
 
 
 def _is_listing(part: Any) -> bool:
@@ -71,7 +103,15 @@ def _entry(row: dict[str, Any]) -> Entry:
         _processes(listed) if isinstance(listed, list) else None,
         _neighbours(row.get("connected_to")),
         _cores(row.get("neuroncore_ids")),
+        _node(row.get("numa_node")),
     )
+
+
+def _node(told: Any) -> int | None:
+    """A number, or its text; -1 is none."""
+    digits = told.strip() if isinstance(told, str) else ""
+    short = digits.isascii() and digits.isdecimal() and len(digits) < 5
+    return _whole(int(digits) if short else told, _MOST_INDEX)
 
 
 def _cores(listed: Any) -> tuple[int, ...] | None:
@@ -92,8 +132,9 @@ def _processes(listed: list[Any]) -> tuple[tuple[int, str | None], ...]:
     told: dict[int, str | None] = {}
     for row in listed:
         pid = _whole(row.get("pid"), _MOST_PID) if isinstance(row, dict) else None
-        if pid:
-            told.setdefault(pid, _program(row.get("command")))
+        program = _program(row.get("command")) if pid else None
+        if pid and program != _OWN:
+            told.setdefault(pid, program)
     return tuple(told.items())
 
 

@@ -1,6 +1,7 @@
-"""A record of neuron-monitor: how busy each core is, and ECC errors that were corrected."""
+"""A record of neuron-monitor: how busy each core is, with what, and ECC errors that were corrected."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from accelwatch.schema.absence import Absence
@@ -8,6 +9,8 @@ from accelwatch.schema.reading import Collected
 
 _MOST_CORES = 64
 _MOST_ERRORS = 10**15
+_MOST_PID = 1 << 22
+_MOST_BYTES = 1 << 46
 _FULL, _SLACK = 100.0, 1.0
 _CORRECTED = (("mem_ecc_corrected", "hbm"), ("sram_ecc_corrected", "sram"))
 
@@ -22,6 +25,28 @@ class Load(NamedTuple):
     """Whether every runtime told its cores: one that is not told is then used by none."""
     corrected: dict[int, dict[str, int | Absence]]
     """Corrected errors by device and place."""
+    of_processes: dict[int, "Use"]
+    """What each runtime uses, by its pid."""
+
+
+class Use(NamedTuple):
+    """One runtime, by the numbers of cores."""
+
+    busy: dict[int, float | Absence]
+    memory: dict[int, int | Absence]
+    """Bytes of the device's memory."""
+
+    def share(self, cores: Sequence[int]) -> float | Absence:
+        """Of all these cores; of one that the runtime does not use it has nothing."""
+        told = [self.busy[core] for core in cores if core in self.busy]
+        known = [share for share in told if not isinstance(share, Absence)]
+        return sum(known) / len(cores) if told and len(known) == len(told) else Absence.ERROR
+
+    def bytes_on(self, cores: Sequence[int]) -> int | Absence:
+        """In the memory of these cores together."""
+        told = [self.memory[core] for core in cores if core in self.memory]
+        known = [size for size in told if not isinstance(size, Absence)]
+        return sum(known) if told and len(known) == len(told) else Absence.ERROR
 
 
 def parse(line: bytes) -> Load | None:
@@ -36,15 +61,29 @@ def parse(line: bytes) -> Load | None:
     each = _whole(hardware.get("neuroncore_per_device_count"), _MOST_CORES)
     runtimes = record.get("neuron_runtime_data")
     cores: dict[int, float | Absence] = {}
+    uses: dict[int, Use] = {}
     whole = isinstance(runtimes, list)
     for runtime in runtimes if isinstance(runtimes, list) else ():
         report = _block(_block(runtime).get("report"))
         used = _block(report.get("neuroncore_counters")).get("neuroncores_in_use")
         whole &= isinstance(used, dict)
-        for name, counters in used.items() if isinstance(used, dict) else ():
-            if name.isascii() and name.isdecimal() and len(name) < 6:
-                cores[int(name)] = _together(cores.get(int(name)), _busy(counters))
-    return Load(each or None, cores, whole, _corrected(record))
+        busy = {core: _busy(counters) for core, counters in _by_core(used).items()}
+        for core, share in busy.items():
+            cores[core] = _together(cores.get(core), share)
+        pid = _whole(runtime.get("pid"), _MOST_PID) if isinstance(runtime, dict) else None
+        if pid:
+            uses[pid] = Use(busy, _memory(report))
+    return Load(each or None, cores, whole, _corrected(record), uses)
+
+
+def cores_of(
+    index: int, load: Load | Absence, cores: tuple[int, ...] | None
+) -> Sequence[int] | None:
+    """The numbers of a device's cores: those given, else they follow those of the device before."""
+    each = None if isinstance(load, Absence) else load.cores_per_device
+    if each is None or (cores is not None and len(cores) != each):
+        return None
+    return cores or range(index * each, (index + 1) * each)
 
 
 def put_load(
@@ -57,17 +96,16 @@ def put_load(
     if isinstance(load, Absence):
         out.miss("utilization_ratio", load)
         return
-    each = load.cores_per_device
-    if each is None or (cores is not None and len(cores) != each):
+    numbers = cores_of(index, load, cores)
+    if numbers is None:
         out.miss("utilization_ratio", Absence.ERROR)
     else:
         idle = 0.0 if load.whole else Absence.ERROR
-        numbers = cores or range(index * each, (index + 1) * each)
         shares = [load.cores.get(number, idle) for number in numbers]
         for core, share in enumerate(shares):
             out.put_or_miss("core_utilization_ratio", share, str(core))
         known = [share for share in shares if not isinstance(share, Absence)]
-        mean = sum(known) / each if len(known) == each else Absence.ERROR
+        mean = sum(known) / len(shares) if len(known) == len(shares) else Absence.ERROR
         out.put_or_miss("utilization_ratio", mean)
     _put_corrected(out, load.corrected.get(index, {}))
 
@@ -84,6 +122,30 @@ def _put_corrected(out: Collected, counts: dict[str, int | Absence]) -> None:
 def _block(told: Any) -> dict[str, Any]:
     """A part of the record, empty where it says that it could not be collected."""
     return told if isinstance(told, dict) and not told.get("error") else {}
+
+
+def _by_core(told: Any) -> dict[int, Any]:
+    """What is told by the number of a core."""
+    rows = told.items() if isinstance(told, dict) else ()
+    return {
+        int(name): row
+        for name, row in rows
+        if name.isascii() and name.isdecimal() and len(name) < 6
+    }
+
+
+def _memory(report: dict[str, Any]) -> dict[int, int | Absence]:
+    """Bytes by core; every use of it must be told."""
+    told = _block(report.get("memory_used")).get("neuron_runtime_used_bytes")
+    breakdown = told.get("usage_breakdown") if isinstance(told, dict) else None
+    cores = breakdown.get("neuroncore_memory_usage") if isinstance(breakdown, dict) else None
+    return {core: _sum(uses) for core, uses in _by_core(cores).items()}
+
+
+def _sum(uses: Any) -> int | Absence:
+    told = [_whole(size, _MOST_BYTES) for size in uses.values()] if isinstance(uses, dict) else []
+    known = [size for size in told if size is not None]
+    return sum(known) if told and len(known) == len(told) else Absence.ERROR
 
 
 def _busy(counters: Any) -> float | Absence:

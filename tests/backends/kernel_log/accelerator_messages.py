@@ -484,6 +484,26 @@ NEURON: list[Composed] = [
         Category.FIRMWARE,
         "",
     ),
+    (
+        "2027-Jan-15 08:00:00.0123 4711:4712 ERROR TDRV:exec_wait (FATAL-RT-UNDEFINED-STATE) "
+        "execution timeout (120000 ms) on Neuron Device 11 NC 3, model a.neff, waiting for it",
+        "neuron_execution_timeout",
+        Category.HANG,
+        "neuron11",
+    ),
+    (
+        "python3[4711]: [MLA 3][NC 1] DMA RX engine 12 is in an abort state",
+        "neuron_dma_error",
+        Category.BUS,
+        "neuron3",
+    ),
+    (
+        "nrt[9]: (FATAL-RT-UNDEFINED-STATE) missing collectives status on Neuron Device 2 NC 5, "
+        "model 7 - suspected hang in collectives operation 3 out of 100",
+        "neuron_collectives_hang",
+        Category.HANG,
+        "neuron2",
+    ),
 ]
 
 TENSTORRENT: list[Composed] = [

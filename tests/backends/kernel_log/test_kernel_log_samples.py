@@ -141,6 +141,27 @@ FILES: dict[str, list[Expected]] = {
             {"core": "0", "serial": "19fcda00f5ff6eb9", "action": "TERMINATE_INSTANCE"},
         ),
     ],
+    "neuron/logs/nrt_hardware_error_messages.txt": [
+        (
+            1,
+            "neuron_sram_uncorrectable_error",
+            "neuron0",
+            FATAL,
+            {"core": "0", "metadata": "0x16"},
+        ),
+        (2, "neuron_hbm_uncorrectable_error", "", FATAL, {}),
+        (3, "neuron_hbm_repairable_error", "", CONTAINED, {}),
+        (4, "neuron_dma_error", "neuron0", BUS, {"core": "0", "engine": "TX engine 0"}),
+        (5, "neuron_dma_error", "neuron0", BUS, {"core": "0", "engine": "RX engine 0"}),
+        (6, "neuron_collectives_hang", "neuron0", HANG, {"core": "0", "model": "0"}),
+        (
+            7,
+            "neuron_execution_timeout",
+            "neuron0",
+            HANG,
+            {"core": "0", "model": "xxx.neff", "milliseconds": "30000"},
+        ),
+    ],
     "nvidia/kernel/egpu_xid_79_154_surprise_removal.log": [
         (1, "xid_79", "0000:04:00.0", BUS, {"message": "GPU has fallen off the bus."}),
         (2, "nvidia_fallen_off_bus", "0000:04:00.0", BUS, {}),

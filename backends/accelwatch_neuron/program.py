@@ -1,0 +1,42 @@
+"""The command neuron-ls: in which form it is asked."""
+
+from pathlib import Path
+
+from accelwatch.errors import DeviceTimeout, ReadError
+from accelwatch.vendor_program import output_of
+from accelwatch.vendor_tool import TIMEOUT_S
+from accelwatch_neuron.listing import Entry, parse
+
+_FORMS: tuple[tuple[str, ...], ...] = (
+    ("--json-output",),
+    ("--output-format", "json"),
+    ("--show-all-procs",),
+    (),
+)
+"""Of releases up to 2.33, from 2.34 on, and the tables of those without JSON."""
+
+
+class Program:
+    """Remembers the form that works."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._form: tuple[str, ...] | None = None
+
+    def __call__(self) -> dict[int, Entry]:
+        """Entries by index. Raises ReadError."""
+        forms = _FORMS if self._form is None else (self._form,)
+        refused: ReadError | None = None
+        for form in forms:
+            try:
+                told = parse(output_of(self._path, *form, timeout_s=TIMEOUT_S / min(2, len(forms))))
+            except DeviceTimeout:
+                raise
+            except ReadError as error:
+                refused = refused or error
+                continue
+            self._form = form
+            return told
+        self._form = None
+        assert refused is not None
+        raise refused
