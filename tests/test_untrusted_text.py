@@ -81,7 +81,9 @@ def test_logs(text: str) -> None:
     assert "\\nnext" in line
     document = JsonFormatter().format(record)
     assert harmless(document, lines=False)
-    assert msgspec.json.decode(document)["message"].endswith("\nnext")
+    told = msgspec.json.decode(document)
+    assert told["message"].endswith("\nnext")
+    assert harmless(told["fields"]["node"], lines=False)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

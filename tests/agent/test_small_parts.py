@@ -2,6 +2,7 @@
 
 import json
 import logging
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -61,7 +62,42 @@ def test_a_record_is_one_line() -> None:
         "level": "info",
         "logger": "accelwatch.x",
         "message": "name=a\nb",
+        "event": "name=a\\nb",
+        "fields": {},
     }
+
+
+@pytest.mark.parametrize(
+    ("form", "values", "event", "fields"),
+    [
+        ("rules in force count=%d", (12,), "rules in force", {"count": 12}),
+        (
+            "a target fails node=%s reason=%s: %s",
+            ("n006", "closed", "without an answer"),
+            "a target fails",
+            {"node": "n006", "reason": "closed"},
+        ),
+        (
+            "%s again error=%s times=%d",
+            ("a page", "KeyError", 3),
+            "",
+            {"error": "KeyError", "times": 3},
+        ),
+        ("no value path=%r", (Path("/x"),), "no value", {"path": "PosixPath('/x')"}),
+        ("share=%.2f is 100%% of=%s", (0.25, True), "", {"share": 0.25, "of": True}),
+        ("not a number value=%s", (float("nan"),), "not a number", {"value": "nan"}),
+        ("signal sent signal=%s", (signal.SIGTERM,), "signal sent", {"signal": 15}),
+        ("nothing but words", (), "nothing but words", {}),
+        ("by name=%(name)s", ({"name": "x"},), "by name=x", {}),
+    ],
+)
+def test_values_of_a_record_are_fields_of_its_object(
+    form: str, values: tuple[object, ...], event: str, fields: dict[str, object]
+) -> None:
+    record = logging.LogRecord("x", logging.INFO, "f.py", 1, form, values, None)
+    document = json.loads(JsonFormatter().format(record))
+    assert (document["event"], document["fields"]) == (event, fields)
+    assert document["message"] == record.getMessage()
 
 
 def test_nobody_to_notify_is_no_fault(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Logging of the agent: one line a record on standard error, as text or JSON."""
 
 import logging
+import math
+import re
 import sys
 
 import msgspec
@@ -20,17 +22,49 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """The same as an object."""
+    """The same as an object: besides the whole `message` its words as `event` and its values as `fields`."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
+        event, fields = parts(record)
         document = {
             "time": timestamp(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": escaped(_text(record), keep="\n\t"),
+            "event": event,
+            "fields": fields,
         }
         return msgspec.json.encode(document).decode()
+
+
+_PLACE = re.compile(r"(?:(?P<key>[a-z_]+)=)?%(?:\.\d+)?(?P<form>[sdrf%])")
+"""A value in the form of a message, with the key before it if it has one."""
+
+
+def parts(record: logging.LogRecord) -> tuple[str, dict[str, str | int | float]]:
+    """(the words before the first value, values by the keys that stand before them in the form).
+
+    `("a target fails", {"node": "n006"})` of `"a target fails node=%s: %s"`. Numbers stay numbers.
+    """
+    form = str(record.msg)
+    places = [place for place in _PLACE.finditer(form) if place["form"] != "%"]
+    values = record.args if isinstance(record.args, tuple) else ()
+    if not places or len(places) != len(values):
+        return escaped(record.getMessage()), {}
+    words = form[: places[0].start()]
+    given = {
+        place["key"]: _plain(value, place["form"])
+        for place, value in zip(places, values, strict=True)
+        if place["key"]
+    }
+    return escaped(words.rstrip(" :").replace("%%", "%")), given
+
+
+def _plain(value: object, form: str) -> str | int | float:
+    if isinstance(value, int | float) and math.isfinite(value):
+        return value
+    return escaped(repr(value) if form == "r" else str(value))
 
 
 def _text(record: logging.LogRecord) -> str:
