@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from accelwatch.cli.agent_command import run_agent
-from accelwatch.cli.config_command import config_check, config_path, config_show
-from accelwatch.errors import AccelwatchError, ConfigError
+from accelwatch.cli.config_command import config_check, config_path, config_show, hub_config_check
+from accelwatch.errors import AccelwatchError, ConfigError, UsageError
 from waiting import GUARD_S
 
 
@@ -232,6 +232,33 @@ def test_config_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     (tmp_path / "web.yml").write_text("basic_auth_user: {}")
     with pytest.raises(ConfigError, match=r"web.yml:1: basic_auth_user: unknown key; did you mean"):
         config_check(file)
+
+
+def test_a_hubs_file_is_checked_with_what_it_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "hub.yaml"
+    file.write_text("scrape: {scrape_interval: 10s}\n")
+    assert hub_config_check(file) == 0
+    assert capsys.readouterr() == ("", f"accelwatch: {file}: ok\n")
+    with pytest.raises(ConfigError, match=rf"--hub {re.escape(str(file))}$"):
+        config_check(file)
+    file.write_text("state: {slow_after: 20s}\n")
+    with pytest.raises(ConfigError, match=r"hub.yaml:1: state"):
+        hub_config_check(file)
+    file.write_text("web: {config_file: web.yml}\n")
+    with pytest.raises(ConfigError, match=r"web.yml: cannot be read"):
+        hub_config_check(file)
+    with pytest.raises(UsageError, match="config check --hub hub.yaml"):
+        hub_config_check(None)
+
+
+def test_an_agents_own_mistake_is_not_taken_for_a_hubs_file(tmp_path: Path) -> None:
+    file = tmp_path / "agent.yaml"
+    file.write_text("colect: {}\n")
+    with pytest.raises(ConfigError) as refused:
+        config_check(file)
+    assert "hub" not in str(refused.value)
 
 
 def test_config_show_and_path(

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.errors import ConfigError, UsageError
 from accelwatch.exit_codes import NOTHING_READ, OK
 
 config = typer.Typer(
     name="config",
-    help="Check and show the agent's configuration.",
+    help="Check and show the agent's configuration, or check a hub's.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -26,8 +27,33 @@ def config_check(file: Path | None) -> int:
     if path is None:
         complain("no configuration file; the defaults are in force")
         return OK
-    checked(effective(path, {}).settings)
+    try:
+        checked(effective(path, {}).settings)
+    except ConfigError as error:
+        if any(f": {key}: unknown key" in str(error) for key in _OF_A_HUB):
+            mend = f"if it is a hub's file: accelwatch config check --hub {path}"
+            raise ConfigError(f"{error}\n{mend}") from error
+        raise
     complain(f"{path}: ok")
+    return OK
+
+
+_OF_A_HUB = ("targets", "scrape", "remedy")
+"""Keys that only a hub's file has."""
+
+
+def hub_config_check(file: Path | None) -> int:
+    """Check a hub's file, the rules, actions and the web configuration it names.
+
+    Raises ConfigError with every mistake, UsageError without a file.
+    """
+    from accelwatch.fleet.hub.model import load_settings
+    from accelwatch.web.exposure import protection_of
+
+    if file is None:
+        raise UsageError("a hub has no file of its own accord; write: config check --hub hub.yaml")
+    protection_of(load_settings(file).web)
+    complain(f"{file}: ok")
     return OK
 
 
@@ -59,9 +85,10 @@ _File = Annotated[Path | None, typer.Option("--config.file", metavar="FILE", hel
 @config.command("check")
 def _check(
     file: Annotated[Path | None, typer.Argument(help="Default: the file that counts.")] = None,
+    hub: Annotated[bool, typer.Option("--hub", help="It is a hub's file.")] = False,
 ) -> None:
     """Tell every mistake of a file with its line; exit code 2 if there is one."""
-    raise typer.Exit(config_check(file))
+    raise typer.Exit(hub_config_check(file) if hub else config_check(file))
 
 
 @config.command("show")

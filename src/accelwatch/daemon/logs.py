@@ -22,7 +22,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """The same as an object: besides the whole `message` its words as `event` and its values as `fields`."""
+    """The same as an object: besides the whole `message` its words as `event`, values as `fields`."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
