@@ -53,6 +53,8 @@ class Node:
     serial: str = ""
     ceiling: str = "resume"
     jobs: tuple[JobKey, ...] = ()
+    begin_again: frozenset[JobKey] = frozenset()
+    """Of all jobs that ever were there."""
     maintenance: bool = False
     shown: tuple[object, NodeSeen] | None = None
     """How it was shown last; the same is shown again while nothing has changed."""
@@ -69,6 +71,7 @@ class Node:
             self.answering,
             self.boot,
             self.jobs,
+            self.begin_again,
             self.maintenance,
         )
         if self.shown is None or self.shown[0] != key:
@@ -85,6 +88,7 @@ class Node:
             address=self.name,
             boot_id=self.boot_id,
             jobs=self.jobs,
+            begin_again=self.begin_again.intersection(self.jobs),
             pools=("train",),
             maintenance=self.maintenance,
         )

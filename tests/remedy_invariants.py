@@ -15,6 +15,7 @@ from accelwatch.remedy.clocks import DEATH_SETTLES_S, FRESH_S
 from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.outcome import Outcome, RemedyRecord, StateRecord, replay
+from accelwatch.remedy.resuming import OWN_END
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.spare_tests import INCIDENT
 from accelwatch.remedy.spares import SpareStanding
@@ -63,6 +64,8 @@ class Watch:
         self.remedies: list[tuple[float, str, str]] = []
         self.left: dict[tuple[str, JobKey], float] = {}
         """When a job was seen to have left a node, whoever was killed since then."""
+        self.opted: set[JobKey] = set()
+        """Jobs whose users want them begun again when they die of themselves."""
         self.approved: set[str] = set()
         """Digests of plans that a person approved."""
 
@@ -75,6 +78,8 @@ class Watch:
         _spares(after)
         for intent in outcome.pursue:
             chore = intent in after.chores.values()
+            own = intent.mark.incident == OWN_END
+            need(not own or intent.job in self.opted, "nobody wanted the job begun again")
             if chore and intent.kind in CHORES:
                 continue
             if began and self.flying.get(intent.node) == intent:
@@ -304,7 +309,9 @@ class Watch:
         passed = bool(last.blamed) and set(last.blamed) <= set(history.passed)
         begins_at = intent.checkpoint or run.seen.checkpoint
         same = not passed and begins_at == last.tried.checkpoint
-        need(other or not same, "the same is tried once more")
+        # Of one that has died of itself the first run is no retry.
+        first = intent.mark.incident == OWN_END and len(history.resumed) == 1
+        need(other or first or not same, "the same is tried once more")
         need(not (intent.checkpoint and last.device_fault), "an older checkpoint for a bad device")
         alike = history.deaths[-self.settings.resume.same_step :]
         places = {death.newest if death.step is None else str(death.step) for death in alike}

@@ -332,6 +332,9 @@ class History:
         node = self.any_node()
         self.number += 1
         node.jobs = () if node.jobs else (JobKey("c", str(self.number), self.now),)
+        if self.rng.random() < 0.5:
+            node.begin_again = frozenset(node.jobs)
+            self.watch.opted.update(node.jobs)
 
     def profile(self) -> None:
         node = self.any_node()

@@ -50,6 +50,8 @@ class _Key(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     cluster: str = ""
     submitted: float = 0.0
+    retry: bool = False
+    """Whether its user wants it begun again when it dies of itself."""
 
 
 class _Node(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,6 +170,9 @@ def _node(told: _Node) -> NodeSeen:
         boot_id=told.boot_id,
         system_uuid=told.system_uuid,
         jobs=tuple(map(_key, told.jobs)),
+        begin_again=frozenset(
+            _key(one) for one in told.jobs if not isinstance(one, str) and one.retry
+        ),
         pools=told.pools,
         maintenance=told.maintenance,
         rebooting=told.rebooting,

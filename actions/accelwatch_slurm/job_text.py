@@ -1,6 +1,7 @@
 """A job as `scontrol --oneliner show job` prints it, and jobs on nodes as squeue does. Pure."""
 
 import re
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,9 +24,12 @@ _DIED = frozenset(
     {"FAILED", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "LAUNCH_FAILED", "RECONFIG_FAIL"}
 )
 """It ended before it should; not by a person's wish, a time limit or a job of more weight."""
+_WORDS = re.compile(r"[\s,;]+")
 _ID = re.compile(r"(\d+)(?:_(\d+)|(\+\d+))?")
-SQUEUE_FORMAT = "%i|%V|%N"
-"""Id as users write it, time of submission, nodes."""
+SQUEUE_FORMAT = "%i|%V|%N|%k"
+"""Id as users write it, time of submission, nodes, and the comment: whatever a user has written."""
+BEGIN_AGAIN = "accelwatch:retry"
+"""A word of a job's comment: its user wants it begun again when it dies of itself."""
 
 
 class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,15 +171,29 @@ def names_of(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def jobs_by_node(text: str, cluster: str) -> dict[str, list[JobKey]]:
-    """Keys of the jobs on each node, of squeue's lines in SQUEUE_FORMAT."""
-    found: dict[str, list[JobKey]] = {}
+class JobTable(NamedTuple):
+    """The jobs that hold nodes."""
+
+    by_node: dict[str, list[JobKey]]
+    begin_again: frozenset[JobKey]
+    """Those whose comment has BEGIN_AGAIN."""
+
+
+def job_table(text: str, cluster: str, begins: str) -> JobTable:
+    """The jobs of squeue's lines: `begins`, which nobody else knows, then SQUEUE_FORMAT.
+
+    What is on a line of its own in somebody's comment does not begin so.
+    """
+    by_node: dict[str, list[JobKey]] = {}
+    again: set[JobKey] = set()
     for line in text.splitlines():
-        fields = line.split("|")
-        match = _ID.fullmatch(fields[0]) if len(fields) == 3 else None
+        fields = line.removeprefix(begins).split("|", 3)
+        match = _ID.fullmatch(fields[0]) if line.startswith(begins) and len(fields) == 4 else None
         if match is None:
             continue
         key = JobKey(cluster, match[1], time_of(fields[1]) or 0.0, match[2] or match[3] or "")
+        if BEGIN_AGAIN in _WORDS.split(fields[3]):
+            again.add(key)
         for node in names_of(fields[2]):
-            found.setdefault(node, []).append(key)
-    return found
+            by_node.setdefault(node, []).append(key)
+    return JobTable(by_node, frozenset(again))

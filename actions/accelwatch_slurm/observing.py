@@ -65,10 +65,19 @@ class Observer:
     async def survey(self) -> list[NodeSeen]:
         """All nodes."""
         nodes, jobs, reservations = await asyncio.gather(
-            self._reader.nodes(), self._reader.jobs(), self._reader.reservations()
+            self._reader.nodes(), self._reader.job_table(), self._reader.reservations()
         )
         field = self._options.mark
-        return [seen_node(node, reservations, field, jobs.get(node.name, ())) for node in nodes]
+        return [
+            seen_node(
+                node,
+                reservations,
+                field,
+                jobs.by_node.get(node.name, ()),
+                begin_again=jobs.begin_again,
+            )
+            for node in nodes
+        ]
 
     async def observe(self, intent: Intent) -> Observed:
         """What an intent is about."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import secrets
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import JobKey
 from accelwatch.scontrol_text import pairs_of
 from accelwatch_slurm.commands import Commands, why
-from accelwatch_slurm.job_text import SQUEUE_FORMAT, SlurmJob, job_of, jobs_by_node, names_of
+from accelwatch_slurm.job_text import SQUEUE_FORMAT, JobTable, SlurmJob, job_of, job_table, names_of
 from accelwatch_slurm.node_text import SlurmNode, node_of
 from accelwatch_slurm.reservation_text import OWN, SlurmReservation, reservations_of
 from accelwatch_slurm.sharing import Rush, SharedRead
@@ -54,6 +55,7 @@ class Reader:
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
         self._cluster: Cluster | None = None
+        self._begins = f"{secrets.token_hex(8)}|"
         self._looking = 0
         self._rush = Rush()
         self._table = SharedRead(self._all_nodes, self._rush)
@@ -166,15 +168,20 @@ class Reader:
 
     async def jobs(self) -> dict[str, list[JobKey]]:
         """Keys of the jobs that hold nodes, by node."""
+        return (await self._jobs.get()).by_node
+
+    async def job_table(self) -> JobTable:
+        """The same, and which of them are to be begun again when they die of themselves."""
         return await self._jobs.get()
 
-    async def _all_jobs(self) -> dict[str, list[JobKey]]:
+    async def _all_jobs(self) -> JobTable:
         cluster = await self.cluster()
-        words = ("--noheader", "--all", _ON_NODES, f"--format={SQUEUE_FORMAT}")
+        words = ("--noheader", "--all", _ON_NODES, f"--format={self._begins}{SQUEUE_FORMAT}")
         result = await self._commands.run("squeue", *words)
         if not result.ok:
             raise ActionUnavailableError(why("squeue", result))
-        return jobs_by_node(result.output.decode("utf-8", "replace"), cluster.name)
+        text = result.output.decode("utf-8", "replace")
+        return job_table(text, cluster.name, self._begins)
 
     async def trial_line(self, name: str) -> str:
         """Line of the job of a name, also of one that has ended a moment ago; empty without one."""

@@ -41,7 +41,12 @@ def standing_of(node: SlurmNode, reservations: Reservations, field: str) -> Stan
 
 
 def seen_node(
-    node: SlurmNode, reservations: Reservations, field: str, jobs: Sequence[JobKey] = ()
+    node: SlurmNode,
+    reservations: Reservations,
+    field: str,
+    jobs: Sequence[JobKey] = (),
+    *,
+    begin_again: frozenset[JobKey] = frozenset(),
 ) -> NodeSeen:
     """The node in the words of the contract."""
     standing = standing_of(node, reservations, field)
@@ -56,6 +61,7 @@ def seen_node(
         address=node.hostname,
         boot_time=node.boot_time,
         jobs=tuple(jobs),
+        begin_again=begin_again.intersection(jobs),
         pools=node.partitions,
         maintenance=is_maintained(node.name, reservations),
         rebooting=node.rebooting,

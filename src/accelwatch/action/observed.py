@@ -41,6 +41,8 @@ class NodeSeen(msgspec.Struct, frozen=True, kw_only=True):
     system_uuid: str = ""
     """Of the machine's firmware."""
     jobs: tuple[JobKey, ...] = ()
+    begin_again: frozenset[JobKey] = frozenset()
+    """Those of its jobs whose users want them begun again when they die of themselves."""
     pools: tuple[str, ...] = ()
     """Partitions or node groups."""
     maintenance: bool = False

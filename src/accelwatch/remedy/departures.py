@@ -4,7 +4,7 @@ They are in the journal, so an engine that begins after a crash looks for the sa
 entry for each job that ends, so it is kept only where a job may be begun again at all.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from accelwatch.action.intent import JobKey
 from accelwatch.remedy.ceiling import Ceiling
@@ -16,7 +16,12 @@ MOST_DEPARTED = 4096
 """Jobs that are remembered, the latest to leave."""
 
 
-def departed(sur: Surroundings, left: Mapping[JobKey, Iterable[str]], time: float) -> None:
+def departed(
+    sur: Surroundings,
+    left: Mapping[JobKey, Iterable[str]],
+    begin_again: Collection[JobKey],
+    time: float,
+) -> None:
     """Jobs are not shown any more on nodes (the scheduler's names) that had them; `time` in Unix s."""
     if not left or Ceiling(sur.settings.ceiling) is not Ceiling.RESUME:
         return
@@ -24,7 +29,8 @@ def departed(sur: Surroundings, left: Mapping[JobKey, Iterable[str]], time: floa
         known = sur.state.departed.get(key_of(job))
         before = () if known is None else known.nodes
         every = tuple(dict.fromkeys((*before, *nodes)))
-        sur.put("departed", key_of(job), Departed(job=job, at=time, nodes=every))
+        row = Departed(job=job, at=time, nodes=every, begin_again=job in begin_again)
+        sur.put("departed", key_of(job), row)
 
 
 def tidy(sur: Surroundings) -> None:
@@ -37,7 +43,11 @@ def tidy(sur: Surroundings) -> None:
         key
         for key, one in rows.items()
         if sur.now - one.at > REVIVAL_S
-        or (sur.now - one.at > DEATH_SETTLES_S and kept.isdisjoint(one.nodes))
+        or (
+            sur.now - one.at > DEATH_SETTLES_S
+            and not one.begin_again
+            and kept.isdisjoint(one.nodes)
+        )
     ]
     left = len(rows) - len(over)
     if left > MOST_DEPARTED:

@@ -14,6 +14,7 @@ from accelwatch.remedy.holding import looked_again, take_mark
 from accelwatch.remedy.mending import fenced, job_done
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.own_ends import LOOK, looked
 from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.resuming import followed, revived
 from accelwatch.remedy.spare_tests import tested
@@ -151,6 +152,9 @@ def _lingered(sur: Surroundings, node: str, pursued: Pursued) -> None:
 
 def _chore(sur: Surroundings, key: str, pursued: Pursued) -> None:
     sur.put("chores", key, None)
+    if key.startswith(LOOK):
+        looked(sur, key, pursued)
+        return
     if pursued.intent.kind is Kind.FOLLOW_JOB:
         followed(sur, pursued)
         return

@@ -156,6 +156,8 @@ class Departed(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds at which it was first seen to be gone, from the latest of them."""
     nodes: tuple[str, ...]
     """By the scheduler's names."""
+    begin_again: bool = False
+    """Whether its user wants it begun again when it has died of itself, and nobody has looked yet."""
 
 
 class Override(msgspec.Struct, frozen=True, kw_only=True):

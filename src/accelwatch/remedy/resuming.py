@@ -29,6 +29,8 @@ from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import Mode
 
 replace = msgspec.structs.replace
+OWN_END = "own-end"
+"""Stands in the mark, in the place of an incident, of what is done for a job that died of itself."""
 
 
 def name_of(job: JobKey) -> str:
@@ -71,6 +73,15 @@ def dead_of(sur: Surroundings, job: JobKey, seen: JobSeen) -> None:
     )
     known = retry.died(sur.state.retries, name, death, 0.0, sur.settings.resume)
     sur.set("retries", known)
+
+
+def dead_of_itself(sur: Surroundings, run: Run, *, group: str, device_fault: bool) -> None:
+    """A job that nobody has begun again so far has died, and is to be begun again."""
+    name, limits = name_of(run.seen.key), sur.settings.resume
+    known = retry.tidied(sur.state.retries, sur.now, limits)
+    known = _died(sur, known, name, run, device_fault=device_fault)
+    dead = replace(run, since=sur.now, dead=True, group=group)
+    sur.set("retries", retry.watched(known, name, dead))
 
 
 def take_back_resume(sur: Surroundings, job: JobKey) -> None:
@@ -175,7 +186,7 @@ def followed(sur: Surroundings, pursued: Pursued) -> None:
 def _died(
     sur: Surroundings, known: retry.RetryState, name: str, run: Run, *, device_fault: bool
 ) -> retry.RetryState:
-    latest = known.jobs[name].latest or Try(nodes=run.seen.nodes)
+    latest = known.jobs.get(name, JobHistory()).latest or Try(nodes=run.seen.nodes)
     death = Death(
         at=sur.now,
         step=run.seen.step,
@@ -339,5 +350,6 @@ def _restore(sur: Surroundings, name: str, run: Run) -> None:
 
 
 def _tell(sur: Surroundings, run: Run, text: str, loudness: Loudness) -> None:
-    known = replace(sur.remedy(run.node), incident=run.moved.mark.incident)
+    incident = run.moved.mark.incident
+    known = replace(sur.remedy(run.node), incident="" if incident == OWN_END else incident)
     sur.note(known, text, loudness)

@@ -125,10 +125,12 @@ def _take_up(sur: Surroundings, survey: Surveyed) -> None:
         if name not in shown and action == survey.action
     ]
     left: dict[JobKey, list[str]] = {}
+    again: frozenset[JobKey] = frozenset()
     for seen in (*survey.nodes, *gone):
         before = sur.world.seen.get(seen.name)
         if before is seen or before == seen:
             continue
+        again |= frozenset() if before is None else before.begin_again
         for job in () if before is None else before.jobs:
             if job not in seen.jobs:
                 left.setdefault(job, []).append(seen.name)
@@ -136,7 +138,7 @@ def _take_up(sur: Surroundings, survey: Surveyed) -> None:
         sur.look("seen_by", seen.name, survey.action)
         known = before is not None and _who(before) == _who(seen)
         sur.recount(names=not known)
-    departed(sur, left, survey.time)
+    departed(sur, left, again, survey.time)
 
 
 def _who(seen: NodeSeen) -> tuple[str, str, str, float | None, bool]:

@@ -13,6 +13,7 @@ from accelwatch.remedy.ladder import INTENTS, next_rung
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.order import Waiting, in_order
 from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.own_ends import look_for_ends
 from accelwatch.remedy.resuming import revive
 from accelwatch.remedy.spare_tests import keep_tested
 from accelwatch.remedy.stage import Stage, Trigger
@@ -44,6 +45,7 @@ def tick(sur: Surroundings) -> None:
         for key in [key for key, row in rows.items() if row.until is not None and row.until <= now]:
             sur.put(table, key, None)
     tidy(sur)
+    look_for_ends(sur)
     revive(sur)
     keep_tested(sur)
     before = sur.touched

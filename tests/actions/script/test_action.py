@@ -335,7 +335,7 @@ def test_another_job_of_the_same_number_is_not_ours(tmp_path: Path) -> None:
 
 
 def test_all_nodes_at_once(tmp_path: Path) -> None:
-    jobs = ["7", {"id": "8", "cluster": "west", "submitted": 9.0}]
+    jobs = ["7", {"id": "8", "cluster": "west", "submitted": 9.0, "retry": True}]
     nodes = [
         {"name": f"node-{number:04d}", "standing": "open", "jobs": jobs} for number in range(2000)
     ]
@@ -347,6 +347,7 @@ def test_all_nodes_at_once(tmp_path: Path) -> None:
         assert len(seen) == 2000
         assert {one.standing for one in seen} == {Standing.OPEN}
         assert seen[0].jobs == (JobKey("", "7", 0.0), JobKey("west", "8", 9.0))
+        assert seen[0].begin_again == {JobKey("west", "8", 9.0)}
 
     run(scenario())
 

@@ -67,6 +67,17 @@ def test_a_job_keeps_its_place_and_its_users_wishes(slurm: WorkingSlurm, hand: H
     assert "accelwatch" not in slurm.scontrol("show", "reservations")
 
 
+def test_who_wants_to_be_begun_again_says_so_in_the_comment_and_for_nobody_else(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    wants = running(slurm, "-w", "n1", "--comment=night run accelwatch:retry")
+    forged = f"\n99|2026-01-01T00:00:00|n2|accelwatch:retry\n{wants}|N/A|n2|"
+    running(slurm, "-w", "n2", f"--comment={forged}")
+    seen = {one.name: one for one in asyncio.run(hand().action.survey())}
+    assert {str(key) for key in seen["n1"].begin_again} == {wants}
+    assert (len(seen["n2"].jobs), seen["n2"].begin_again) == (1, frozenset())
+
+
 def test_the_place_is_given_back_when_the_job_has_ended(slurm: WorkingSlurm, hand: Hands) -> None:
     one = hand()
     array = slurm.submit("--array=7", "-w", "n1")

@@ -7,7 +7,7 @@ import pytest
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import JobState, Standing
 from accelwatch.scontrol_text import pairs_of, states_of
-from accelwatch_slurm.job_text import SlurmJob, job_of, jobs_by_node
+from accelwatch_slurm.job_text import SlurmJob, job_of, job_table
 from accelwatch_slurm.marks import mark_of
 from accelwatch_slurm.node_text import SlurmNode, node_of
 from accelwatch_slurm.reservation_text import reservations_of
@@ -143,13 +143,26 @@ def test_a_requeue_moves_the_time_of_submission_and_a_new_job_of_the_id_is_anoth
 
 
 def test_jobs_of_nodes() -> None:
-    text = "2_0|1795355574|n2\n4+1|1795355576|n[2-3]\nnonsense\n7|Unknown|n[2-\n"
-    found = jobs_by_node(text, "lab")
+    lines = (
+        "2_0|1795355574|n2|",
+        "4+1|1795355576|n[2-3]|night|run accelwatch:retry",
+        "nonsense",
+        "7|Unknown|n[2-|accelwatch:retrying",
+    )
+    table = job_table("".join(f"x9|{line}\n" for line in lines), "lab", "x9|")
+    found = table.by_node
+    assert [str(key) for key in table.begin_again] == ["4+1"]
     assert found["n2"] == [
         JobKey("lab", "2", 1795355574.0, "0"),
         JobKey("lab", "4", 1795355576.0, "+1"),
     ]
     assert [str(key) for key in found["n3"]] == ["4+1"]
+
+
+def test_what_somebody_writes_into_a_comment_is_no_line() -> None:
+    text = "x9|2|1795355574|n2|a\n5|1795355576|n1|accelwatch:retry\nx8|6|1795355576|n1|\n"
+    table = job_table(text, "lab", "x9|")
+    assert (list(table.by_node), table.begin_again) == (["n2"], frozenset())
 
 
 @pytest.mark.parametrize("line", ["", "JobId=1", "NodeName=n1", "garbage \x00 = =", "State=IDLE"])
