@@ -144,9 +144,3 @@ def test_two_h200_one_of_them_in_mig_mode() -> None:
     assert instance.device.parent_id == other.device.parent_id == first.device.id
     assert [(one.code, one.total) for one in second.event_counts] == [("xid_79", 2)]
     assert first.event_counts == ()
-
-
-def test_macmon_is_no_dialect_of_ours() -> None:
-    read = read_devices(sample("apple/macmon_metrics.prom").read_bytes(), NOW)
-    assert (read.dialects, read.devices) == ((), ())
-    assert read.rejected["unknown"] == 8

@@ -5,6 +5,7 @@ from accelwatch.fleet.dialects.all_smi import ALL_SMI
 from accelwatch.fleet.dialects.amd import AMD
 from accelwatch.fleet.dialects.generic import RED_HAT
 from accelwatch.fleet.dialects.intel import XPUM, XPUMD
+from accelwatch.fleet.dialects.macmon import MACMON
 from accelwatch.fleet.dialects.node_exporter import NODE_EXPORTER
 from accelwatch.fleet.dialects.npu import (
     ASCEND,
@@ -36,6 +37,7 @@ DIALECTS: tuple[Dialect, ...] = (
     TENSTORRENT,
     NVIDIA_GPU_EXPORTER,
     NVITOP,
+    MACMON,
     ALL_SMI,
     NODE_EXPORTER,
     RED_HAT,

@@ -21,6 +21,7 @@ PRECEDENCE: tuple[str, ...] = (
     "tt-metrics-exporter",
     "nvidia_gpu_exporter",
     "nvitop-exporter",
+    "macmon",
     "all-smi",
     "node_exporter",
     "red-hat",
