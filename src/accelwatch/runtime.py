@@ -15,6 +15,10 @@ from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.ruling import Ruling
 from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.server import AgentServer
+from accelwatch.agent.taking import STEP_S, Taking
+from accelwatch.blackbox.files import FOLDER as BLACKBOX
+from accelwatch.blackbox.keeping import BlackBox
+from accelwatch.blackbox.writer import Writer
 from accelwatch.clock import SystemClock
 from accelwatch.config.layers import Effective
 from accelwatch.config.model import Settings
@@ -25,6 +29,7 @@ from accelwatch.errors import AccelwatchError
 from accelwatch.exposition.selection import Selection
 from accelwatch.rendering import exporter_of
 from accelwatch.sampler.settings import CollectSettings
+from accelwatch.state_places import given_by_systemd, state_places, writable
 from accelwatch.web.changing import may_change
 from accelwatch.web.exposure import check_kept, checked
 from accelwatch.web.front import Front, server_limits
@@ -32,8 +37,6 @@ from accelwatch.web.web_config import Protection
 from accelwatch.workloads import Workloads, WorkloadSettings
 
 logger = logging.getLogger(__name__)
-
-_SYSTEM_STATE = Path("/var/lib/accelwatch")
 
 
 def collect_settings(settings: Settings, state_dir: Path | None) -> CollectSettings:
@@ -81,24 +84,19 @@ def standing_selection(settings: Settings) -> Selection:
 
 def state_folder(settings: Settings, environ: Mapping[str, str]) -> Path | None:
     """Where counters persist: as configured, systemd's folder, the system's, the user's; or nowhere."""
-    if given := settings.state_dir or environ.get("STATE_DIRECTORY", "").partition(":")[0]:
-        if _writable(Path(given)):
+    if given := settings.state_dir or given_by_systemd(environ):
+        if writable(Path(given)):
             return Path(given)
         logger.warning("state cannot be kept, counters begin anew state_dir=%s", given)
         return None
-    home = environ.get("XDG_STATE_HOME") or (
-        f"{environ['HOME']}/.local/state" if environ.get("HOME") else ""
-    )
-    places = [_SYSTEM_STATE, *([Path(home) / "accelwatch"] if home else [])]
-    return next((place for place in places if _writable(place)), None)
+    return next((place for place in state_places(environ) if writable(place)), None)
 
 
-def _writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK | os.X_OK)
+def black_box(settings: Settings, state_dir: Path | None) -> BlackBox | None:
+    """What keeps the last minutes of this machine; None where it is off or nothing can be kept."""
+    if not settings.blackbox.enabled or state_dir is None:
+        return None
+    return BlackBox(Writer(state_dir / BLACKBOX))
 
 
 class Agent:
@@ -123,6 +121,7 @@ class Agent:
             self._clock,
             standing_selection(self._settings),
         )
+        self._taking = Taking(black_box(self._settings, self._state), self._collection)
         presence = HubPresence(self._clock)
         self._ruling = Ruling(self._collection, self._clock, self._own, self._state, presence)
         self._server = AgentServer(
@@ -153,12 +152,14 @@ class Agent:
         """Serve until stopped. Raises AccelwatchError when an address cannot be listened on."""
         self._front.start(self._front.open_sockets())
         self._collection.start()
+        self._taking.start()
         self._workloads.start()
         try:
             await self._ruling.change(self._settings)
             self._own.reloads["agent"] = True
             await self.life.run(self._collection.failed)
         finally:
+            await self._taking.stop()
             await self._ruling.stop()
             await asyncio.gather(
                 self._front.stop(),
@@ -194,14 +195,18 @@ class Agent:
     def _without_restart_only(self, settings: Settings) -> Settings:
         """The new settings with the old ones where only a restart can change them."""
         before = self._settings
-        for name in ("state_dir", "workloads"):
+        for name in ("state_dir", "workloads", "blackbox"):
             if getattr(settings, name) != getattr(before, name):
                 logger.warning("a change takes a restart key=%s", name)
         return msgspec.structs.replace(
-            settings, state_dir=before.state_dir, workloads=before.workloads
+            settings,
+            state_dir=before.state_dir,
+            workloads=before.workloads,
+            blackbox=before.blackbox,
         )
 
     def _pace(self) -> None:
+        self._taking.step_s = max(STEP_S, self._settings.collect.interval_s)
         self._server.pulse.interval_s = self._scrape.max_age_s = self._settings.collect.interval_s
 
     def _web_read(self, well: bool | None) -> None:

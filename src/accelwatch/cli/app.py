@@ -66,6 +66,7 @@ _COMMANDS: Mapping[str, _Command] = MappingProxyType(
         "breaker": _Command("remedy_commands", "breaker_command"),
         "actions": _Command("actions_command", "actions"),
         "audit": _Command("audit_command", "audit"),
+        "blackbox": _Command("blackbox_command", "blackbox"),
         "history": _Command("history_command", "history"),
         "record": _Command("record", "record_command"),
         "serve": _Command("serve", "serve_command"),

@@ -111,6 +111,12 @@ class HubRelation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the agent tells people all the same."""
 
 
+class BlackBoxSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the last minutes of this machine are kept on disk, and frozen when something breaks."""
+
+    enabled: bool = True
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The whole configuration of one agent."""
 
@@ -122,4 +128,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     rules: RuleSettings = RuleSettings()
     alerts: Alerts = Alerts()
     hub: HubRelation = HubRelation()
+    blackbox: BlackBoxSettings = BlackBoxSettings()
     state_dir: Path | None = None

@@ -108,6 +108,12 @@ class Recording:
             del self._decoded[next(iter(self._decoded))]
         return snapshot
 
+    def line(self, index: int) -> bytes:
+        """A document as it was written. Raises IndexError, and WireError for one that is damaged."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"there is no document {index} of {len(self)}")
+        return self._line(index)
+
     def _line(self, index: int) -> bytes:
         number = bisect.bisect_right(self._ends, index)
         first = self._ends[number] - self._blocks[number][1].count

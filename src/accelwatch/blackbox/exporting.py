@@ -1,0 +1,50 @@
+"""One file to send away: a frozen one as it is, or written anew without what is personal."""
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+from accelwatch.blackbox.redaction import redacted
+from accelwatch.errors import AccelwatchError, UsageError, WireError
+from accelwatch.recording import Recorder, Recording
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def export(source: Path, target: Path, *, redact: bool) -> int:
+    """Write the recording to a file that is not there yet, mode 0600; how many bytes it has.
+
+    Raises UsageError where there is a file, AccelwatchError for what cannot be read or written.
+    """
+    if target.exists() or target.is_symlink():
+        raise UsageError(f"{target} is there already; choose another name with -o FILE")
+    try:
+        if redact or not source.is_file():
+            _anew(source, target, redact=redact)
+        else:
+            _copied(source, target)
+        return target.stat().st_size
+    except OSError as error:
+        raise AccelwatchError(f"cannot export to {target}: {error.strerror}") from error
+
+
+def _copied(source: Path, target: Path) -> None:
+    with source.open("rb") as given, os.fdopen(os.open(target, _NEW, 0o600), "wb") as file:
+        try:
+            shutil.copyfileobj(given, file)
+        except OSError:
+            with contextlib.suppress(OSError):
+                target.unlink()
+            raise
+
+
+def _anew(source: Path, target: Path, *, redact: bool) -> None:
+    with (
+        Recording.open(source) as recording,
+        Recorder(target, max_bytes=1 << 40, keep=1) as recorder,
+    ):
+        for index in range(len(recording)):
+            with contextlib.suppress(WireError):
+                snapshot = recording.at(index)
+                recorder.write(redacted(snapshot) if redact else snapshot)

@@ -1,0 +1,56 @@
+"""The black box on a thread of its own: a disk that hangs delays nobody.
+
+Snapshots wait in a short queue; when the disk does not keep up, the newest are left out. Arguments
+of processes are never kept.
+"""
+
+import contextlib
+import threading
+from queue import Full, Queue
+
+from accelwatch.blackbox.redaction import without_argv
+from accelwatch.blackbox.writer import Writer
+from accelwatch.schema.snapshot import Snapshot
+
+_QUEUE = 8
+_CLOSE_S = 2.0
+
+
+class BlackBox:
+    """What a program gives its snapshots to."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._waiting: Queue[Snapshot | None] = Queue(maxsize=_QUEUE)
+        self._thread: threading.Thread | None = None
+        self._last: Snapshot | None = None
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is kept now; empty when all is well."""
+        return self._writer.trouble
+
+    def offer(self, snapshot: Snapshot) -> None:
+        """Have a snapshot kept; returns at once."""
+        if snapshot is self._last or not snapshot.devices:
+            return
+        self._last = snapshot
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="black-box", daemon=True)
+            self._thread.start()
+        with contextlib.suppress(Full):
+            self._waiting.put_nowait(snapshot)
+
+    def close(self) -> None:
+        """Wait a moment for what was offered to be written; blocks up to two seconds."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        with contextlib.suppress(Full):
+            self._waiting.put(None, timeout=_CLOSE_S)
+        thread.join(_CLOSE_S)
+
+    def _serve(self) -> None:
+        while (snapshot := self._waiting.get()) is not None:
+            self._writer.take(without_argv(snapshot))
+        self._writer.close()

@@ -1,0 +1,88 @@
+"""What freezes the black box: a device that is lost or hangs, and a fatal event. Pure."""
+
+import msgspec
+
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.event import Category, ErrorEvent, severity
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+
+BROKEN = frozenset({DeviceState.LOST, DeviceState.UNRESPONSIVE})
+"""States whose beginning freezes."""
+_QUIET = frozenset({Category.APPLICATION, Category.THERMAL, Category.POWER})
+"""Categories of which no code freezes, unless it is fatal."""
+_XID = ("xid_", "sxid_")
+MACHINE_DOWN = "machine_down"
+"""The reason of what a machine left that went down without a word."""
+_LATE_S = 30.0
+"""An event that is told first so long after it happened, at the start perhaps, is an old one."""
+
+
+class Trigger(msgspec.Struct, frozen=True, kw_only=True):
+    """A moment that is worth keeping."""
+
+    time: float
+    """Unix seconds."""
+    reason: str
+    """`lost`, `unresponsive`, `machine_down`, or the code of an event such as `xid_79`."""
+    device_id: str = ""
+    """Empty: the machine's."""
+    device: str = ""
+    """Its name on the machine, such as `nvidia3`."""
+    text: str = ""
+
+
+class Watch:
+    """Looks at snapshots in the order of time and tells what has begun since the one before."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, DeviceState] | None = None
+        self._events: frozenset[tuple[str, str, float]] = frozenset()
+
+    def look(self, snapshot: Snapshot) -> list[Trigger]:
+        """The triggers of this snapshot, oldest first; none for what was so from the beginning."""
+        before, known = self._states, self._events
+        self._states = {view.device.id: view.state for view in snapshot.devices}
+        self._events = frozenset(map(_key, snapshot.events))
+        if before is None:
+            return []
+        names = {view.device.id: view.device.name for view in snapshot.devices}
+        begun = [
+            _broken(view)
+            for view in snapshot.devices
+            if view.state in BROKEN and before.get(view.device.id, view.state) not in BROKEN
+        ]
+        begun += [
+            _told(event, names.get(event.device_id, ""))
+            for event in snapshot.events
+            if _key(event) not in known and freezes(event) and snapshot.time - event.time < _LATE_S
+        ]
+        return sorted(begun, key=lambda trigger: trigger.time)
+
+
+def freezes(event: ErrorEvent) -> bool:
+    """Whether an event is fatal, or an Xid that is not an application's own."""
+    if not event.trusted:
+        return False
+    if severity(event) == "critical":
+        return True
+    return event.code.startswith(_XID) and event.category not in _QUIET
+
+
+def _key(event: ErrorEvent) -> tuple[str, str, float]:
+    return event.code, event.device_id, event.time
+
+
+def _broken(view: DeviceView) -> Trigger:
+    return Trigger(
+        time=view.state_since,
+        reason=view.state.value,
+        device_id=view.device.id,
+        device=view.device.name,
+        text=", ".join(view.health_reasons),
+    )
+
+
+def _told(event: ErrorEvent, name: str) -> Trigger:
+    return Trigger(
+        time=event.time, reason=event.code, device_id=event.device_id, device=name, text=event.text
+    )

@@ -1,0 +1,140 @@
+"""`accelwatch blackbox`: the last minutes of this machine, and what was frozen when something broke."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.exit_codes import NOTHING_READ, OK, PERMISSION
+
+if TYPE_CHECKING:
+    from accelwatch.blackbox.places import Box
+
+blackbox = typer.Typer(
+    name="blackbox",
+    help="The last minutes of this machine, frozen when a device breaks: list, show, export.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_Which = Annotated[
+    str,
+    typer.Argument(
+        metavar="WHICH", help="A number or name of `list`, a recording, or `now`: the last minutes."
+    ),
+]
+_Folder = Annotated[
+    Path | None,
+    typer.Option("--state-dir", metavar="DIR", help="Look only there; else where agents keep it."),
+]
+_Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_BEFORE, _AFTER = "2m", "1m"
+
+
+def boxes_here(folder: Path | None) -> "list[Box]":
+    """The black boxes of this machine, or that of one state folder."""
+    from accelwatch.blackbox.files import FOLDER
+    from accelwatch.blackbox.places import boxes, folders
+
+    if folder is not None:
+        return boxes([folder / FOLDER, folder] if (folder / FOLDER).is_dir() else [folder])
+    return boxes(folders(os.environ, _configured()))
+
+
+def _configured() -> str | None:
+    """The `state_dir` of the agent's configuration, if there is one that can be read."""
+    from accelwatch.config.layers import effective, find_file
+    from accelwatch.errors import AccelwatchError
+
+    try:
+        path = find_file(None, os.environ)
+        return None if path is None else effective(path, os.environ).settings.state_dir
+    except AccelwatchError as error:
+        complain(str(error))
+        return None
+
+
+@blackbox.command("list")
+@command
+def _list(folder: _Folder = None, as_json: _Json = False) -> None:
+    """Show what is frozen, the newest first, and how far the ring reaches back."""
+    from accelwatch.cli.blackbox_report import document, rows
+
+    known = boxes_here(folder)
+    write_stdout(document(known) if as_json else "".join(rows(known)).encode())
+    for box in known:
+        if box.lack:
+            complain(f"{box.folder}: {box.lack}")
+    if any(not box.lack for box in known):
+        raise typer.Exit(OK)
+    if known:
+        raise typer.Exit(PERMISSION)
+    complain("no black box is kept here; an agent keeps one, and a dashboard while it runs")
+    raise typer.Exit(NOTHING_READ)
+
+
+@blackbox.command("show")
+@command
+def _show(
+    which: _Which = "1",
+    before: Annotated[
+        str, typer.Option(metavar="DURATION", help="From how long before the event on.")
+    ] = _BEFORE,
+    after: Annotated[
+        str, typer.Option(metavar="DURATION", help="Up to how long after it.")
+    ] = _AFTER,
+    folder: _Folder = None,
+    as_json: _Json = False,
+) -> None:
+    """Show the moment: all devices on one time axis, kernel lines, processes that came and went."""
+    from accelwatch.blackbox.moment import read_moment
+    from accelwatch.blackbox.places import NOW, meant
+    from accelwatch.cli import blackbox_report as report
+    from accelwatch.durations import seconds
+
+    path = meant(which, boxes_here(folder))
+    before_s, after_s = seconds(before), seconds(after)
+    at = report.newest_time(path) if which == NOW else None
+    moment = read_moment(path, before_s=before_s, after_s=after_s, at=at)
+    if as_json:
+        write_stdout(report.moment_document(moment, path))
+    elif sys.stdout.isatty():
+        write_stdout(report.picture(moment).encode())
+    else:
+        write_stdout("".join(report.moment_rows(moment)).encode())
+    for note in moment.notes:
+        complain(note)
+    raise typer.Exit(OK)
+
+
+@blackbox.command("export")
+@command
+def _export(
+    which: _Which = "1",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Else its own name, in this folder."),
+    ] = None,
+    redact: Annotated[
+        bool,
+        typer.Option(
+            "--redact", help="Without users, commands, jobs, mount points and the host's name."
+        ),
+    ] = False,
+    folder: _Folder = None,
+) -> None:
+    """Write one file to send away; `accelwatch --replay FILE` plays it."""
+    from accelwatch.blackbox.exporting import export
+    from accelwatch.blackbox.places import NOW, meant
+    from accelwatch.display import size
+
+    path = meant(which, boxes_here(folder))
+    name = "blackbox-now.ndjson.zst" if which == NOW else path.name
+    target = output or Path(name)
+    count = export(path, target, redact=redact)
+    complain(f"{target}: {size(count)}; play it: accelwatch --replay {target}")
+    raise typer.Exit(OK)
