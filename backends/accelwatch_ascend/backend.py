@@ -44,6 +44,7 @@ class AscendBackend:
     name = "ascend"
     vendor = mapping.VENDOR
     serial = False
+    remote = "accelwatch_ascend.remote:REMOTE"
     visibility = Visibility(variable="ASCEND_RT_VISIBLE_DEVICES")
     support = Support(
         vendor="Huawei Ascend",

@@ -14,7 +14,7 @@ from accelwatch.schema.reading import Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
 from accelwatch_cambricon import mapping
-from accelwatch_cambricon.document import Card, Document, parse_info
+from accelwatch_cambricon.document import Card, Document, completed, parse_info
 from accelwatch_cambricon.table import parse_table
 
 VENDOR_ID = 0xCABC
@@ -28,6 +28,7 @@ class CambriconBackend:
     name = "cambricon"
     vendor = mapping.VENDOR
     serial = False
+    remote = "accelwatch_cambricon.remote:REMOTE"
     visibility = Visibility(variable="MLU_VISIBLE_DEVICES")
     support = Support(
         vendor="Cambricon",
@@ -129,7 +130,7 @@ class CambriconBackend:
                 assert first is not None
                 raise first from None
             return self._placed(told)
-        return self._placed(table if told is None else _completed(told, table))
+        return self._placed(table if told is None else completed(told, table))
 
     def _placed(self, document: Document) -> Document:
         """With addresses where no card tells one: cnmon counts cards in the order of the bus."""
@@ -150,11 +151,3 @@ class CambriconBackend:
         named = self._context.options.get("cnmon")
         folders = ("usr/local/neuware/bin",)
         return chosen_program(self._context.root, named, (_PROGRAM,), folders)
-
-
-def _completed(told: Document, table: Document) -> Document:
-    more = {card.number: card for card in table.cards}
-    return Document(
-        driver_version=told.driver_version or table.driver_version,
-        cards=tuple(card.completed(more.get(card.number)) for card in told.cards),
-    )

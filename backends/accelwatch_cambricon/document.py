@@ -141,3 +141,12 @@ def _place(fields: Mapping[Path, str]) -> str | None:
     if bus > 0xFF or device > 0x1F or function > 7:
         return None
     return normal_pci_bus_id(f"{domain:04x}:{bus:02x}:{device:02x}.{function}")
+
+
+def completed(told: Document, table: Document) -> Document:
+    """With what the table has and `info` lacks."""
+    more = {card.number: card for card in table.cards}
+    return Document(
+        driver_version=told.driver_version or table.driver_version,
+        cards=tuple(card.completed(more.get(card.number)) for card in told.cards),
+    )

@@ -37,6 +37,7 @@ class FuriosaBackend:
     name = "furiosa"
     vendor = mapping.VENDOR
     serial = False
+    remote = "accelwatch_furiosa.remote:REMOTE"
     support = Support(
         vendor="FuriosaAI",
         source="`furiosa-smi` as JSON or tables, `furiosa_smi` or `furiosa_smi_py`, and sysfs (RNGD); "

@@ -38,6 +38,7 @@ class GaudiBackend:
     name = "gaudi"
     vendor = mapping.VENDOR
     serial = False
+    remote = "accelwatch_gaudi.remote:REMOTE"
     visibility = Visibility(variable="HABANA_VISIBLE_DEVICES")
     support = Support(
         vendor="Intel Gaudi",

@@ -35,6 +35,7 @@ class IluvatarBackend:
     name = "iluvatar"
     vendor = mapping.VENDOR
     serial = False
+    remote = "accelwatch_iluvatar.remote:REMOTE"
     visibility = Visibility(variable="CUDA_VISIBLE_DEVICES")
     support = Support(
         vendor="Iluvatar",

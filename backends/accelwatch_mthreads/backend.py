@@ -35,6 +35,7 @@ class MthreadsBackend:
     name = "mthreads"
     vendor = mapping.VENDOR
     serial = False
+    remote = "accelwatch_mthreads.remote:REMOTE"
     visibility = Visibility(variable="MUSA_VISIBLE_DEVICES")
     support = Support(
         vendor="Moore Threads",

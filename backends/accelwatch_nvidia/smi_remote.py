@@ -27,7 +27,9 @@ class SmiReader:
         rows: list[RemoteRow] = []
         for index, gpu in enumerate(document.gpus):
             rows += self._rows(index, gpu, document)
-        return [*rows, *self._unlisted(told, {device.pci_bus_id for device, _ in rows})]
+        listed = {device.pci_bus_id for device, _ in rows}
+        gone = [device for bus, device in self._known.items() if bus not in listed]
+        return [*rows, *((device, _lost(device, told)) for device in gone)]
 
     def _rows(self, index: int, gpu: Element, document: Document) -> list[RemoteRow]:
         bus = smi_mapping.bus_of(gpu)
@@ -43,16 +45,6 @@ class SmiReader:
             rows.append((part, smi_mapping.read_partition(part, element, gpu, frozenset())))
         return rows
 
-    def _unlisted(self, told: CommandOutput, listed: set[str | None]) -> list[RemoteRow]:
-        """A GPU on account of which nvidia-smi stopped, if it was seen before."""
-        failed = smi_text.gpu_failure(_text(told))
-        if failed is None or failed.pci_bus_id in listed:
-            return []
-        device = self._known.get(failed.pci_bus_id)
-        if device is None:
-            return []
-        return [(device, returns.failure(failed.code, device.name, "nvidia-smi"))]
-
 
 def _provisional(index: int, bus: str | None) -> Device:
     return Device(
@@ -63,6 +55,14 @@ def _provisional(index: int, bus: str | None) -> Device:
         name=f"nvidia{index}",
         pci_bus_id=bus,
     )
+
+
+def _lost(device: Device, told: CommandOutput) -> ReadError:
+    """Why a GPU that was seen is not in the document: nvidia-smi may have stopped on account of it."""
+    failed = smi_text.gpu_failure(_text(told))
+    if failed is not None and failed.pci_bus_id == device.pci_bus_id:
+        return returns.failure(failed.code, device.name, "nvidia-smi")
+    return DeviceLost(f"{device.name}: nvidia-smi does not list it any more", code="not_listed")
 
 
 def _text(told: CommandOutput) -> str:

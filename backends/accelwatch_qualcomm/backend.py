@@ -30,6 +30,7 @@ class QualcommBackend:
     name = "qualcomm"
     vendor = mapping.VENDOR
     serial = False
+    remote = "accelwatch_qualcomm.remote:REMOTE"
     support = Support(
         vendor="Qualcomm",
         source="`qaic-util -q`; sysfs for the PCIe link",

@@ -30,6 +30,7 @@ class RebellionsBackend:
     name = "rebellions"
     vendor = mapping.VENDOR
     serial = False
+    remote = "accelwatch_rebellions.remote:REMOTE"
     visibility = Visibility(variable="RBLN_DEVICES")
     support = Support(
         vendor="Rebellions",

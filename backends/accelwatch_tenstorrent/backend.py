@@ -40,6 +40,7 @@ class TenstorrentBackend:
     name = "tenstorrent"
     vendor = mapping.VENDOR
     serial = False
+    remote = "accelwatch_tenstorrent.remote:REMOTE"
     support = Support(
         vendor="Tenstorrent",
         source="tt-kmd's sysfs and hwmon; `tt-smi -s` for drivers without telemetry and remote chips, "

@@ -10,9 +10,13 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from accelwatch.errors import ReadError
+from accelwatch.errors import DevicePermission, DeviceTimeout, ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+
+_NOT_ALLOWED = 126
+"""A shell's status of a file that is there and cannot be run."""
+_SHOWN = 200
 
 
 class RemoteCommand(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +48,23 @@ class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it was ended because it took too long; timeout(1)."""
         return self.status in (124, 137)
 
+    def printed(self) -> bytes:
+        """What it printed, if it ended well. Raises DeviceTimeout, DevicePermission, ReadError."""
+        name = self.program.rpartition("/")[2]
+        if self.late:
+            raise DeviceTimeout(f"{name} did not end in time", code="timeout")
+        if self.status == _NOT_ALLOWED:
+            raise DevicePermission(f"{self.program} may not be run there", code="permission")
+        if self.status:
+            said = self.errors or self.output[:_SHOWN].decode("utf-8", "replace")
+            first = next((line.strip() for line in said.splitlines() if line.strip()), "")
+            text = f"{name} ended with status {self.status}: {first[:_SHOWN] or 'it said nothing'}"
+            raise ReadError(text, code="command_failed")
+        return self.output
+
+
+Outputs = Mapping[str, CommandOutput]
+"""What the commands of a round printed, by their keys; only of those that are there."""
 
 RemoteRow = tuple[Device, Reading | ReadError]
 """A device or a partition, identified, and what was read of it, or why nothing was."""
@@ -52,7 +73,7 @@ RemoteRow = tuple[Device, Reading | ReadError]
 class RemoteReader(Protocol):
     """Reads the rounds of one machine, one after the other; it may remember what it has seen."""
 
-    def read(self, outputs: Mapping[str, CommandOutput]) -> Sequence[RemoteRow]:
+    def read(self, outputs: Outputs) -> Sequence[RemoteRow]:
         """The devices by the outputs that came, by key; a whole device before its partitions.
 
         Raises ReadError or BackendUnavailable when the commands tell of none and say why.

@@ -37,3 +37,14 @@ def commands_of(known: dict[str, Remote]) -> dict[str, RemoteCommand]:
         for name, remote in known.items()
         for command in remote.commands
     }
+
+
+@cache
+def by_pci_vendor() -> dict[str, str]:
+    """The backend of each PCI vendor whose presence makes one useful: `{"1002": "amd"}`."""
+    names = {address: name for name, address in plugins.addresses(plugins.BACKENDS).items()}
+    return {
+        vendor: names[address]
+        for vendor, address in plugins.addresses(plugins.PRESENCE).items()
+        if address in names
+    }

@@ -7,7 +7,7 @@ from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.turn import Turn
 from accelwatch.fleet.ssh.answers import Looked
 from accelwatch.fleet.ssh.settings import Ssh
-from accelwatch.fleet.ssh.vendors import commands_of, remotes
+from accelwatch.fleet.ssh.vendors import by_pci_vendor, commands_of, remotes
 from accelwatch.remote import Remote, RemoteCommand
 
 _NOTHING_THERE_S = 60.0
@@ -55,14 +55,19 @@ def check(there: Looked, known: dict[str, Remote]) -> None:
     if there.programs:
         return
     missed = [remote for remote in known.values() if there.pci_vendors & set(remote.pci_vendors)]
+    unread = [name for vendor, name in by_pci_vendor().items() if vendor in there.pci_vendors]
     if missed:
-        names = _programs(missed)
+        names = " or ".join(_programs(missed))
         text = f"an accelerator is on its PCI bus, but {names} is not installed there"
+    elif unread:
+        text = f"an accelerator of {unread[0]} is read over ssh only where accelwatch is installed"
     else:
-        text = f"no accelerator on its PCI bus, and no {_programs(known.values())} there"
+        first, *more = _programs(known.values()) or ["vendor's command"]
+        others = f" or any of {len(more)} others" if more else ""
+        text = f"no accelerator that is known on its PCI bus, and no {first}{others} there"
     raise TargetFault(Reason.NO_SOURCE, text, retry_after_s=_NOTHING_THERE_S)
 
 
-def _programs(remotes: "Collection[Remote]") -> str:
+def _programs(remotes: "Collection[Remote]") -> list[str]:
     names = [command.programs[0] for remote in remotes for command in remote.commands]
-    return " or ".join(dict.fromkeys(names))
+    return list(dict.fromkeys(names))

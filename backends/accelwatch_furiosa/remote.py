@@ -1,0 +1,87 @@
+"""Cards of another machine by what furiosa-smi printed there, as JSON or, of old releases, as tables."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.errors import ReadError
+from accelwatch.listed_process import without_processes
+from accelwatch.remote import CommandOutput, Outputs, Remote, RemoteCommand
+from accelwatch.remote_tool import Place, ToolReader, prototype
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Reading
+from accelwatch_furiosa import mapping
+from accelwatch_furiosa.document import Card, Document, cards_of, jobs_of
+
+_PROGRAMS = ("furiosa-smi",)
+_JSON = ("--format", "json")
+_FORMS = (("", _JSON), ("table", ()))
+"""What ends the keys of the commands, and how the output is asked for: richest first."""
+
+
+def _document(outputs: Outputs) -> Document:
+    cards = _cards(outputs)
+    try:
+        return Document(cards=cards, jobs=jobs_of(outputs["ps"].printed()))
+    except ReadError as error:
+        return Document(cards=cards, jobs=error.absence)
+
+
+def _cards(outputs: Outputs) -> tuple[Card, ...]:
+    refused: ReadError | None = None
+    for form, _ in _FORMS:
+        try:
+            info = outputs[f"info{form}"].printed()
+        except ReadError as error:
+            refused = refused or error
+            continue
+        return cards_of(info, _status(outputs[f"status{form}"]))
+    assert refused is not None
+    raise refused
+
+
+def _status(told: CommandOutput) -> bytes | Absence:
+    """A command that has no status says nothing of it."""
+    try:
+        return told.printed()
+    except ReadError:
+        return Absence.TIMEOUT if told.late else Absence.UNSUPPORTED
+
+
+def _listed(document: Document) -> Iterable[tuple[Place, Card]]:
+    return ((Place(card.number, card.pci_bus_id), card) for card in document.cards)
+
+
+def _identified(device: Device, card: Card, _: Document) -> Device:
+    return mapping.identified(device, card)
+
+
+def _read(device: Device, card: Card, document: Document) -> Reading:
+    reading = mapping.collected(device.id, card).reading(sources={"*": _PROGRAMS[0]})
+    if isinstance(document.jobs, Absence):
+        return without_processes(reading, document.jobs)
+    mine = [job for job in document.jobs if job.number == card.number]
+    if not mine and card.occupied:
+        # Who is not root is told of its own processes only.
+        return without_processes(reading, Absence.PERMISSION)
+    return msgspec.structs.replace(reading, processes=tuple(mapping.processes_of(device.id, mine)))
+
+
+def _reader() -> ToolReader[Document, Card]:
+    common = prototype("furiosa", "npu", vendor=mapping.VENDOR)
+    return ToolReader(_document, _listed, _identified, _read, provisional=common)
+
+
+REMOTE = Remote(
+    commands=(
+        *(
+            RemoteCommand(key=f"{what}{form}", programs=_PROGRAMS, arguments=(what, *words))
+            for form, words in _FORMS
+            for what in ("info", "status")
+        ),
+        RemoteCommand(key="ps", programs=_PROGRAMS, arguments=("ps",)),
+    ),
+    reader=_reader,
+    pci_vendors=("1ed2",),
+)

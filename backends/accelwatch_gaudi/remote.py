@@ -1,0 +1,71 @@
+"""Accelerators of another machine by the query and the table that hl-smi printed there."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.errors import ReadError
+from accelwatch.listed_process import without_processes
+from accelwatch.remote import Outputs, Remote, RemoteCommand
+from accelwatch.remote_tool import Place, ToolReader, prototype
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Collected, Reading
+from accelwatch_gaudi import mapping
+from accelwatch_gaudi.document import Card, Document, together
+from accelwatch_gaudi.query import QUERIES, parse_query
+from accelwatch_gaudi.table import parse_table
+
+_QUERY, _TABLE = "query", "table"
+_PROGRAMS, _FOLDERS = ("hl-smi",), ("/opt/habanalabs/bin",)
+_NAMES = QUERIES[0]
+
+
+def _document(outputs: Outputs) -> Document:
+    """Both together; the table alone where the query is not known."""
+    try:
+        query = parse_query(outputs[_QUERY].printed(), _NAMES)
+    except ReadError:
+        return parse_table(outputs[_TABLE].printed())
+    try:
+        return together(query, parse_table(outputs[_TABLE].printed()))
+    except ReadError:
+        return query
+
+
+def _listed(document: Document) -> Iterable[tuple[Place, Card]]:
+    return ((Place(card.number, card.pci_bus_id), card) for card in document.cards)
+
+
+def _identified(device: Device, card: Card, document: Document) -> Device:
+    return mapping.identified(device, card, None, document.driver_version)
+
+
+def _read(device: Device, card: Card, document: Document) -> Reading:
+    out = Collected(device.id)
+    mapping.put_card(out, card)
+    reading = out.reading(sources={"*": mapping.SOURCE})
+    if document.entries is None:
+        return without_processes(reading, Absence.UNSUPPORTED)
+    mine = [entry for entry in document.entries if entry.number == card.number]
+    return msgspec.structs.replace(reading, processes=tuple(mapping.processes_of(device.id, mine)))
+
+
+def _reader() -> ToolReader[Document, Card]:
+    common = prototype("gaudi", mapping.PREFIX, vendor=mapping.VENDOR)
+    return ToolReader(_document, _listed, _identified, _read, provisional=common)
+
+
+REMOTE = Remote(
+    commands=(
+        RemoteCommand(
+            key=_QUERY,
+            programs=_PROGRAMS,
+            arguments=("-Q", ",".join(_NAMES), "-f", "csv,nounits"),
+            folders=_FOLDERS,
+        ),
+        RemoteCommand(key=_TABLE, programs=_PROGRAMS, folders=_FOLDERS),
+    ),
+    reader=_reader,
+    pci_vendors=("1da3",),
+)

@@ -1,0 +1,66 @@
+"""GPUs of another machine by what `mthreads-gmi -q --json` and its table printed there."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.errors import ReadError
+from accelwatch.listed_process import without_processes
+from accelwatch.quantity_text import BYTES
+from accelwatch.remote import Outputs, Remote, RemoteCommand
+from accelwatch.remote_tool import Place, ToolReader, prototype
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.reading import Reading
+from accelwatch.smi_listing import Gpu, Listing
+from accelwatch.smi_processes import processes_of
+from accelwatch_mthreads import mapping
+from accelwatch_mthreads.document import parse_json
+from accelwatch_mthreads.table import parse_table
+
+_QUERY, _TABLE = "query", "table"
+_PROGRAMS, _FOLDERS = ("mthreads-gmi",), ("/usr/local/musa/bin",)
+
+
+def _document(outputs: Outputs) -> Listing:
+    """What the query tells, completed by the table; either alone where the other fails."""
+    try:
+        told = parse_json(outputs[_QUERY].printed())
+    except ReadError:
+        return parse_table(outputs[_TABLE].printed())
+    try:
+        return told.completed(parse_table(outputs[_TABLE].printed()))
+    except ReadError:
+        return told
+
+
+def _listed(listing: Listing) -> Iterable[tuple[Place, Gpu]]:
+    return ((Place(gpu.number, gpu.pci_bus_id), gpu) for gpu in listing.gpus)
+
+
+def _identified(device: Device, gpu: Gpu, listing: Listing) -> Device:
+    return mapping.identified(device, gpu, listing.driver_version, None)
+
+
+def _read(device: Device, gpu: Gpu, listing: Listing) -> Reading:
+    reading = mapping.read(device.id, gpu)
+    if listing.jobs is None:
+        return without_processes(reading, Absence.ERROR)
+    mine = [job for job in listing.jobs if job.number == gpu.number]
+    processes = tuple(processes_of(device.id, mine, BYTES))
+    return msgspec.structs.replace(reading, processes=processes)
+
+
+def _reader() -> ToolReader[Listing, Gpu]:
+    common = prototype("mthreads", "mtgpu", DeviceKind.GPU, mapping.VENDOR)
+    return ToolReader(_document, _listed, _identified, _read, provisional=common)
+
+
+REMOTE = Remote(
+    commands=(
+        RemoteCommand(key=_QUERY, programs=_PROGRAMS, arguments=("-q", "--json"), folders=_FOLDERS),
+        RemoteCommand(key=_TABLE, programs=_PROGRAMS, folders=_FOLDERS),
+    ),
+    reader=_reader,
+    pci_vendors=("1ed5",),
+)

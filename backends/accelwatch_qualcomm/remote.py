@@ -1,0 +1,47 @@
+"""Chips of another machine by what `qaic-util -q` printed there."""
+
+from collections.abc import Iterable
+
+from accelwatch.listed_process import without_processes
+from accelwatch.remote import Outputs, Remote, RemoteCommand
+from accelwatch.remote_tool import Place, ToolReader, prototype
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Reading
+from accelwatch_qualcomm import mapping
+from accelwatch_qualcomm.document import Chip, Listing, parse
+
+_KEY, _PROGRAM = "query", "qaic-util"
+
+
+def _document(outputs: Outputs) -> Listing:
+    return parse(outputs[_KEY].printed())
+
+
+def _listed(listing: Listing) -> Iterable[tuple[Place, Chip]]:
+    return ((Place(chip.number, chip.pci_bus_id), chip) for chip in listing.chips)
+
+
+def _identified(device: Device, chip: Chip, _: Listing) -> Device:
+    return mapping.identified(device, chip, None, None)
+
+
+def _read(device: Device, chip: Chip, _: Listing) -> Reading:
+    reading = mapping.collected(device.id, chip).reading(sources={"*": _PROGRAM})
+    return without_processes(reading, Absence.UNSUPPORTED)
+
+
+def _reader() -> ToolReader[Listing, Chip]:
+    common = prototype("qualcomm", "qaic", vendor=mapping.VENDOR)
+    return ToolReader(_document, _listed, _identified, _read, provisional=common)
+
+
+REMOTE = Remote(
+    commands=(
+        RemoteCommand(
+            key=_KEY, programs=(_PROGRAM,), arguments=("-q",), folders=("/opt/qti-aic/tools",)
+        ),
+    ),
+    reader=_reader,
+    pci_vendors=("17cb",),
+)

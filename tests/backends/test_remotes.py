@@ -1,0 +1,188 @@
+"""What backends make of commands that ran on another machine, over the outputs of the fixtures."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from accelwatch import plugins
+from accelwatch.errors import (
+    AccelwatchError,
+    DeviceLost,
+    DevicePermission,
+    DeviceTimeout,
+    ReadError,
+)
+from accelwatch.remote import CommandOutput, Outputs, Remote, RemotelyRead
+from accelwatch.sampler.contract import sound_devices, sound_readings
+from accelwatch.schema.device import DeviceKind
+from accelwatch.schema.reading import Reading
+from samples import FIXTURES
+
+BACKENDS, FAILURES = plugins.load_all(plugins.BACKENDS)
+REMOTES: dict[str, Remote] = {
+    name: plugins.load_address(backend.remote)
+    for name, backend in BACKENDS.items()
+    if isinstance(backend, RemotelyRead)
+}
+
+
+class Machine(NamedTuple):
+    """Files of the fixtures by the keys of commands, and the names of the devices that they list."""
+
+    files: Mapping[str, str]
+    names: tuple[str, ...]
+
+
+MACHINES: Mapping[str, Machine] = {
+    "nvidia": Machine({"query": "h100x2/nvidia-smi.xml"}, ("nvidia0", "nvidia1")),
+    "rebellions": Machine({"smi": "atom-x2.json"}, ("rbln0", "rbln1")),
+    "ascend": Machine({"info": "910b4-x2.txt", "map": "910b4-x2.map"}, ("ascend1", "ascend0")),
+    "furiosa": Machine(
+        {"info": "rngd-x2/info.json", "status": "rngd-x2/status.json", "ps": "rngd-x2/ps.txt"},
+        ("npu0", "npu1"),
+    ),
+    "gaudi": Machine(
+        {"query": "gaudi2-x2/query.csv", "table": "gaudi2-x2/table.txt"}, ("hl0", "hl1")
+    ),
+    "tenstorrent": Machine({"snapshot": "p150-smi-bad-day.txt"}, ("tt0", "tt1", "tt2")),
+    "qualcomm": Machine({"query": "ai100-x2.txt"}, ("qaic0", "qaic1")),
+    "cambricon": Machine(
+        {"info": "mlu370x8-x2.info", "table": "mlu370x8-x2.txt"}, ("mlu0", "mlu1")
+    ),
+    "mthreads": Machine({"query": "s5000-x2.json", "table": "s5000-x2.txt"}, ("mtgpu0", "mtgpu1")),
+    "iluvatar": Machine(
+        {"query": "bi-v150-x2.xml", "table": "bi-v150-x2.txt"}, ("iluvatar0", "iluvatar1")
+    ),
+}
+
+
+def outputs_of(name: str, *, only: str = "", status: int = 0, errors: str = "") -> Outputs:
+    """A round on the machine; `only` this command ends well, and all others with status 1."""
+    folder, machine = Path(FIXTURES) / name, MACHINES[name]
+    printed: dict[str, CommandOutput] = {}
+    for command in REMOTES[name].commands:
+        file = machine.files.get(command.key)
+        well = file is not None and not status and only in ("", command.key)
+        printed[command.key] = CommandOutput(
+            program=f"/usr/bin/{command.programs[0]}",
+            output=(folder / file).read_bytes() if well and file is not None else b"",
+            errors="" if well else errors or "not known",
+            status=0 if well else status or 1,
+        )
+    return printed
+
+
+def test_every_backend_that_reads_elsewhere_is_tried_here() -> None:
+    assert not FAILURES
+    assert set(REMOTES) == set(MACHINES)
+
+
+@pytest.mark.parametrize("name", sorted(REMOTES))
+def test_commands_are_plain_words_and_places(name: str) -> None:
+    remote = REMOTES[name]
+    for command in remote.commands:
+        assert re.fullmatch("[a-z0-9]+", command.key)
+        assert command.programs
+        assert all(re.fullmatch("[a-z0-9-]+", program) for program in command.programs)
+        assert all(folder.startswith("/") for folder in command.folders)
+    assert len({command.key for command in remote.commands}) == len(remote.commands)
+    assert all(re.fullmatch("[0-9a-f]{4}", vendor) for vendor in remote.pci_vendors)
+
+
+@pytest.mark.parametrize("name", sorted(MACHINES))
+def test_devices_and_numbers_of_a_machine(name: str) -> None:
+    rows = REMOTES[name].reader().read(outputs_of(name))
+    devices = sound_devices([device for device, _ in rows])
+    assert tuple(device.name for device in devices) == MACHINES[name].names
+    assert isinstance(rows[0][1], Reading)
+    assert any(series[0] == "temperature_celsius" for series in rows[0][1].values)
+    for device, outcome in rows:
+        assert device.backend == name
+        assert device.kind in (DeviceKind.GPU, DeviceKind.NPU)
+        assert device.numa_node is None or device.backend == "rebellions"
+        assert isinstance(outcome, Reading), outcome
+        (reading,) = sound_readings([outcome], (device,), frozenset())
+        assert reading.values
+        assert reading.sources["*"]
+        assert not reading.implausible
+
+
+@pytest.mark.parametrize("name", sorted(MACHINES))
+def test_processes_say_nothing_of_who_has_that_number_here(name: str) -> None:
+    for _, outcome in REMOTES[name].reader().read(outputs_of(name)):
+        assert isinstance(outcome, Reading)
+        for process in outcome.processes or ():
+            told = (process.user, process.start_time, process.container, process.host_memory_bytes)
+            assert set(told) == {None}
+
+
+@pytest.mark.parametrize(
+    ("name", "only"),
+    [
+        ("gaudi", "query"),
+        ("gaudi", "table"),
+        ("cambricon", "info"),
+        ("cambricon", "table"),
+        ("mthreads", "query"),
+        ("mthreads", "table"),
+        ("iluvatar", "query"),
+        ("iluvatar", "table"),
+        ("ascend", "info"),
+        ("furiosa", "info"),
+    ],
+)
+def test_one_command_is_enough_where_another_fails(name: str, only: str) -> None:
+    rows = REMOTES[name].reader().read(outputs_of(name, only=only))
+    assert len(rows) == len(MACHINES[name].names)
+    assert all(isinstance(outcome, Reading) for _, outcome in rows)
+
+
+def test_tables_of_an_old_furiosa_smi_are_read() -> None:
+    told = dict(outputs_of("furiosa", status=2, errors="unexpected argument '--format'"))
+    table = (Path(FIXTURES) / "furiosa/warboy/info.txt").read_bytes()
+    told["infotable"] = msgspec.structs.replace(told["infotable"], output=table, status=0)
+    rows = REMOTES["furiosa"].reader().read(told)
+    assert rows
+
+
+@pytest.mark.parametrize("name", sorted(MACHINES))
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [(124, DeviceTimeout, "did not end in time"), (1, ReadError, "oh dear")],
+)
+def test_a_command_that_fails_says_why(
+    name: str, status: int, kind: type[AccelwatchError], words: str
+) -> None:
+    with pytest.raises(kind, match=words):
+        REMOTES[name].reader().read(outputs_of(name, status=status, errors="\n  oh dear\nmore"))
+
+
+def test_a_command_that_may_not_be_run() -> None:
+    with pytest.raises(DevicePermission, match="/usr/bin/rbln-smi may not be run there"):
+        REMOTES["rebellions"].reader().read(outputs_of("rebellions", status=126))
+
+
+@pytest.mark.parametrize("name", ["rebellions", "nvidia"])
+def test_a_device_that_is_not_listed_any_more_is_lost(name: str) -> None:
+    reader = REMOTES[name].reader()
+    both = reader.read(outputs_of(name))
+    told = {
+        key: msgspec.structs.replace(output, output=_without_the_second(name, output.output))
+        for key, output in outputs_of(name).items()
+    }
+    first, second = reader.read(told)
+    assert isinstance(first[1], Reading)
+    assert isinstance(second[1], DeviceLost)
+    assert second[0] == both[1][0]
+    assert all(isinstance(outcome, Reading) for _, outcome in reader.read(outputs_of(name)))
+
+
+def _without_the_second(name: str, output: bytes) -> bytes:
+    if name == "nvidia":
+        return output[: output.rindex(b"<gpu id=")] + b"</nvidia_smi_log>"
+    document = msgspec.json.decode(output)
+    return msgspec.json.encode({**document, "devices": document["devices"][:1]})
