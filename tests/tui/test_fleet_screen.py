@@ -12,7 +12,9 @@ from accelwatch.tui.drawing.palettes import PALETTES
 from accelwatch.tui.widgets.row_list import RowList
 from dashboards import board_of, empty_node
 from fleets import FAULTS, FedFleet, FleetStage, event, fleet_view, following
+from incident_samples import incident
 from machines import NOW
+from seen_incidents import seen, told
 
 SIZES = [(40, 12), (40, 24), (60, 20), (80, 24), (120, 40), (200, 60)]
 FORMS = ("", "m", "t", "E", "t m E")
@@ -239,5 +241,30 @@ def test_text_of_others_cannot_move_the_cursor() -> None:
             for keys in ("E", "t", "t t enter", "m home"):
                 await stage.press(*keys.split())
                 assert "\x1b" not in stage.text()
+
+    asyncio.run(go())
+
+
+def test_what_a_rule_has_found_and_what_to_do_stand_beside_the_state() -> None:
+    async def go() -> None:
+        view = fleet_view(4, faults={"n002/3": "lost", "n003/1": "lost"})
+        place = next(
+            one for one in view.places if one is not None and one.node == "n002" and one.index == 3
+        )
+        found = told(
+            incident(1),
+            node="n002",
+            device=place.id,
+        )
+        over = told(
+            incident(2, title="It was hot"),
+            node="n003",
+            device="other",
+            closed="2027-01-15T08:00:00Z",
+        )
+        async with following(FedFleet(seen(found, over, view=view)), (240, 24)) as stage:
+            line = stage.line_with("n002")
+            assert "✕ nvidia3 lost  GPU has fallen off the bus → reboot the node" in line
+            assert "✕ nvidia1 lost  → drain the node" in stage.line_with("n003")
 
     asyncio.run(go())

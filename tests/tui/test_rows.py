@@ -7,6 +7,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView, EventCount
 from accelwatch.schema.standing import WORST_FIRST
+from accelwatch.schema.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE, Glyphs
@@ -58,14 +59,16 @@ def test_name_and_three_figures_are_on_every_width(width: int) -> None:
 def test_trouble_is_told_in_words_on_every_width(view: DeviceView, word: str, width: int) -> None:
     text = plain(device_rows.row(view, node(), width, UNICODE))
     assert word in text
-    assert "for " in text
+    assert verdict(view, node()).said[:12] in text
     assert "%" not in text
 
 
 def test_a_lost_device_tells_reason_and_since_when() -> None:
-    text = plain(device_rows.row(lost(3), node(), 120, UNICODE))
+    line = device_rows.row(lost(3), node(), 140, UNICODE)
+    text = plain(line)
     assert "✕ lost" in text
-    assert "for 10 min · the device is lost" in text
+    assert "10 min  the device is lost → drain the node and reboot it" in text
+    assert ("bad", True) in {(role, "drain the node" in span) for span, role in line}
 
 
 def test_flags_and_throttle_reasons() -> None:
@@ -134,7 +137,7 @@ def test_absence_has_words_for_every_reason() -> None:
         view = lost(1)
         reading = msgspec.structs.replace(view.reading, absent={("*",): reason})
         quiet = msgspec.structs.replace(view, reading=reading, health_reasons=())
-        assert fmt.trouble(quiet, msgspec.structs.replace(node(), errors=()))
+        assert verdict(quiet, msgspec.structs.replace(node(), errors=())).said
 
 
 @pytest.mark.parametrize("width", WIDTHS)

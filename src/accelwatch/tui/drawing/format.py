@@ -70,27 +70,6 @@ def state_role(view: DeviceView) -> str:
     return STATE_ROLES[view.state]
 
 
-def trouble(view: DeviceView, snapshot: Snapshot) -> str:
-    """Why a device is not as it should be, in words; empty when nothing is wrong."""
-    messages = [error.message for error in snapshot.errors if error.device_id == view.device.id]
-    reasons = [*view.health_reasons, *messages]
-    if not reasons and not readable(view):
-        reasons = [_ABSENT_WORDS[view.reading.absent[("*",)]]]
-    return "; ".join(dict.fromkeys(reasons))
-
-
-_ABSENT_WORDS = {
-    Absence.UNSUPPORTED: "the driver cannot read it",
-    Absence.PERMISSION: "this user may not read it",
-    Absence.TIMEOUT: "the driver does not answer",
-    Absence.LOST: "the device is lost",
-    Absence.SUSPENDED: "it sleeps and was left asleep",
-    Absence.ERROR: "the driver answers with an error",
-    Absence.STALE: "nothing was heard from it",
-    Absence.NOT_COLLECTED: "not read yet",
-}
-
-
 def ago(seconds: float | None) -> str:
     """`4 s`, `12 min`; a dash when unknown."""
     return NOTHING if seconds is None else duration(max(seconds, 0.0))

@@ -40,6 +40,8 @@ class Glyphs(msgspec.Struct, frozen=True, kw_only=True):
     folded: str
     axis: str
     full_block: str
+    then: str
+    """Before what to do."""
 
 
 UNICODE = Glyphs(
@@ -75,6 +77,7 @@ UNICODE = Glyphs(
     folded="▸ ",
     axis="┊",
     full_block="█",
+    then="→",
 )
 
 ASCII = Glyphs(
@@ -110,6 +113,7 @@ ASCII = Glyphs(
     folded="+ ",
     axis=":",
     full_block="#",
+    then="->",
 )
 
 BLOCK = msgspec.structs.replace(UNICODE, plot="block")

@@ -18,13 +18,17 @@ from accelwatch.fleet.wire import DeviceNow
 from accelwatch.natural_order import natural
 from accelwatch.schema.reading import Number
 from accelwatch.schema.standing import severity, standing
+from accelwatch.schema.verdict import REMEDIES, Verdict
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
-from accelwatch.tui.drawing.lines import Line, fit
+from accelwatch.tui.drawing.lines import Line, cell_len, fit
+from accelwatch.tui.drawing.sentence import sentence
 from accelwatch.tui.fleet import signs
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.node_names import NONE, shortened
 
+_LEAST_SENTENCE = 12
+"""Cells below which there is no room to say more than a state."""
 _COOL, _HOT = 30.0, 90.0
 """Degrees Celsius at which the shade of a cell begins and is full."""
 
@@ -207,9 +211,25 @@ def heat_cell(row: FleetRow, sight: Sight, width: int) -> Line:
 
 
 def worst_cell(row: FleetRow, sight: Sight, width: int) -> Line:
-    """What is wrong, in words: the gravest thing first, and how much more there is."""
+    """What is wrong, in words: the gravest thing first, how much more there is, and what to do."""
     text, role = _group_trouble(row, sight, width) if not row.node else trouble(row, sight)
-    return [(sight.cut(text, width), role)]
+    if row.worst is None or not row.node:
+        return [(sight.cut(text, width), role)]
+    head = sight.cut(text, min(width, cell_len(text)))
+    room = width - cell_len(head) - 2
+    if room < _LEAST_SENTENCE:
+        return [(fit(head, width), role)]
+    return [(f"{head}  ", role), *sentence(verdict(row.worst, sight), room, sight.glyphs, role)]
+
+
+def verdict(now: DeviceNow, sight: Sight) -> Verdict:
+    """What a rule has found about a device, else what its state asks for."""
+    place = sight.board.device(now.slot)
+    found = sight.board.incidents.about(place.node, place.id) if place is not None else None
+    if found is None:
+        return Verdict(remedy=REMEDIES.get(standing(now.state, now.health), ""))
+    evidence = ", ".join(note.text for note in found.evidence)
+    return Verdict(said=found.title, remedy=found.what_to_do, evidence=evidence)
 
 
 def _group_trouble(row: FleetRow, sight: Sight, width: int) -> tuple[str, str]:

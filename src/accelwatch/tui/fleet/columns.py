@@ -73,7 +73,7 @@ COLUMNS = (
         sort="temperature",
     ),
     FleetColumn(
-        id="worst", title="WORST", width=18, cell=cells.worst_cell, grow=1, most=26, sort="worst"
+        id="worst", title="WORST", width=18, cell=cells.worst_cell, grow=4, most=80, sort="worst"
     ),
     FleetColumn(id="work", title="WORK", width=14, cell=cells.work_cell, rank=8, grow=1),
     FleetColumn(id="labels", title="LABELS", width=14, cell=cells.labels_cell, rank=9, grow=1),

@@ -8,6 +8,7 @@ from accelwatch.fleet.wire import DeviceNow, DevicePlace
 from accelwatch.schema.standing import standing
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, width_of
+from accelwatch.tui.drawing.sentence import sentence
 from accelwatch.tui.fleet import cells, signs
 from accelwatch.tui.fleet.cells import Sight, light
 from accelwatch.tui.fleet.grid import Block, Cell, GridLine
@@ -89,7 +90,19 @@ def detail(cell: Cell | None, row: FleetRow | None, sight: Sight, width: int) ->
     now = next((device for device in row.devices if device.slot == cell[1]), None)
     if place is None or now is None:
         return [[*node, ("   no device is known", "dim")], _labels(row, sight)]
-    return [[*node, *_who(place, now, sight)], _figures(place, now, row, sight, width)]
+    who = [*node, *_who(place, now, sight)]
+    return [
+        [*who, *_sentence(now, sight, width - width_of(who))],
+        _figures(place, now, row, sight, width),
+    ]
+
+
+def _sentence(now: DeviceNow, sight: Sight, width: int) -> Line:
+    """What is wrong with the device and what to do."""
+    role = signs.device_role(standing(now.state, now.health))
+    if role == "ok" or width < 3:
+        return []
+    return [("  ", role), *sentence(cells.verdict(now, sight), width - 2, sight.glyphs, role)]
 
 
 def _who(place: DevicePlace, now: DeviceNow, sight: Sight) -> Line:

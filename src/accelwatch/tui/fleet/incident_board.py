@@ -5,6 +5,8 @@ from collections.abc import Hashable, Sequence
 from accelwatch.fleet.picture.incidents import SORTS, IncidentRow, Keeps, above, listed
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import IncidentNow
+from accelwatch.judging.documents import IncidentDocument
+from accelwatch.rules.document import Severity
 from accelwatch.tui.fleet.incident_filters import incident_filter, labels_of
 
 _GREATEST_FIRST = frozenset({"worst", "newest"})
@@ -26,6 +28,7 @@ class IncidentBoard:
         self._told: Sequence[IncidentNow] = ()
         self._by_id: dict[str, IncidentNow] = {}
         self._places: dict[str, int] = {}
+        self._by_device: dict[tuple[str, str], IncidentDocument] = {}
 
     def take(self, view: FleetView) -> None:
         """What a tick tells of incidents."""
@@ -33,6 +36,7 @@ class IncidentBoard:
             self._told = view.incidents
             self._by_id = {told.incident.id: told for told in self._told}
             self._unfolded &= self._by_id.keys()
+            self._by_device = _gravest(self._told)
             self._arrange()
 
     def _arrange(self) -> None:
@@ -59,6 +63,10 @@ class IncidentBoard:
     def incident(self, id_: str) -> IncidentNow | None:
         """An incident by its id, if the hub tells of it."""
         return self._by_id.get(id_)
+
+    def about(self, node: str, device: str) -> IncidentDocument | None:
+        """The gravest that is open about a device, by its id."""
+        return self._by_device.get((node, device))
 
     def members(self, id_: str) -> list[IncidentNow]:
         """Those that are part of a group."""
@@ -103,3 +111,15 @@ class IncidentBoard:
         self._keeps = incident_filter(text, self.labels)
         self.filter_text = " ".join(text.split())
         self._arrange()
+
+
+def _gravest(told: Sequence[IncidentNow]) -> dict[tuple[str, str], IncidentDocument]:
+    """By node and device."""
+    incidents = [one.incident for one in told if one.incident.device and not one.incident.closed]
+    incidents.sort(key=lambda one: _weight(one.severity))
+    return {(one.node, one.device): one for one in incidents}
+
+
+def _weight(severity: str) -> int:
+    """Greater is worse; a word of a newer hub weighs nothing."""
+    return Severity(severity).weight if severity in set(Severity) else -1

@@ -10,9 +10,11 @@ from accelwatch.natural_order import Natural, natural
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Kind, Metric, MetricSource, Scope, Series, by_key, catalogue
 from accelwatch.schema.snapshot import DeviceView, Snapshot, absences
+from accelwatch.schema.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
-from accelwatch.tui.drawing.lines import Line, clipped, fit, wrapped
+from accelwatch.tui.drawing.lines import Line, clipped, fit
+from accelwatch.tui.drawing.sentence import whole_sentence
 
 REASONS = {
     Absence.UNSUPPORTED: "the device, driver or library cannot give it",
@@ -124,8 +126,7 @@ def state_lines(view: DeviceView, shot: Snapshot, width: int, glyphs: Glyphs) ->
         (f"   sample {fmt.age(view.sample_age_s)} old", "dim"),
     ]
     given = [clipped(head, width)]
-    reason = fmt.trouble(view, shot)
-    given += [[(f"   {text}", "warn")] for text in wrapped(reason, max(width - 4, 10)) if reason]
+    given += whole_sentence(verdict(view, shot), width, glyphs, fmt.state_role(view))
     for owner in view.owners:
         name = owner.pod or owner.job_id or owner.container
         space = f"{owner.namespace}/" if owner.namespace else ""

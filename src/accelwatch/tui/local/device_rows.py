@@ -5,14 +5,18 @@ from functools import lru_cache
 from itertools import product
 
 from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.verdict import verdict
 from accelwatch.tui.drawing import columns
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP, Column, needed, shared
 from accelwatch.tui.drawing.glyphs import Glyphs
-from accelwatch.tui.drawing.lines import Line, clipped, fit
+from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.drawing.sentence import sentence
 from accelwatch.tui.local import device_cells as cells
 
 Cell = Callable[[DeviceView, int, Glyphs], Line]
+_WORDLESS = 50
+"""What is left of a row that is too narrow for a column of states."""
 
 
 class DeviceColumn(Column[Cell], frozen=True, kw_only=True):
@@ -176,14 +180,11 @@ def row(
 
 
 def why_not(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> Line:
-    """State word where there was no room for it, since when, and the reason."""
+    """State word where there was no room for it, since when, and what is wrong."""
+    word = fmt.state_word(view) if width < _WORDLESS else ""
     since = fmt.ago(snapshot.time - view.state_since)
-    reason = fmt.trouble(view, snapshot)
-    narrow = width < 50
-    word = f"{fmt.state_word(view)} " if narrow else ""
-    head = f"{word}for {since}"
-    text = f"{head} {glyphs.dot} {reason}" if reason else head
-    return [(fit(text, width, ellipsis=glyphs.ellipsis), "dim")]
+    said = verdict(view, snapshot)
+    return sentence(said, width, glyphs, fmt.state_role(view), word=word, since=since)
 
 
 def block(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
@@ -201,8 +202,7 @@ def block(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> l
         work = cells.work(view, ascii_only=glyphs.ascii_only)
         head += [("   work ", "dim"), (work, "text")]
     if not fmt.readable(view):
-        since = fmt.ago(snapshot.time - view.state_since)
-        why: Line = [(f" for {since} {glyphs.dot} {fmt.trouble(view, snapshot)}", "dim")]
+        why: Line = [(" ", "text"), *why_not(view, snapshot, width - 1, glyphs)]
         return [clipped(line, width) for line in (head, why, [])]
     half = (width - 17) // 2
     bars: Line = [

@@ -8,9 +8,11 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
+from accelwatch.schema.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
-from accelwatch.tui.drawing.lines import Line, clipped, fit, wrapped
+from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of, wrapped
+from accelwatch.tui.drawing.sentence import sentence
 
 if TYPE_CHECKING:
     from accelwatch.tui.fleet.node_view import Heard
@@ -153,13 +155,12 @@ def _unwell(shot: Snapshot, width: int, glyphs: Glyphs, *, silent: bool) -> list
     for view in unwell:
         sign = fmt.state_glyph(view, glyphs)
         since = fmt.ago(shot.time - view.state_since)
-        spans: Line = [
-            (f" {sign} ", fmt.state_role(view)),
-            (fit(view.device.name, 12), "strong"),
-            (f"{fmt.state_word(view)} for {since}", fmt.state_role(view)),
-            (f"  {fmt.trouble(view, shot)}", "text"),
-        ]
-        given.append(clipped(spans, width))
+        role = fmt.state_role(view)
+        who: Line = [(f" {sign} ", role), (fit(view.device.name, 12), "strong")]
+        said, left = verdict(view, shot), width - width_of(who)
+        word = fmt.state_word(view)
+        why = sentence(said, left, glyphs, role, word=word, since=since)
+        given.append(clipped([*who, *why], width))
     return [*given, []]
 
 

@@ -1,0 +1,114 @@
+"""What is wrong with a device in one sentence: verdict, what to do, what that rests on. Pure.
+
+`GPU has fallen off the bus`, `drain the node and reboot it`, `NVML_ERROR_GPU_IS_LOST`: the parts stand
+apart, so that where there is little room the last gives way first.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.event import FATAL, ErrorEvent
+from accelwatch.schema.health import EVENT_MEMORY_S, STATE_HEALTH
+from accelwatch.schema.snapshot import DeviceView, ReadFailure, Snapshot
+from accelwatch.schema.standing import standing
+
+REMEDIES = {
+    "lost": "drain the node and reboot it",
+    "missing": "see whether somebody took it out",
+    "unresponsive": "end what runs on it, else reset it or reboot the node",
+}
+"""What to do about a state (`schema.standing`) where whoever reports it does not say."""
+
+_OF_STATES = frozenset(text for _, text in STATE_HEALTH.values())
+_WITHOUT_REASON = {
+    Absence.UNSUPPORTED: "the driver cannot read it",
+    Absence.PERMISSION: "this user may not read it",
+    Absence.TIMEOUT: "the driver does not answer",
+    Absence.LOST: "the device is lost",
+    Absence.SUSPENDED: "it sleeps and was left asleep",
+    Absence.ERROR: "the driver answers with an error",
+    Absence.STALE: "nothing was heard from it",
+    Absence.NOT_COLLECTED: "not read yet",
+}
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """A sentence in its parts; any of them may be empty."""
+
+    said: str = ""
+    """What it amounts to."""
+    remedy: str = ""
+    """What to do, as a request."""
+    evidence: str = ""
+    """Codes and further reasons, with commas between."""
+
+
+NOTHING_WRONG = Verdict()
+
+
+class _Report(msgspec.Struct, frozen=True):
+    """A failure to read, in parts: `nvidia3: handle: NVML_X; what that means; what to do`."""
+
+    tried: str
+    meaning: str
+    remedy: str
+    code: str
+
+
+def verdict(view: DeviceView, snapshot: Snapshot) -> Verdict:
+    """Of one device; all parts are empty when nothing is wrong with it."""
+    mine = [error for error in snapshot.errors if error.device_id == view.device.id]
+    reports = [_report(view.device.name, error) for error in mine]
+    event = _gravest(view, snapshot.events)
+    reasons = [text for text in view.health_reasons if text not in _OF_STATES]
+    if not (reports or view.health_reasons or ("*",) in view.reading.absent):
+        return NOTHING_WRONG
+    claims = [
+        *(report.meaning for report in reports),
+        event.text if event is not None else "",
+        *reasons,
+        *(report.tried for report in reports),
+        *view.health_reasons,
+        _WITHOUT_REASON.get(view.reading.absent.get(("*",), Absence.NOT_COLLECTED), ""),
+    ]
+    said = next(text for text in claims if text)
+    evidence = [
+        *(report.code or report.tried for report in reports),
+        event.code if event is not None else "",
+        *reasons,
+    ]
+    stale = view.reading.absent.get(("*",)) is Absence.STALE
+    known = "" if stale else REMEDIES.get(standing(view.state, view.health), "")
+    return Verdict(
+        said=said,
+        remedy=next((report.remedy for report in reports if report.remedy), known),
+        evidence=", ".join(_others(evidence, said)),
+    )
+
+
+def _others(texts: Sequence[str], said: str) -> list[str]:
+    return [text for text in dict.fromkeys(texts) if text and text not in said]
+
+
+def _gravest(view: DeviceView, events: Iterable[ErrorEvent]) -> ErrorEvent | None:
+    """The latest that makes the device unfit, of those that may have led to its state."""
+    grave = [
+        event
+        for event in events
+        if event.device_id == view.device.id
+        and event.category in FATAL
+        and event.trusted
+        and event.text
+        and event.time > view.state_since - EVENT_MEMORY_S
+    ]
+    return max(grave, key=lambda event: event.time) if grave else None
+
+
+def _report(name: str, error: ReadFailure) -> _Report:
+    tried, *rest = error.message.removeprefix(f"{name}: ").split("; ")
+    code = error.code if error.code.isupper() else ""
+    if code in tried and len(rest) > 1:
+        return _Report(tried, rest[0], rest[-1], code)
+    return _Report(tried, "", rest[-1] if rest else "", code)
