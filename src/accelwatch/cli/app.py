@@ -38,6 +38,7 @@ class _Command(NamedTuple):
 _COMMANDS: Mapping[str, _Command] = MappingProxyType(
     {
         "pick": _Command("pick", "pick_command", more_words=True),
+        "topo": _Command("topo_command", "topo_command"),
         "check": _Command("check_command", "check_command", cls="CheckCommand"),
         "backends": _Command("doctor", "backends_command"),
         "doctor": _Command("doctor", "doctor_command"),
