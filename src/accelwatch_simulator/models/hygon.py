@@ -18,7 +18,7 @@ def k100_ai() -> Model:
         *heat("gpu", 33, 40),
         *heat("junction", 35, 50),
         *heat("memory", 34, 45),
-        *clocks({"graphics": (1500, True), "memory": (1800, False)}),
+        *clocks({"graphics": (1500, True), "memory": (1800, False)}, limits=False),
         fixed(1, "reported_status_info", "healthy"),
     )
     return Model(

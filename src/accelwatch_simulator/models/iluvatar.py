@@ -13,7 +13,7 @@ def bi_v150() -> Model:
     """A GPU of which the vendor's tool tells no traffic between GPUs and no health."""
     memory, watts = 32 * GIB, 350.0
     rows = (
-        *(row for row in terse(watts, memory) if row.series[0] != "reported_health_info"),
+        *terse(watts, memory, health=False),
         *heat("gpu", 30, 45),
         *clocks({"sm": (1500, True), "memory": (1600, False)}),
         *each(watts, "power_limit_watts", "enforced"),

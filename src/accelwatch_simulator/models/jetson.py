@@ -10,10 +10,10 @@ from accelwatch_simulator.models.parts import GIB, Model, clocks, each, fixed, h
 
 @cache
 def agx_orin() -> Model:
-    """A module of which load, clocks, heat, rails and engines are told, but no error counters."""
+    """A module of which load, clocks, heat, rails and engines are told, but no health, no errors."""
     memory, watts = 62 * GIB, 40.0
     rows = (
-        *terse(watts, memory),
+        *terse(watts, memory, health=False),
         *heat("gpu", 38, 30),
         *heat("junction", 42, 32),
         *heat("soc", 40, 26),

@@ -13,7 +13,7 @@ def s5000() -> Model:
     """A GPU of which the vendor's tool tells no traffic, no counters of ECC and no health."""
     memory, watts = 80 * GIB, 950.0
     rows = (
-        *(row for row in terse(watts, memory) if row.series[0] != "reported_health_info"),
+        *terse(watts, memory, health=False),
         *heat("gpu", 27, 48),
         *clocks({"graphics": (1750, True), "memory": (2500, False), "video": (1200, False)}),
         *each(0.0, "engine_utilization_ratio", "encoder", "decoder"),

@@ -110,9 +110,11 @@ def usual(watts: float, memory: int) -> tuple[Row, ...]:
     )
 
 
-def terse(watts: float, memory: int) -> tuple[Row, ...]:
+def terse(watts: float, memory: int, *, health: bool = True) -> tuple[Row, ...]:
     """What an inference card has of which the vendor's tool says little: no ECC, no energy."""
+    told = (fixed(1, "reported_health_info", "ok"),) if health else ()
     return (
+        *told,
         live("busy", 0.0, 1.0, "utilization_ratio"),
         live("busy_s", 0.0, 1.0, "busy_seconds_total"),
         live("busy_peak", 0.0, 1.0, "window_utilization_max_ratio"),
@@ -122,7 +124,6 @@ def terse(watts: float, memory: int) -> tuple[Row, ...]:
         live("memory", 0, memory, "memory_used_bytes"),
         live("memory_peak", 0, memory, "window_memory_used_max_bytes"),
         fixed(memory, "memory_size_bytes"),
-        fixed(1, "reported_health_info", "ok"),
     )
 
 
@@ -147,14 +148,15 @@ def heat(sensor: str, offset: int, scale: int) -> tuple[Row, ...]:
     )
 
 
-def clocks(domains: dict[str, tuple[int, bool]]) -> tuple[Row, ...]:
-    """Megahertz, and whether the domain follows the load."""
+def clocks(domains: dict[str, tuple[int, bool]], *, limits: bool = True) -> tuple[Row, ...]:
+    """Megahertz, and whether the domain follows the load; `limits`: what each is at most, too."""
     rows: list[Row] = []
     for domain, (mhz, moves) in domains.items():
         top = mhz * _MHZ
         now = ("clock_hertz", domain)
         rows.append(Row(now, 0, top, "clock") if moves else Row(now, top))
-        rows.append(Row(("clock_limit_hertz", domain, "max"), top))
+        if limits:
+            rows.append(Row(("clock_limit_hertz", domain, "max"), top))
     return tuple(rows)
 
 

@@ -22,7 +22,7 @@ def ai_100() -> Model:
         fixed(memory, "memory_size_bytes"),
         fixed(watts, "power_limit_watts", "enforced"),
         *heat("gpu", 36, 42),
-        *clocks({"npu": (1450, True), "memory": (2133, False)}),
+        *clocks({"npu": (1450, True), "memory": (2133, False)}, limits=False),
         fixed(1, "reported_status_info", "ready"),
         fixed(1, "reported_health_info", "ok"),
     )

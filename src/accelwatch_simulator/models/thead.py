@@ -14,7 +14,7 @@ def zw810e() -> Model:
     memory, watts = 96 * GIB, 400.0
     reasons = ("power", "thermal_hardware", "thermal_software", "power_brake", "sync_boost")
     rows = (
-        *(row for row in terse(watts, memory) if row.series[0] != "reported_health_info"),
+        *terse(watts, memory, health=False),
         *heat("gpu", 24, 50),
         *heat("memory", 28, 52),
         *clocks({"sm": (1700, True), "memory": (1800, False), "video": (1000, False)}),

@@ -136,7 +136,9 @@ def _removable(folder: Path, mac: Mac) -> Iterator[Stage]:
         yield staged
 
 
-def _machine(name: str, mac: Mac, *, healthy: bool) -> FixtureMachine:
+def _machine(
+    name: str, mac: Mac, *, healthy: bool, tells_of_a_fault: bool = False
+) -> FixtureMachine:
     goes = mac is M4_PLAIN
     lay = _removable if goes else stage
     return FixtureMachine(
@@ -145,15 +147,15 @@ def _machine(name: str, mac: Mac, *, healthy: bool) -> FixtureMachine:
         healthy,
         lambda folder: lay(folder, mac),
         frozenset({"devices", "removable"} if goes else {"devices"}),
+        tells_of_a_fault=tells_of_a_fault,
     )
 
 
-# Everything of the hot one can be read, and no pack of rules speaks up for thermal pressure.
 MACHINES = (
     _machine("m3-max", M3_MAX, healthy=True),
     _machine("m1-macmon", M1_MACMON, healthy=True),
     _machine("m4-plain", M4_PLAIN, healthy=True),
-    _machine("m2-ultra-hot", M2_ULTRA_HOT, healthy=True),
+    _machine("m2-ultra-hot", M2_ULTRA_HOT, healthy=True, tells_of_a_fault=True),
     _machine("m4-broken", M4_BROKEN, healthy=False),
     _machine("m4-silent", M4_SILENT, healthy=False),
 )
