@@ -280,9 +280,9 @@ def test_the_table_shows_every_pair_and_explains_its_words(bus: Bus) -> None:
         "mlx5_0   PIX      SYS      X       SYS     0     0-15   -",
         "mlx5_1   SYS      PIX      SYS     X       1     0-15   -",
         "",
+        "NV4: the vendor's own links, and how many of them",
         "PIX   through one PCIe switch at most",
         "SYS   from one NUMA node to another, between the processors",
-        "NV4: the vendor's own links, and how many of them",
     ]
 
 

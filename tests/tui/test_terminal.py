@@ -127,7 +127,7 @@ def test_faults_come_and_go_while_it_runs(scenario: NvmlScenario, terminal: Tmux
 
 
 def test_keys_work_and_q_ends_it_with_a_hung_device(scenario: NvmlScenario, terminal: Tmux) -> None:
-    terminal.until(lambda text: "4 ok" in text)
+    terminal.until(lambda text: "4 ok" in text and "quit" in text)
     scenario.fault("*", "hang", device=2).write()
     terminal.until(lambda text: "hung" in row(text, "nvidia2"))
     terminal.press("j")
@@ -146,9 +146,9 @@ def test_keys_work_and_q_ends_it_with_a_hung_device(scenario: NvmlScenario, term
 def test_a_driver_that_kills_the_collector_does_not_end_the_dashboard(
     scenario: NvmlScenario, terminal: Tmux
 ) -> None:
-    terminal.until(lambda text: "4 ok" in text)
+    terminal.until(lambda text: "4 ok" in text and "quit" in text)
     scenario.fault("*", "segv", device=0).write()
-    terminal.until(lambda text: "4 ok" not in text)
+    terminal.until(lambda text: "4 ok" not in text and "quit" in text)
     scenario.heal("*", device=0).write()
     terminal.press("C-c")
     assert terminal.status() == "0"

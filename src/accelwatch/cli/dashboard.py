@@ -60,6 +60,8 @@ def run_dashboard(
         board = Board(preferences, looks)
         board.set_filter(condition or "", keeps)
         board.terminal = not served
+        if replay is None:
+            board.root = Path(machine.root if machine is not None else "/")
         with contextlib.nullcontext() if served else _first_picture(board, source):
             from accelwatch.tui.app import Dashboard
         agent = _agent if source.local else None

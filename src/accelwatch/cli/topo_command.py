@@ -14,9 +14,8 @@ from accelwatch.cli.table import Style, aligned
 from accelwatch.display import colour
 from accelwatch.durations import deadline
 from accelwatch.exit_codes import NO_DEVICE, OK
-from accelwatch.topology.matrix import Member, Topology, topology
-from accelwatch.topology.relations import WORDS
-from accelwatch.untrusted_text import printable
+from accelwatch.topology.matrix import Topology, topology
+from accelwatch.topology.table import legend, table
 
 _LINKS = "links"
 """The opt-in group of single links."""
@@ -48,26 +47,6 @@ def text_of(known: Topology, style: Style) -> str:
     """The matrix, and what its words mean."""
     if not known.members:
         return "no device and no network adapter on a PCI bus\n"
-    relations = known.relations()
-    names = [printable(member.name) for member in known.members]
-    header = ["", *names, "NUMA", "CPUS", "NEAREST ADAPTERS"]
-    rows = [
-        [
-            name,
-            *(relations[member.name, other.name] for other in known.members),
-            *_standing(member),
-        ]
-        for name, member in zip(names, known.members, strict=True)
-    ]
-    lines = aligned(header, rows, style, [""] * len(rows))
-    used = {word for row in rows for word in row[1 : 1 + len(names)]}
-    lines += ["", *(f"{word:<5} {text}" for word, text in WORDS.items() if word in used - {"X"})]
-    if fabrics := used - set(WORDS):
-        words = ", ".join(sorted(fabrics))
-        lines.append(f"{words}: the vendor's own links, and how many of them")
+    header, rows = table(known)
+    lines = [*aligned(header, rows, style, [""] * len(rows)), "", *legend(known)]
     return "".join(f"{line}\n" for line in lines)
-
-
-def _standing(member: Member) -> list[str]:
-    numa = "-" if member.numa_node is None else str(member.numa_node)
-    return [numa, member.cpus or "-", printable(", ".join(member.nearest)) or "-"]

@@ -48,6 +48,8 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     """Devices in the machine's order, then adapters by name."""
     pairs: tuple[Pair, ...]
     """Each two of them once."""
+    links_unread: bool = False
+    """Whether devices have links of which no reading tells the other end: the group `links` is off."""
 
     def relations(self) -> Mapping[tuple[str, str], str]:
         """Both ways, and each with itself."""
@@ -58,7 +60,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def topology(snapshot: Snapshot, root: Path) -> Topology:
-    """Of a snapshot with the group `links`, and the machine under this root; partitions are left out."""
+    """Of a snapshot, best with the group `links`, and the machine below a root, without partitions."""
     views = whole_devices(snapshot.devices)
     nics = adapters(root)
     places = {bus_id: pci_place(root, bus_id) for bus_id in _bus_ids(views, nics)}
@@ -82,7 +84,18 @@ def topology(snapshot: Snapshot, root: Path) -> Topology:
         *(_device(one.device, places, nearest) for one in views),
         *(_adapter(nic, places) for nic in nics),
     ]
-    return Topology(host=snapshot.host, members=tuple(members), pairs=tuple(pairs))
+    return Topology(
+        host=snapshot.host,
+        members=tuple(members),
+        pairs=tuple(pairs),
+        links_unread=any(_has_links(view) for view in views)
+        and not any(view.reading.links for view in views),
+    )
+
+
+def _has_links(view: DeviceView) -> bool:
+    values = view.reading.values.items()
+    return any(key[0] == "interconnect_links" and key[-1] == "up" and on for key, on in values)
 
 
 _Places = Mapping[str, PciPlace | None]

@@ -160,6 +160,10 @@ class Commands:
         """The keys."""
         self.open("help")
 
+    def do_topology(self) -> None:
+        """How near devices and adapters are to each other."""
+        self.open("topology")
+
     def do_settings(self) -> None:
         """What can be set."""
         self.open("settings")

@@ -46,6 +46,12 @@ def _doctor(app: "Dashboard") -> Screen[None]:
     return doctor_screen(app.board, app.clock.wall)
 
 
+def _topology(app: "Dashboard") -> Screen[None]:
+    from accelwatch.tui.screens.pages import topology_screen
+
+    return topology_screen(app.board, app.clock.wall)
+
+
 def _help(app: "Dashboard") -> Screen[None]:
     from accelwatch.tui.screens.pages import help_screen
 
@@ -82,6 +88,7 @@ OPENINGS: dict[str, Opening] = {
     "processes": _processes,
     "doctor": _doctor,
     "incidents": _incidents,
+    "topology": _topology,
     "help": _help,
     "problems": _problems,
     "settings": _settings,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from accelwatch.topology.matrix import topology
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.troubles import trouble_lines
@@ -9,7 +10,7 @@ from accelwatch.tui.local import device_facts
 from accelwatch.tui.screens.page import PageScreen
 from accelwatch.tui.state.action import DEVICE, DOCTOR
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views import doctor_lines, help_lines, strip_graphs
+from accelwatch.tui.views import doctor_lines, help_lines, strip_graphs, topology_lines
 from accelwatch.tui.views.device_lack import why_none
 
 
@@ -21,6 +22,13 @@ def doctor_screen(board: Board, now: Callable[[], float]) -> PageScreen:
         lambda width: doctor_lines.lines(board.snapshot, width, board.paint.glyphs, board.heard),
         now,
     )
+
+
+def topology_screen(board: Board, now: Callable[[], float]) -> PageScreen:
+    """How near devices and network adapters of this machine are to each other, as of its opening."""
+    root = board.root
+    known = None if root is None else topology(board.snapshot, root)
+    return PageScreen(board, "topology", lambda width: topology_lines.lines(known, width), now)
 
 
 def device_screen(board: Board, now: Callable[[], float]) -> PageScreen:

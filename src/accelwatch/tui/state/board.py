@@ -4,6 +4,7 @@ No Textual in here: a screen asks the board, and the board knows no screen.
 """
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accelwatch.schema.snapshot import DeviceView, Snapshot
@@ -81,6 +82,8 @@ class Board:
         """Whether the time of the snapshots is a recording's."""
         self.archive = False
         """Whether a whole fleet is played."""
+        self.root: Path | None = None
+        """Under what /sys is of the machine that is shown; None where it is another, or a recording."""
         self.signals = True
         self.terminal = True
         """Whether it is shown on a terminal, which a user gets back by quitting; not in a browser."""

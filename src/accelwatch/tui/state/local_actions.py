@@ -89,6 +89,13 @@ OF_SCREENS: tuple[Action, ...] = (
     ),
     Action(
         group="Screens",
+        id="topology",
+        keys=("L",),
+        label="topology",
+        help="Topology: links, PCIe and NUMA distance between devices and network adapters.",
+    ),
+    Action(
+        group="Screens",
         id="next_screen",
         keys=("tab",),
         label="next screen",

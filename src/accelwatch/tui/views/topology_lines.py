@@ -1,0 +1,41 @@
+"""How near devices and adapters are to each other, as lines of the dashboard. Pure."""
+
+from accelwatch.topology.matrix import Topology
+from accelwatch.topology.table import legend, table
+from accelwatch.tui.drawing.lines import Line, clipped
+
+_FAR = frozenset({"NODE", "SYS", "?"})
+_NEAR = frozenset({"PIX", "PXB"})
+_GAP = 2
+
+
+def lines(known: Topology | None, width: int) -> list[Line]:
+    """The matrix under its heading, and what its words mean; why there is none where it is not known."""
+    if known is None:
+        text = " it is read on the machine itself, and not of a recording: accelwatch topo"
+        return [clipped([(text, "dim")], width)]
+    if not known.members:
+        return [clipped([(" no device and no network adapter on a PCI bus", "dim")], width)]
+    header, rows = table(known)
+    widths = [max(map(len, column)) + _GAP for column in zip(header, *rows, strict=True)]
+    count = len(known.members)
+    given: list[Line] = [clipped(_row(header, widths, ["head"] * len(header)), width)]
+    for row in rows:
+        roles = ["strong", *(_role(word) for word in row[1 : 1 + count])]
+        roles += ["text"] * (len(row) - len(roles))
+        given.append(clipped(_row(row, widths, roles), width))
+    given.append([])
+    given += [clipped([(f" {text}", "dim")], width) for text in legend(known)]
+    return given
+
+
+def _row(cells: list[str], widths: list[int], roles: list[str]) -> Line:
+    padded = zip(cells, widths, roles, strict=True)
+    return [(" ", "text"), *((cell.ljust(size), role) for cell, size, role in padded)]
+
+
+def _role(word: str) -> str:
+    """Links stand out, what lies far apart is quiet."""
+    if word in _FAR or word == "X":
+        return "faint" if word == "X" else "dim"
+    return "text" if word in _NEAR or word == "PHB" else "ok"
