@@ -4,7 +4,9 @@ import pytest
 
 from accelwatch.errors import ExpressionError
 from accelwatch.expr import compile_condition, device_names
+from accelwatch.expr.kleene import UNKNOWN
 from accelwatch.expr.rule import compile_rule, compile_rule_value
+from rule_worlds import World
 
 
 def refused(text: str) -> str:
@@ -44,7 +46,13 @@ def test_a_refusal_has_a_caret_and_a_suggestion() -> None:
         ('avg(power_watts + 1, "5m") > 1', 5, "avg is over a quantity itself"),
         ('avg(1, "5m") > 1', 5, "avg is over a quantity itself"),
         ('avg(energy_joules_total, "5m") > 1', 5, 'write rate(energy_joules_total, "5m")'),
+        (
+            'avg(energy_joules_total, "5m") > 1',
+            5,
+            "avg is over a gauge, but energy_joules_total is a counter",
+        ),
         ('rate(power_watts, "5m") > 1', 6, 'write delta(power_watts, "5m")'),
+        ('rate(power_watts, "5m") > 1', 6, "rate is over a counter, but power_watts is a gauge"),
         ('duty(power_watts, "5m") > 1', 6, 'write avg(power_watts, "5m")'),
         ('quantile(power_watts, 95, "5m") > 1', 23, "a quantile is a number from 0 to 1"),
         ('quantile(power_watts, -0.1, "5m") > 1', 23, "a quantile is a number from 0 to 1"),
@@ -156,3 +164,27 @@ def test_the_parts_know_where_they_stand() -> None:
     compared = getattr(tree, "operands")[1]  # noqa: B009 - Logic is one of many nodes
     assert text[slice(*compared.span)] == 'avg(power_watts, "5m")  <  3'
     assert text[slice(*compared.operands[0].span)] == 'avg(power_watts, "5m")'
+
+
+def test_only_a_condition_is_true_or_false() -> None:
+    rule = compile_rule_value("power_watts + 1")
+    row = World(1, numbers={("power_watts",): [300.0]}).rows[0]
+    assert rule.value(row) == 301.0
+    with pytest.raises(ExpressionError) as caught:
+        rule.evaluate(row)
+    assert str(caught.value) == (
+        "a condition is needed, but this is a number (column 1)\n  power_watts + 1\n  ^"
+    )
+
+
+@pytest.mark.parametrize("told", [0, 1])
+def test_a_flag_is_a_condition(told: int) -> None:
+    rule = compile_rule_value("ecc_enabled")
+    assert rule.evaluate(World(1, numbers={("ecc_enabled",): [told]}).rows[0]) is bool(told)
+    assert rule.evaluate(World(1).rows[0]) is UNKNOWN
+
+
+def test_a_value_has_the_names_that_are_given() -> None:
+    assert compile_rule_value("labels.rack").text == "labels.rack"
+    with pytest.raises(ExpressionError, match="unknown name labels"):
+        compile_rule_value("labels.rack", device_names())

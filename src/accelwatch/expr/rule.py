@@ -50,7 +50,7 @@ class RuleExpression:
         Other than that it raises nothing but what the environment raises.
         """
         result = (self._code.run or self._code.generated())(environment)
-        if result is True or result is False:
+        if isinstance(result, bool):
             return result
         if self.type not in (Type.BOOL, Type.FLAG):
             raise complaint(self.text, 0, f"a condition is needed, but this is {self.type}")
