@@ -134,6 +134,16 @@ def test_the_busy_share_is_that_since_the_page_before() -> None:
     assert busy(page(2, 0, 4) + "node_load1 1\n") == pytest.approx(0.75)
 
 
+def test_the_times_since_the_start_of_a_host_are_no_busy_share() -> None:
+    reader = ForeignReader()
+    pages = ("", 'node_cpu_seconds_total{cpu="0",mode="user"} 50\n')
+    for page in pages:
+        node = reader.read(f"node_load1 1\nnode_exporter_build_info 1\n{page}", NOW).node
+        assert node is not None
+        assert ("host_cpu_utilization_ratio",) not in node.reading.values
+        assert node.reading.device_id == node.device.id
+
+
 def test_a_difference_that_cannot_be_is_none() -> None:
     view = host("node_memory_MemTotal_bytes 5\nnode_memory_MemAvailable_bytes 7\n")
     assert ("host_memory_used_bytes",) not in view.reading.values

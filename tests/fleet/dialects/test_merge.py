@@ -9,9 +9,10 @@ from accelwatch.fleet.dialects import PRECEDENCE, merge, read_devices
 from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading, complete
-from accelwatch.schema.snapshot import DeviceView, Owner
+from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
 from samples import FIXTURES
 
 NOW = 1_700_000_000.0
@@ -70,6 +71,31 @@ def test_frozen_numbers_do_not_revive_a_lost_device() -> None:
     assert merged.state is DeviceState.LOST
     assert merged.reading.absent == {("*",): Absence.LOST}
     assert merged.reading.values == {}
+
+
+def test_a_failure_that_only_the_second_sees_is_one() -> None:
+    fine = view("x", {}, health=Health.OK)
+    broken = view("x", {}, health=Health.FAILED, health_reasons=("row remapping failed",))
+    (merged,) = merge({"a": [fine], "b": [broken]})
+    assert (merged.health, merged.health_reasons) == (Health.FAILED, ("row remapping failed",))
+
+
+def test_a_second_that_reads_badly_makes_no_device_bad() -> None:
+    fine = view("x", {}, health=Health.OK)
+    badly = view("x", {}, state=DeviceState.DEGRADED, health=Health.DEGRADED)
+    assert merge({"a": [fine], "b": [badly]})[0].health is Health.OK
+    assert merge({"a": [badly], "b": [fine]})[0].health is Health.DEGRADED
+
+
+def test_events_are_counted_by_the_first_that_counts_any() -> None:
+    some, more = [
+        (EventCount(code="xid_94", category="other", total=total, last_time=NOW),)
+        for total in (2, 5)
+    ]
+    views = [view("x", {}), view("x", {}, event_counts=some), view("x", {}, event_counts=more)]
+    named = {name: [one] for name, one in zip("abc", views, strict=True)}
+    assert merge(named)[0].event_counts == some
+    assert merge({"a": [views[0]], "b": [views[0]]})[0].event_counts == ()
 
 
 def test_owners_are_united() -> None:

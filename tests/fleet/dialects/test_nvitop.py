@@ -99,6 +99,27 @@ def test_a_device_that_is_there_lends_its_name_to_none() -> None:
     assert (lost.device.uuid, lost.state) == (None, DeviceState.LOST)
 
 
+def test_the_host_as_its_disks_and_interfaces_are_written() -> None:
+    page = PAGE.read_text() + (
+        'host_disk_io_read_data_MiB{hostname="box",partition="Vg0-Root"} 3.0\n'
+        'host_net_io_rx_data_MiB{hostname="box",interface="Eth0"} 5.0\n'
+    )
+    node = read_devices(page, NOW).node
+    assert node is not None
+    told = {
+        ".".join(series): value
+        for series, value in node.reading.values.items()
+        if series[0] in ("host_disk_bytes_total", "host_filesystem_size_bytes") or "Eth0" in series
+    }
+    assert told == {
+        "host_disk_bytes_total.vda.read": 100 * MIB,
+        "host_disk_bytes_total.vda.write": 200 * MIB,
+        "host_disk_bytes_total.Vg0-Root.read": 3 * MIB,
+        "host_network_bytes_total.Eth0.receive": 5 * MIB,
+        "host_filesystem_size_bytes./srv/Data": 258019.5 * MIB,
+    }
+
+
 @pytest.mark.oracle
 def test_a_recorded_page_of_eight_gpus_of_which_one_is_lost() -> None:
     page = sample("exporters/nvitop_exporter/1.7.2_h100x8.metrics").read_bytes()

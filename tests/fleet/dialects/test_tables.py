@@ -169,6 +169,24 @@ def test_xpum_prefers_the_card_and_combines_tiles() -> None:
     assert view.device.pci_bus_id == "0000:4d:00.0"
 
 
+def test_errors_of_an_intel_device_by_place() -> None:
+    text = "".join(
+        f'xpum_{place}_errors_total{{uuid="a",type="{kind}"}} {count}\n'
+        for place, kind, count in (
+            ("cache", "correctable", 3),
+            ("cache", "uncorrectable", 1),
+            ("non_compute", "correctable", 4),
+        )
+    )
+    (view,) = read_devices(f'xpum_power_watts{{uuid="a"}} 300\n{text}', NOW).devices
+    holds(
+        view,
+        ecc_location_errors_total__corrected__cache=3,
+        ecc_location_errors_total__uncorrected__cache=1,
+        ecc_location_errors_total__corrected__non_compute=4,
+    )
+
+
 def test_xpumd_counts_no_statistic_twice() -> None:
     (view,) = foreign("xpumd").devices
     holds(

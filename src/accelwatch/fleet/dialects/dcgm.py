@@ -42,8 +42,8 @@ def _dev(name: str, target: str, scale: tuple[int, int] = ONE) -> Row:
     return Row(name=_DEV + name, target=target, scale=scale)
 
 
-def _prof(name: str, target: str, scale: tuple[int, int] = ONE) -> Row:
-    return Row(name=_PROF + name, target=target, scale=scale)
+def _prof(name: str, target: str) -> Row:
+    return Row(name=_PROF + name, target=target)
 
 
 def _links(name: str, target: str, scale: tuple[int, int] = ONE) -> Row:
