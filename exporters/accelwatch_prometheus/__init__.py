@@ -31,4 +31,4 @@ class PrometheusExporter:
             own=asked.get("own"),
             own_histograms=asked.get("own_histograms"),
         )
-        return text.encode("utf-8", "replace")
+        return text.encode()  # whatever could not be is escaped in it

@@ -11,7 +11,7 @@ from accelwatch.exporter import Exporter
 from accelwatch.rendering import exporter_of, formats, rendered
 from accelwatch.schema.snapshot import Snapshot
 from installed_command import PATIENT, accelwatch
-from machines import snapshot
+from machines import device, snapshot, view
 
 STRANGER = """
 class Names:
@@ -120,3 +120,33 @@ def test_the_exposition_takes_the_servers_own_series() -> None:
     text = rendered(exporter_of("prometheus"), whole, {"own": own})
     assert b"accel_collector_vanished_quantities" not in plain
     assert b'accel_collector_vanished_quantities{collector="nvidia"} 3' in text
+
+
+def test_the_exposition_takes_the_servers_own_histograms() -> None:
+    own = {"exporter_scrape_duration_seconds": ((1, 2, 3, 4, 5, 6, 7), 2.5)}
+    text = rendered(exporter_of("prometheus"), snapshot(), {"own_histograms": own})
+    assert b'accel_exporter_scrape_duration_seconds_bucket{le="0.001"} 1\n' in text
+    assert b'accel_exporter_scrape_duration_seconds_bucket{le="+Inf"} 7\n' in text
+    assert b"accel_exporter_scrape_duration_seconds_sum 2.5\n" in text
+
+
+def test_the_exposition_takes_what_is_chosen() -> None:
+    exporter, whole = exporter_of("prometheus"), snapshot()
+    plain = rendered(exporter, whole, {})
+    minimal = rendered(exporter, whole, {"profile": "minimal"})
+    assert (b"accel_pcie_bytes_total{" in plain, b"accel_pcie_bytes_total{" in minimal) == (
+        True,
+        False,
+    )
+    assert rendered(exporter, whole, {"openmetrics": True}).endswith(b"# EOF\n")
+    assert b"accel_device_inventory_info{" in plain
+    assert b"accel_device_inventory_info{" not in rendered(exporter, whole, {"inventory": False})
+    assert b"accel_device_up{" not in rendered(exporter, whole, {"backends": {"nobody"}})
+    with pytest.raises(UsageError, match="no profile 'mimimal'; there are minimal, default"):
+        rendered(exporter, whole, {"profile": "mimimal"})
+
+
+def test_the_exposition_is_utf_8_whatever_a_device_is_called() -> None:
+    whole = snapshot(view(0, device=device(0, name="caf\u00e9 \udcff")))
+    text = rendered(exporter_of("prometheus"), whole, {}).decode()
+    assert 'device="caf\u00e9 \\\\udcff"' in text

@@ -7,7 +7,6 @@ Uuids come without `GPU-`. Driver renames leak into names (`clocks_throttle_reas
 
 from accelwatch.fleet.dialects.table import (
     MIG_MODE,
-    ONE,
     UINT32_BLANK,
     Combine,
     Dialect,
@@ -16,7 +15,6 @@ from accelwatch.fleet.dialects.table import (
     Processes,
     ProcessRow,
     Row,
-    Scale,
 )
 
 _ACTIONS: dict[float, str | None] = {
@@ -47,8 +45,8 @@ _REASONS = (
 """Idle is no reason here."""
 
 
-def _row(name: str, target: str, scale: Scale = ONE) -> Row:
-    return Row(name=f"nvidia_smi_{name}", target=target, scale=scale)
+def _row(name: str, target: str) -> Row:
+    return Row(name=f"nvidia_smi_{name}", target=target)
 
 
 _THROTTLE = tuple(

@@ -50,9 +50,4 @@ def _match(dialect: Dialect, name: str) -> str | None:
 
 
 def _carries(required: Mapping[str, str], pairs: Collection[str]) -> bool:
-    return all(
-        f"{label}={value}" in pairs
-        if value
-        else any(pair.startswith(f"{label}=") for pair in pairs)
-        for label, value in required.items()
-    )
+    return all(f"{label}={value}" in pairs for label, value in required.items())

@@ -181,7 +181,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     alive: tuple[str, ...] = ()
     """Families by which it is known while it tells of no device."""
     required: Mapping[str, str] = {}
-    """Labels that a family of the fingerprint must carry; an empty value allows any."""
+    """Labels that a family of the fingerprint must carry, with their values."""
     any_prefix: bool = False
     """Whether an operator may have put a prefix before every name."""
     labels: Labels
