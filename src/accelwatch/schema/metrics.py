@@ -142,5 +142,4 @@ def nearest(word: str, known: list[str]) -> str:
     """The known word most like `word`, or an empty string; for "did you mean"."""
     import difflib
 
-    close = difflib.get_close_matches(word, known, n=1)
-    return close[0] if close else ""
+    return next(iter(difflib.get_close_matches(word, known)), "")
