@@ -37,6 +37,11 @@ it counts as done when it is observed, not when somebody says so.
 - **What is not known is a stage of its own.** An effect that may or may not have happened is followed by
   no other until it is observed or a person says so.
 
+What could not be done, or of what nobody knows whether it was, calls a person (`needs a person` in the
+[alerts](alerts.md)), also when its incident is over by then. `accelwatch plan NODE` says what it is, and
+`accelwatch incidents` lists the incident beside those that are open until something else was said of it.
+A release that failed is tried again like everything else, after 15 minutes, then 30.
+
 A plan (`accelwatch plan NODE`) shows the steps that are left, what is in the way of each, and its price
 in GPU-hours: saved is what the node's jobs would lose until a person has acted (an hour and a half, the
 mean of manual triage in the study of recovery policies); lost is the node while it is out and its jobs

@@ -570,3 +570,38 @@ def test_a_person_is_called_for_what_is_left_to_do_after_the_end() -> None:
     assert scene.after(30.0).tell(left).send() == ["called i1"]
     assert scene.tell(later(left, START + 91.0)).after(60.0).send() == []
     assert scene.tell(later(left, START + 92.0), muted=True).send() == []
+
+
+def left_to_do(at: float) -> Incident:
+    """An incident that was over a minute ago, and for which a person is called now."""
+    return later(over(called(at), START + 60.0), at)
+
+
+def test_a_person_is_called_once_for_what_the_sink_has_forgotten_or_was_never_told_of() -> None:
+    scene = Scene()
+    scene.tell(later(over(incident(), START + 60.0), START + 60.0))
+    left = left_to_do(START + 90.0)
+    assert scene.after(90.0).tell(left).send() == ["called i1"]
+    assert scene.said[-1].closed == START + 60.0
+    assert scene.tell(left, left).after(60.0).send() == []
+    again = later(left_to_do(START + 200.0), START + 200.0)
+    assert scene.tell(again).send() == ["called i1"]
+
+
+def test_a_person_is_called_for_what_was_over_before_anybody_was_told() -> None:
+    scene = Scene().tell(incident(2), incident())
+    assert scene.send() == ["opened i2"]
+    left = left_to_do(START + 90.0)
+    assert scene.tell(left, left).send() == ["called i1"]
+    assert scene.tell(left).after(60.0).send() == []
+
+
+def test_nobody_is_called_late_of_what_is_muted_or_was_done_meanwhile() -> None:
+    left = left_to_do(START + 90.0)
+    done = Moment(START + 95.0, MomentKind.NOTE, "n1 takes work again")
+    scene = Scene().tell(left, muted=True)
+    assert scene.send() == []
+    over_now = later(left, START + 95.0, timeline=(*left.timeline, done))
+    assert scene.tell(left, over_now).send() == []
+    assert left.left_to_do == "no spare stands in for n1"
+    assert over_now.left_to_do == ""

@@ -179,6 +179,36 @@ def test_lines_for_many_incidents_are_written_together_and_each_by_its_actor(
     play(story)
 
 
+def test_what_is_over_and_cannot_come_back_takes_lines_still(tmp_path: Path) -> None:
+    async def story() -> None:
+        site = await Site().begin(tmp_path)
+        await site.fire("n1")
+        await site.register.step([change(CLEARED, 10.0, entity=device("n1"))], START + 10)
+        much_later = START + 1e6
+        await site.register.step([], much_later)
+        await site.at(much_later)
+        lines = [
+            Line("i1", "", "could not be given back", calls=True),
+            Line("i1", "ana", "looked at"),
+        ]
+        site.told()
+        assert await site.register.note(lines[:1]) == ""
+        assert site.told() == [("i1", False)]
+        (known,) = site.register.closed
+        assert known.left_to_do == "could not be given back"
+        assert await site.register.note(lines) == ""
+        (known,) = site.register.closed
+        assert [one.text for one in known.timeline[-3:]] == [
+            "could not be given back",
+            "could not be given back",
+            "looked at",
+        ]
+        assert known.left_to_do == ""
+        await site.register.end()
+
+    play(story)
+
+
 def test_without_a_journal_silences_hold_and_that_they_are_not_kept_is_said() -> None:
     async def story() -> None:
         site = await Site().begin(None)

@@ -5,9 +5,13 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import Standing
+from accelwatch.action.step import RefusalKind
 from accelwatch.remedy.changes import Verb
+from accelwatch.remedy.clocks import MOST_FAILURES
 from accelwatch.remedy.denial import DenialKind
+from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.plan import Plan, Worth, planned
+from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.stage import Stage
 from accelwatch.rules.document import Mode, Severity
 from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
@@ -152,3 +156,37 @@ def test_a_yes_to_one_plan_is_none_to_the_plan_that_comes_after_it() -> None:
     ground.say(Verb.START)
     assert ground.kinds("n03") == []
     assert ground.stage("n03") is Stage.AWAITING_APPROVAL
+
+
+def test_what_could_not_be_done_is_told_and_stands_in_the_plan_until_it_is() -> None:
+    ground = Ground()
+    case = ground.fault("n03")
+    ground.end("n03")
+    ground.end("n03")
+    ground.clear("n03", case)
+    ground.wait(200)
+    assert ground.kinds("n03")[-1] is Kind.RELEASE
+    ground.notes.clear()
+    ground.end("n03", Ending.FAILED)
+    text = "release of n03 could not be done: as the test says"
+    told = [one for one in ground.notes if one.loudness is Loudness.ALERT]
+    assert [(one.text, one.incident) for one in told] == [(text, "i-n03")]
+    assert planned(ground.state, "n03", ground.now, ground.settings).text == text
+    ground.wait(1000)
+    ground.end("n03")
+    assert planned(ground.state, "n03", ground.now, ground.settings).text != text
+
+
+def test_after_the_last_try_it_is_told_that_there_is_no_other() -> None:
+    ground = Ground()
+    case = ground.fault("n03")
+    ground.end("n03")
+    ground.end("n03")
+    ground.clear("n03", case)
+    ground.wait(200)
+    for number in range(MOST_FAILURES + 1):
+        ground.end("n03", Ending.REFUSED, RefusalKind.IMPOSSIBLE)
+        last = [one.text for one in ground.notes if one.loudness is Loudness.ALERT][-1]
+        assert ("not tried again" in last) == (number == MOST_FAILURES)
+        ground.wait(20_000, every=50)
+    assert ground.stage("n03") is Stage.FAILED

@@ -154,6 +154,8 @@ def _aside(incident: dict[str, Any]) -> str:
         asides.append(f"part of {incident['part_of']}")
     elif incident.get("follows"):
         asides.append(f"follows {incident['follows']}")
+    if left := incident.get("left_to_do"):
+        asides.append(f"needs a person: {left}")
     if mute := muted_by(incident):
         asides.append(f"muted by {mute}")
     return f"  ({', '.join(asides)})" if asides else ""

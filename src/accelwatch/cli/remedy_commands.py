@@ -228,7 +228,7 @@ def _line(row: Mapping[str, Any]) -> str:
         parts.append(row["rule"])
     if row["incident"]:
         parts.append(row["incident"])
-    waits = row["doing"] or row["in_the_way"]
+    waits = row.get("trouble") or row["doing"] or row["in_the_way"]
     if waits:
         parts.append(f"({waits})")
     return printable("  ".join(parts))

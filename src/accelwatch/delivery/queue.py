@@ -100,6 +100,8 @@ class Queue:
     def _one(self, name: str, incident: Incident, plan: Plan | None, now: float) -> bool:
         """The same for one sink; without a plan nobody is to hear of it now."""
         message = self._messages.get((incident.id, name))
+        if plan is not None and _called_late(incident) and (message is None or message.unknown):
+            return self._begin_late(name, incident, plan, now)
         if message is None:
             begins = plan is not None and incident.is_open
             return begins and self._begin(name, incident, plan, now)  # type: ignore[arg-type]
@@ -219,6 +221,27 @@ class Queue:
         self._agenda.place(message, max(plan.due, now + wait_s), now)
         return True
 
+    def _begin_late(self, name: str, incident: Incident, plan: Plan, now: float) -> bool:
+        """A person is called for what is over, and of which the sink knows nothing, or no more."""
+        known = self._messages.get((incident.id, name))
+        if known is not None:
+            self._drop(known)  # its beginning, which nobody was told
+        if self._count[name] >= MOST_MESSAGES:
+            self.untold += 1
+            return False
+        message = Message(
+            incident=incident.id,
+            sink=name,
+            notice=self._describe(incident, NoticeKind.CALLED, 1),
+            queued=now,
+            seen=incident.updated,
+            reopened=incident.reopened,
+            called=_called(incident),
+        )
+        self._keep(message)
+        self._agenda.place(message, plan.due, now)
+        return True
+
     def _gathers(self, message: Message, now: float) -> bool:
         """Whether others of its family still begin, so that it may turn out to be one of many."""
         family = self._held.get(message.key)
@@ -335,7 +358,8 @@ class Queue:
             message.rung_at = now
         message.attempts, message.error, message.told_at = 0, "", now
         message.told_severity = sent.severity
-        after = message.told_closed and sent.kind is NoticeKind.CALLED
+        late = sent.kind is NoticeKind.CALLED and sent.closed is not None
+        after = sent.kind is NoticeKind.CALLED and (message.told_closed or late)
         message.told_closed = after or sent.kind is NoticeKind.CLOSED
         if message.notice.sequence > sent.sequence:
             message.queued = now
@@ -381,6 +405,11 @@ def _called(incident: Incident) -> float:
     """Unix seconds of the latest call for a person; 0 before the first."""
     calls = (one.time for one in reversed(incident.timeline) if one.kind is MomentKind.CALL)
     return next(calls, 0.0)
+
+
+def _called_late(incident: Incident) -> bool:
+    """Whether the latest that is known of it is that a person is called, after its end."""
+    return bool(incident.left_to_do) and _called(incident) == incident.updated
 
 
 def _rises(message: Message, incident: Incident) -> bool:

@@ -146,6 +146,18 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         back = (one.time for one in reversed(self.timeline) if one.kind is MomentKind.REOPENED)
         return next(back, self.opened)
 
+    @property
+    def left_to_do(self) -> str:
+        """What a person was called for after its end and nothing was said of since; empty otherwise."""
+        if self.is_open or self.closed is None:
+            return ""
+        for one in reversed(self.timeline):
+            if one.time < self.closed:
+                break
+            if one.kind in (MomentKind.CALL, MomentKind.NOTE):
+                return one.text if one.kind is MomentKind.CALL else ""
+        return ""
+
     def labels(self) -> dict[str, str]:
         """What silences and routes go by: the facts' labels, and words of our own, which count first."""
         own = (

@@ -13,7 +13,7 @@ import msgspec
 
 from accelwatch.errors import UnmetError
 from accelwatch.incidents.causes import Causes, Suspects
-from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.incident import Incident, Moment, MomentKind, with_moment
 from accelwatch.incidents.journal.patient import PatientJournal
 from accelwatch.incidents.journal.records import (
     ENGINE,
@@ -250,10 +250,9 @@ class Register:
         async with self._changing:
             now = self._wall()
             by_actor: dict[str, dict[str, Incident]] = {}
+            late: dict[str, Incident] = {}
             for line in lines:
-                noted = self._keeper.note(
-                    line.incident, now, line.actor, line.text, calls=line.calls
-                )
+                noted = self._noted(line, now, late)
                 if noted is not None:
                     by_actor.setdefault(line.actor or ENGINE, {})[line.incident] = noted
             told = [
@@ -261,6 +260,22 @@ class Register:
                 for actor, noted in by_actor.items()
             ]
             return next(filter(None, told), "")
+
+    def _noted(self, line: Line, now: float, late: dict[str, Incident]) -> Incident | None:
+        """The incident with one more line; None for a group or one that is not known.
+
+        `late` keeps those that cannot come back any more, with the lines before.
+        """
+        noted = self._keeper.note(line.incident, now, line.actor, line.text, calls=line.calls)
+        if noted is not None:
+            return noted
+        # What is done about it may end long after it cannot come back any more.
+        over = late.get(line.incident) or self._closed.get(line.incident)
+        if over is None or over.entity.group:
+            return None
+        kind = MomentKind.CALL if line.calls else MomentKind.NOTE
+        late[over.id] = with_moment(over, Moment(now, kind, line.text, line.actor))
+        return late[over.id]
 
     async def close(self, id_: str, actor: str, note: str) -> tuple[Incident, str]:
         """Close an incident by hand; it, and what is wrong with the journal, if anything.

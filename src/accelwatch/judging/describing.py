@@ -64,6 +64,7 @@ def document_of(incident: Incident, mute: Mute | None = None) -> IncidentDocumen
         ),
         follows=incident.follows,
         provenance=incident.provenance.value,
+        left_to_do=incident.left_to_do,
         muted_by=None if mute is None else _noted(mute),
     )
 

@@ -80,6 +80,8 @@ class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     evidence: tuple[EvidenceNote, ...]
     timeline: tuple[MomentNote, ...]
+    left_to_do: str = ""
+    """What a person was called for after its end, and has not been done since."""
     muted_by: MuteNote | None = None
     follows: str = ""
     """Id of the incident that stands for its cause: of this one nobody is told besides."""

@@ -42,6 +42,8 @@ class IncidentPages:
             incidents += reversed(runner.open)
         if wanted in (IncidentState.CLOSED, _ALL):
             incidents += runner.closed
+        elif state is None:
+            incidents += (one for one in runner.closed if one.left_to_do)
         chosen = [
             one
             for one in incidents

@@ -274,8 +274,11 @@ _FAILED = (
         S.FAILED,
         does="count_failure fail",
     ),
-    *_row(S.FAILED, T.TICK, "well holding", S.VERIFYING, does="begin_verifying"),
-    *_row(S.FAILED, T.TICK, "well", S.HEALTHY),
+    *_row(S.FAILED, T.TICK, "well holding goes_on_suspect", S.VERIFYING, does="begin_verifying"),
+    *_row(
+        S.FAILED, T.TICK, "well holding goes_on_quarantined", S.VERIFYING, does="begin_verifying"
+    ),
+    *_row(S.FAILED, T.TICK, "well not_holding", S.HEALTHY),
     *_row(S.FAILED, T.DUE, "tries_left goes_on_suspect", S.SUSPECT),
     *_row(S.FAILED, T.DUE, "tries_left goes_on_quarantined", S.QUARANTINED),
     *_row(S.FAILED, T.DUE, "tries_left goes_on_releasing", S.RELEASING),

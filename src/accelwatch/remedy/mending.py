@@ -7,6 +7,7 @@ from accelwatch.action.intent import JobKey
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy import attempts, breaker
 from accelwatch.remedy.attempts import AttemptState
+from accelwatch.remedy.clocks import MOST_FAILURES
 from accelwatch.remedy.conditions import Scene
 from accelwatch.remedy.denial import Denial
 from accelwatch.remedy.jobs import jobs_of, next_job
@@ -74,16 +75,30 @@ def count_failure(at: Scene) -> Remedy:
 
 def fail(at: Scene) -> Remedy:
     """It could not be done: it is tried again later, less and less often."""
-    text = "" if at.happening.pursued is None else at.happening.pursued.text
-    at.sur.note(at.remedy, f"could not be done: {text}", Loudness.ALERT)
-    return replace(at.remedy, failures=at.remedy.failures + 1, came_from=at.remedy.stage)
+    failures = at.remedy.failures + 1
+    trouble = f"{_what(at)} could not be done: {_text(at)}"
+    if failures > MOST_FAILURES:
+        trouble += "; it is not tried again before a person says so"
+    at.sur.note(at.remedy, trouble, Loudness.ALERT)
+    return replace(at.remedy, failures=failures, came_from=at.remedy.stage, trouble=trouble)
 
 
 def doubt(at: Scene) -> Remedy:
     """Nobody knows whether it was done."""
-    text = "" if at.happening.pursued is None else at.happening.pursued.text
-    at.sur.note(at.remedy, f"nobody knows whether it was done: {text}", Loudness.ALERT)
-    return replace(at.remedy, came_from=at.remedy.stage)
+    trouble = f"{_what(at)}: nobody knows whether it was done: {_text(at)}"
+    at.sur.note(at.remedy, trouble, Loudness.ALERT)
+    return replace(at.remedy, came_from=at.remedy.stage, trouble=trouble)
+
+
+def _what(at: Scene) -> str:
+    """`release of n3`."""
+    pursued = at.happening.pursued
+    kind = at.remedy.stage.value if pursued is None else pursued.intent.kind.value
+    return f"{kind.replace('_', ' ')} of {at.remedy.node}"
+
+
+def _text(at: Scene) -> str:
+    return "" if at.happening.pursued is None else at.happening.pursued.text
 
 
 def resume_counted(at: Scene) -> Remedy:

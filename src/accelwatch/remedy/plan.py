@@ -75,7 +75,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[PlanStep, ...] = ()
     price: Price | None = None
     text: str = ""
-    """For people: why there is nothing to be done, where that is so."""
+    """For people: why there is nothing to be done, or what could not be, where that is so."""
 
 
 def planned(
@@ -95,7 +95,8 @@ def planned(
         policy = None if case is None else case.policy
         incident = "" if case is None else case.incident
     if policy is None:
-        return Plan(node=node, stage=remedy.stage, text=_nothing(sur, remedy))
+        text = remedy.trouble or _nothing(sur, remedy)
+        return Plan(node=node, stage=remedy.stage, text=text)
     led = msgspec.structs.replace(remedy, policy=policy, incident=incident)
     steps = tuple(_step(sur, led, kind, text, case) for kind, text in _left(sur, led, policy))
     return Plan(
@@ -106,6 +107,7 @@ def planned(
         digest=digest_of(node, incident, policy),
         steps=steps,
         price=None if worth is None else price_of(steps, policy, worth),
+        text=remedy.trouble,
     )
 
 

@@ -20,6 +20,7 @@ _ROWS = {
     for place, rows in ROWS.items()
 }
 """The table, with the conditions themselves in the place of their names."""
+_TROUBLED = frozenset({Stage.FAILED, Stage.UNKNOWN})
 _BADLY = frozenset({Stage.FAILED, Stage.OVERRIDDEN, Stage.UNKNOWN})
 
 
@@ -34,7 +35,8 @@ def happen(sur: Surroundings, node: str, happening: Happening, new: Remedy | Non
         return False
     after = remedy
     if row.as_before:
-        after = replace(remedy, stage=remedy.came_from or Stage.QUARANTINED, came_from=None)
+        stage = remedy.came_from or Stage.QUARANTINED
+        after = replace(remedy, stage=stage, came_from=None, trouble="")
         row = _row(sur, after, happening)
         if row is None:
             keep(sur, remedy, after)
@@ -139,7 +141,9 @@ def _reserved(sur: Surroundings, remedy: Remedy) -> Remedy:
 
 
 def _entered(sur: Surroundings, remedy: Remedy, stage: Stage) -> Remedy:
-    return replace(remedy, stage=stage, since=sur.now, due=_due(sur, remedy, stage), denial=None)
+    trouble = remedy.trouble if stage in _TROUBLED else ""
+    due = _due(sur, remedy, stage)
+    return replace(remedy, stage=stage, since=sur.now, due=due, denial=None, trouble=trouble)
 
 
 def _due(sur: Surroundings, remedy: Remedy, stage: Stage) -> float | None:

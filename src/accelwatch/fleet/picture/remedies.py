@@ -116,7 +116,7 @@ def next_step(remedy: "RemedyDocument") -> NextStep:
     stage = remedy.stage.replace("_", " ")
     usual, ends = _STAGES.get(remedy.stage, ("", "due"))
     wants = _WANTS.get(remedy.wants, "")
-    text = remedy.in_the_way
+    text = remedy.trouble or remedy.in_the_way
     asked = remedy.stage == "awaiting_approval"
     if asked or not text:
         text = usual if asked else ": ".join(filter(None, (wants, remedy.doing))) or usual

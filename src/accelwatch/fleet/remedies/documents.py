@@ -46,6 +46,8 @@ class RemedyDocument(msgspec.Struct, frozen=True, kw_only=True):
     doing: str
     """What that waits for."""
     in_the_way: str
+    trouble: str = ""
+    """What could not be done, or of what nobody knows whether it was."""
     spare: str
 
 
@@ -140,6 +142,7 @@ def remedy_document(remedy: Remedy, doing: Mapping[str, str]) -> RemedyDocument:
         wants="" if remedy.wants is None else remedy.wants.value,
         doing=doing.get(remedy.target or remedy.node, ""),
         in_the_way="" if remedy.denial is None else remedy.denial.text,
+        trouble=remedy.trouble,
         spare=remedy.spare,
     )
 
