@@ -48,7 +48,8 @@ def test_a_node_that_may_not_be_opened_is_somebody_elses(
         return False  # root, as whom the tests may run, could open every node
 
     monkeypatch.setattr(os, "access", refused)
-    assert why(root) == "this user may not open /dev/npu0"
+    refusal = "/dev/npu0 may not be opened: its permissions or a device cgroup are against it"
+    assert why(root) == refusal
     assert asked == [(root / "dev/npu0", os.R_OK)]
 
 
@@ -57,6 +58,16 @@ def test_a_driver_that_names_no_nodes_is_held_to_their_number(root: Path) -> Non
     assert why(root, pattern="npu[0-9]*") == "only 1 of 2 device nodes are here"
     give(root, "npu1")
     assert not why(root, pattern="npu[0-9]*")
+
+
+def test_a_node_that_may_not_be_opened_does_not_count(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give(root, "npu0")
+    give(root, "npu1")
+    monkeypatch.setattr(os, "access", lambda path, mode: path != root / "dev/npu1")
+    refusal = "only 1 of 2 device nodes are here and may be opened"
+    assert why(root, pattern="npu[0-9]*") == refusal
 
 
 def test_without_a_pattern_nothing_is_known_of_nodes(root: Path) -> None:

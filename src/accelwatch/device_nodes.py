@@ -1,4 +1,8 @@
-"""Whether a PCI function was given to us: a container sees the whole bus, but only nodes of its own."""
+"""Whether a PCI function was given to us: a container sees the whole bus, but only nodes of its own.
+
+No node is opened, which could wake or hold a device: access(2) asks the device cgroup as well
+(inode_permission in the kernel's fs/namei.c).
+"""
 
 import os
 from collections.abc import Sequence
@@ -20,8 +24,8 @@ def why_withheld(root: Path, pci_bus_id: str, others: Sequence[str], pattern: st
     """Why a function is somebody else's; empty where it may be ours.
 
     Its driver holds it, and its node is not here or may not be opened. Where sysfs does not name the
-    node, there are fewer nodes of this `pattern` (`rbln[0-9]*` below /dev) than functions that the
-    driver holds, of all of the vendor's (`others`). A function without a driver is nobody's.
+    node, fewer nodes of this `pattern` (`rbln[0-9]*` below /dev) may be opened than there are functions
+    that the driver holds, of all of the vendor's (`others`). A function without a driver is nobody's.
     """
     driver = _driver(root, pci_bus_id)
     if driver is None:
@@ -33,10 +37,14 @@ def why_withheld(root: Path, pci_bus_id: str, others: Sequence[str], pattern: st
         return _of_nodes(root, nodes)
     if not pattern:
         return ""
-    here = len(list((root / "dev").glob(pattern)))
+    here = list((root / "dev").glob(pattern))
+    ours = [node for node in here if os.access(node, os.R_OK)]
     held = [bus for bus in others if _driver(root, bus) == driver]
     whole = [bus for bus in held if not is_virtual_function(root, bus)]
-    return f"only {here} of {len(whole)} device nodes are here" if here < len(whole) else ""
+    if len(ours) >= len(whole):
+        return ""
+    are = "are here" if ours == here else "are here and may be opened"
+    return f"only {len(ours)} of {len(whole)} device nodes {are}"
 
 
 def _driver(root: Path, pci_bus_id: str) -> str | None:
@@ -49,7 +57,9 @@ def _of_nodes(root: Path, nodes: Sequence[str]) -> str:
     if not here:
         return f"/dev/{nodes[0]} is not here"
     if not any(os.access(root / "dev" / node, os.R_OK) for node in here):
-        return f"this user may not open /dev/{here[0]}"
+        return (
+            f"/dev/{here[0]} may not be opened: its permissions or a device cgroup are against it"
+        )
     return ""
 
 

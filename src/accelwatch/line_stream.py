@@ -1,4 +1,7 @@
-"""A command that prints lines for as long as it runs: begun again when it ends or is silent."""
+"""A command that prints lines for as long as it runs: begun again when it ends or is silent.
+
+It ends with this process, also when that is killed (`parent_death`).
+"""
 
 import contextlib
 import os
@@ -10,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
+from accelwatch import parent_death
 from accelwatch.backoff import Backoff
 from accelwatch.clock import Clock
 
@@ -136,7 +140,7 @@ def _line_of(output: int, until: float) -> bytes | None:
 
 def _begin(argv: Sequence[str]) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        list(argv),
+        parent_death.bound(argv),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -51,7 +51,7 @@ TIED = """
 import ctypes
 from accelwatch.sampler import child
 child._go_first()
-child._die_with_parent()
+child.die_with_parent()
 number = ctypes.c_int()
 ctypes.CDLL(None).prctl(2, ctypes.byref(number), 0, 0, 0)
 print(number.value, open("/proc/self/oom_score_adj").read().strip())

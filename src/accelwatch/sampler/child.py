@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from accelwatch.clock import SystemClock
 from accelwatch.errors import WireError
+from accelwatch.parent_death import die_with_parent
 from accelwatch.sampler.collector import Collector
 from accelwatch.sampler.commands import end_commands
 from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode_order, encode, write_all
@@ -31,8 +32,6 @@ _LAST_MOMENT_S = 0.5
 """How long an orderly end may take before the process just ends."""
 _ONE_SHOT_GRACE_S = 1.0
 _CHUNK = 65536
-_PR_SET_PDEATHSIG = 1
-"""linux/prctl.h"""
 
 
 def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
@@ -114,14 +113,6 @@ def _go_first() -> None:
         Path("/proc/self/oom_score_adj").write_bytes(b"1000")
 
 
-def _die_with_parent() -> None:
-    """Ask the kernel to kill this process when its parent ends; prctl(2), Linux only."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def _obey(control: int, inbox: Inbox) -> None:
     """Follow orders on a thread; the end of the pipe is the order to stop."""
 
@@ -162,7 +153,7 @@ def main() -> None:
     os.dup2(2, 1)
     if len(sys.argv) > 2:
         speak_apart(int(sys.argv[2]))
-    _die_with_parent()
+    die_with_parent()
     try:
         order = first_order(0)
         if order is not None:
