@@ -1,15 +1,15 @@
 """GPUs of another machine by what `nvidia-smi -q -x` printed there; this machine is not looked at."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from xml.etree.ElementTree import Element  # only the type; parsing is in smi_document
 
 from accelwatch.errors import AccelwatchError, DeviceLost, DeviceTimeout, ReadError
-from accelwatch.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
-from accelwatch.schema.device import Device
+from accelwatch.remote import CommandOutput, Outputs, Remote, RemoteCommand, RemoteRow
+from accelwatch.schema.device import Device, normal_pci_bus_id
 from accelwatch_nvidia import identity, returns, smi_mapping, smi_text
-from accelwatch_nvidia.smi_document import Document, parse
+from accelwatch_nvidia.smi_document import parse
 
-_QUERY = "query"
+_QUERY, _EACH = "query", "each"
 
 
 class SmiReader:
@@ -18,24 +18,42 @@ class SmiReader:
     def __init__(self) -> None:
         self._known: dict[str, Device] = {}
 
-    def read(self, outputs: Mapping[str, CommandOutput]) -> Sequence[RemoteRow]:
+    def read(self, outputs: Outputs) -> Sequence[RemoteRow]:
         """The GPUs and their MIG instances. Raises ReadError, BackendUnavailable."""
         told = outputs[_QUERY]
         document = parse(told.output)
-        if not document.gpus:
+        broken = smi_text.stack_failure(_text(told), told.status)
+        if not document.gpus and broken is not None:
+            raise broken
+        rows = self._one_by_one(outputs)
+        if not rows:
+            for index, gpu in enumerate(document.gpus):
+                rows += self._rows(index, gpu, document.driver_version)
+        if not rows and not self._known:
             raise _failure(told)
-        rows: list[RemoteRow] = []
-        for index, gpu in enumerate(document.gpus):
-            rows += self._rows(index, gpu, document)
         listed = {device.pci_bus_id for device, _ in rows}
         gone = [device for bus, device in self._known.items() if bus not in listed]
-        return [*rows, *((device, _lost(device, told)) for device in gone)]
+        return [*rows, *((device, _gone(device, told, rows)) for device in gone)]
 
-    def _rows(self, index: int, gpu: Element, document: Document) -> list[RemoteRow]:
+    def _one_by_one(self, outputs: Outputs) -> list[RemoteRow]:
+        """What each GPU says when it is asked alone, since one of them spoils the answer for all."""
+        rows: list[RemoteRow] = []
+        alone = {key: told for key, told in outputs.items() if key.startswith(f"{_EACH}/")}
+        for index, (key, told) in enumerate(alone.items()):
+            bus = normal_pci_bus_id(key.removeprefix(f"{_EACH}/"))
+            document = parse(told.output)
+            for gpu in document.gpus:
+                rows += self._rows(index, gpu, document.driver_version)
+            if not document.gpus:
+                device = self._known.get(bus) or _provisional(index, bus)
+                rows.append((device, _alone(device, told)))
+        return rows
+
+    def _rows(self, index: int, gpu: Element, driver: str | None) -> list[RemoteRow]:
         bus = smi_mapping.bus_of(gpu)
         provisional = self._known.get(bus or "") or _provisional(index, bus)
         try:
-            device = smi_mapping.complete_device(provisional, gpu, document.driver_version)
+            device = smi_mapping.complete_device(provisional, gpu, driver)
             if bus is not None:
                 self._known[bus] = device
             rows: list[RemoteRow] = [(device, smi_mapping.read(device, gpu, frozenset()))]
@@ -57,12 +75,28 @@ def _provisional(index: int, bus: str | None) -> Device:
     )
 
 
-def _lost(device: Device, told: CommandOutput) -> ReadError:
-    """Why a GPU that was seen is not in the document: nvidia-smi may have stopped on account of it."""
+def _alone(device: Device, told: CommandOutput) -> ReadError:
+    """Why a GPU that was asked alone has not answered."""
+    if told.late:
+        return DeviceTimeout(f"{device.name}: nvidia-smi did not end in time", code="timeout")
+    failed = smi_text.gpu_failure(_text(told))
+    if failed is not None:
+        return returns.failure(failed.code, device.name, "nvidia-smi")
+    if told.status in (returns.GPU_IS_LOST, returns.NOT_FOUND):
+        return returns.failure(told.status, device.name, "nvidia-smi")
+    return ReadError(f"{device.name}: nvidia-smi: status {told.status}", code="nvidia_smi")
+
+
+def _gone(device: Device, told: CommandOutput, rows: Sequence[RemoteRow]) -> ReadError:
+    """Why a GPU that was seen before is in no answer."""
+    if told.late:
+        return DeviceTimeout(f"{device.name}: nvidia-smi did not end in time", code="timeout")
     failed = smi_text.gpu_failure(_text(told))
     if failed is not None and failed.pci_bus_id == device.pci_bus_id:
         return returns.failure(failed.code, device.name, "nvidia-smi")
-    return DeviceLost(f"{device.name}: nvidia-smi does not list it any more", code="not_listed")
+    if rows or "No devices were found" in _text(told):
+        return DeviceLost(f"{device.name}: nvidia-smi does not list it any more", code="not_listed")
+    return ReadError(f"{device.name}: {_failure(told)}", code="nvidia_smi")
 
 
 def _text(told: CommandOutput) -> str:
@@ -74,8 +108,6 @@ def _failure(told: CommandOutput) -> AccelwatchError:
     if told.late:
         return DeviceTimeout("nvidia-smi did not end in time", code="timeout")
     text = _text(told)
-    if unavailable := smi_text.stack_failure(text, told.status):
-        return unavailable
     if failed := smi_text.gpu_failure(text):
         return returns.failure(failed.code, f"GPU {failed.pci_bus_id}", "nvidia-smi")
     if "No devices were found" in text:
@@ -88,7 +120,16 @@ def _failure(told: CommandOutput) -> AccelwatchError:
 
 
 REMOTE = Remote(
-    commands=(RemoteCommand(key=_QUERY, programs=("nvidia-smi",), arguments=("-q", "-x")),),
+    commands=(
+        RemoteCommand(key=_QUERY, programs=("nvidia-smi",), arguments=("-q", "-x")),
+        RemoteCommand(
+            key=_EACH,
+            programs=("nvidia-smi",),
+            arguments=("-q", "-x", "-i"),
+            if_fails=_QUERY,
+            each_in="/proc/driver/nvidia/gpus",
+        ),
+    ),
     reader=SmiReader,
     pci_vendors=("10de",),
 )

@@ -30,6 +30,10 @@ class RemoteCommand(msgspec.Struct, frozen=True, kw_only=True):
     folders: tuple[str, ...] = ()
     """Absolute folders in which it is looked for after PATH and the usual ones."""
     timeout_s: float = 10.0
+    if_fails: str = ""
+    """Key of a command before it: this one is run only when that one has not ended with status 0."""
+    each_in: str = ""
+    """A folder: it is run for each entry, whose name is its last argument, and told as `key/entry`."""
 
 
 class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +68,7 @@ class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Outputs = Mapping[str, CommandOutput]
-"""What the commands of a round printed, by their keys; only of those that are there."""
+"""What the commands of a round printed, by their keys; only of those that were run."""
 
 RemoteRow = tuple[Device, Reading | ReadError]
 """A device or a partition, identified, and what was read of it, or why nothing was."""

@@ -20,7 +20,7 @@ STORED = "prometheus"
 """Scheme of a target that is not asked itself: a store tells of it."""
 SSH = "ssh"
 """Scheme of a target that ssh reaches; its address is what ssh is told: `user@host:port`."""
-_SCHEME_LABEL = "__scheme__"
+SCHEME_LABEL = "__scheme__"
 _PATH_LABEL = "__metrics_path__"
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _HOST = re.compile(r"[A-Za-z0-9._\-%:]+")
@@ -128,7 +128,7 @@ def _is_unicode(text: str) -> bool:
 def _target(
     text: str, labels: Mapping[str, str], configured: str, credentials: Credentials
 ) -> Target:
-    scheme = labels.get(_SCHEME_LABEL, configured)
+    scheme = labels.get(SCHEME_LABEL, configured)
     base = ""
     rest = text
     if "://" in text:

@@ -41,7 +41,9 @@ def test_the_backend_says_where_its_remote_is() -> None:
     assert isinstance(NvidiaBackend, RemotelyRead)
     remote = plugins.load_address(NvidiaBackend.remote)
     assert isinstance(remote, Remote)
-    assert [command.arguments for command in remote.commands] == [("-q", "-x")]
+    whole, alone = remote.commands
+    assert whole.arguments == ("-q", "-x")
+    assert (alone.if_fails, alone.each_in) == (whole.key, "/proc/driver/nvidia/gpus")
 
 
 def test_identity_and_numbers_are_those_of_the_document() -> None:
@@ -88,6 +90,52 @@ def test_a_gpu_at_which_nvidia_smi_stops_is_lost_if_it_was_seen() -> None:
     assert [device.id for device, _ in after] == [device.id for device, _ in rows]
     assert isinstance(after[1][1], DeviceLost)
     assert len(SmiReader().read(told(cut, status=15, errors=text))) == 1
+
+
+def test_where_one_gpu_spoils_the_answer_each_says_how_it_is() -> None:
+    whole = recorded("h100x2")
+    reader = SmiReader()
+    first, second = (device for device, _ in reader.read(told(whole)))
+    text = f"Unable to determine the device handle for GPU {second.pci_bus_id}: GPU is lost.\n"
+    alone = CommandOutput(program="nvidia-smi", output=whole[: whole.rindex(b"<gpu id=")])
+    lost = CommandOutput(program="nvidia-smi", output=text.encode(), status=15)
+    outputs = {
+        **told(text.encode(), 15),
+        f"each/{first.pci_bus_id}": alone,
+        f"each/{second.pci_bus_id}": lost,
+    }
+    rows = reader.read(outputs)
+    assert [device for device, _ in rows] == [first, second]
+    assert isinstance(rows[0][1], Reading)
+    assert isinstance(rows[1][1], DeviceLost)
+    unseen = SmiReader().read(outputs)
+    assert unseen[1][0].id == f"nvidia:{second.pci_bus_id}"
+    assert isinstance(unseen[1][1], DeviceLost)
+
+
+def test_a_gpu_that_hangs_alone_is_late_and_the_others_are_not() -> None:
+    whole = recorded("h100x2")
+    reader = SmiReader()
+    first, second = (device for device, _ in reader.read(told(whole)))
+    alone = CommandOutput(program="nvidia-smi", output=whole[: whole.rindex(b"<gpu id=")])
+    late = CommandOutput(program="nvidia-smi", output=b"", status=124)
+    outputs = {
+        **told(b"", 124),
+        f"each/{first.pci_bus_id}": alone,
+        f"each/{second.pci_bus_id}": late,
+    }
+    (_, well), (_, hung) = reader.read(outputs)
+    assert isinstance(well, Reading)
+    assert isinstance(hung, DeviceTimeout)
+
+
+def test_where_it_cannot_be_told_which_gpu_it_is_none_is_called_lost() -> None:
+    reader = SmiReader()
+    reader.read(told(recorded("h100x2")))
+    outcomes = [outcome for _, outcome in reader.read(told(b"segmentation fault", 139))]
+    assert [type(outcome) for outcome in outcomes] == [ReadError, ReadError]
+    outcomes = [outcome for _, outcome in reader.read(told(b"No devices were found\n", 6))]
+    assert [type(outcome) for outcome in outcomes] == [DeviceLost, DeviceLost]
 
 
 @pytest.mark.parametrize(

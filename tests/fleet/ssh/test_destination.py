@@ -3,8 +3,13 @@
 import pytest
 
 from accelwatch.errors import UsageError
+from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.ssh.destination import destination, ssh_targets
 from accelwatch.fleet.target import targets_of
+from accelwatch.fleet.targets.discovery import ways
+from accelwatch.fleet.targets.groups import targets_in
+from accelwatch.fleet.targets.rules import Rules
+from accelwatch.fleet.targets.settings import HttpSd, Targets
 
 
 @pytest.mark.parametrize(
@@ -65,3 +70,18 @@ def test_on_loopback_the_port_names_the_node() -> None:
 def test_nobody_else_may_name_a_host_for_ssh() -> None:
     with pytest.raises(UsageError, match="the scheme is http or https"):
         targets_of(["n01"], {"__scheme__": "ssh"})
+
+
+def test_files_may_list_hosts_for_ssh_and_other_discoveries_may_not() -> None:
+    document = [{"targets": ["ops@n[1-2]"], "labels": {"__scheme__": "ssh", "rack": "r1"}}]
+    first, second = targets_in(document, Rules(may_ssh=True))
+    assert (first.key, first.node, first.labels) == ("ssh://ops@n1", "n1", {"rack": "r1"})
+    assert second.node == "n2"
+    with pytest.raises(UsageError):
+        targets_in(document, Rules())
+    allowed = discoveries(Targets(files=("a",), http=(HttpSd(url="http://b"),)))
+    assert [name.partition(" ")[0] for name in allowed if '"may_ssh":true' in name] == ["files"]
+
+
+def discoveries(targets: Targets) -> list[str]:
+    return list(ways(targets, Scrape()))

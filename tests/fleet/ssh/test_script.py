@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.ssh.answers import end_of_look, end_of_round, looked, outputs_of
-from accelwatch.fleet.ssh.script import LOOK, ROUND, script
+from accelwatch.fleet.ssh.answers import (
+    end_of_look,
+    end_of_round,
+    failed_before,
+    looked,
+    outputs_of,
+)
+from accelwatch.fleet.ssh.script import LOOK, ROUND, also, script
 from accelwatch.remote import CommandOutput, RemoteCommand
 
 MARK = "0123456789abcdef"
@@ -87,6 +93,52 @@ def test_the_first_program_that_is_there_is_run_also_in_folders_of_its_own(tmp_p
 def test_what_is_not_there_is_not_asked(tmp_path: Path) -> None:
     seen, told = run(tmp_path, SHELLS[0], RemoteCommand(key="q", programs=("no-such-smi",)))
     assert looked(seen, MARK).programs == ()
+    assert outputs_of(told, MARK) == {}
+
+
+def test_what_is_run_only_when_another_fails_is_run_for_each_entry_of_a_folder(
+    tmp_path: Path,
+) -> None:
+    program(tmp_path, "vendor-smi", 'echo "$*"; exit $STATUS')
+    entries = tmp_path / "gpus"
+    entries.mkdir()
+    for name in ("0000:1b:00.0", "0000:2b:00.0"):
+        (entries / name).touch()
+    query = RemoteCommand(key="q", programs=("vendor-smi",))
+    each = RemoteCommand(
+        key="each",
+        programs=("vendor-smi",),
+        arguments=("-i",),
+        if_fails="q",
+        each_in=str(entries),
+    )
+    asked = {"test.q": query, "test.each": each}
+    words = LOOK + b"STATUS=3; export STATUS\n" + ROUND + also(asked, "test.each")
+    _, told = run(tmp_path, SHELLS[0], query, each, words=words)
+    first, second, _ = told.split(end_of_round(MARK))
+    first += end_of_round(MARK)
+    assert set(outputs_of(first, MARK)) == {"test.q"}
+    assert failed_before(first, MARK, asked) == ["test.each"]
+    outputs = outputs_of(second, MARK)
+    assert {name: told.output for name, told in outputs.items()} == {
+        "test.each/0000:1b:00.0": b"-i 0000:1b:00.0\n",
+        "test.each/0000:2b:00.0": b"-i 0000:2b:00.0\n",
+    }
+    _, well = run(
+        tmp_path, SHELLS[0], query, each, words=LOOK + b"STATUS=0; export STATUS\n" + ROUND
+    )
+    assert failed_before(well, MARK, asked) == []
+    assert failed_before(first, MARK, {"test.q": query}) == []
+
+
+def test_a_folder_without_entries_is_asked_for_none(tmp_path: Path) -> None:
+    program(tmp_path, "vendor-smi", "echo fine")
+    query = RemoteCommand(key="q", programs=("vendor-smi",))
+    each = RemoteCommand(
+        key="each", programs=("vendor-smi",), if_fails="q", each_in=str(tmp_path / "no")
+    )
+    words = LOOK + also({"test.q": query, "test.each": each}, "test.each")
+    _, told = run(tmp_path, SHELLS[0], query, each, words=words)
     assert outputs_of(told, MARK) == {}
 
 

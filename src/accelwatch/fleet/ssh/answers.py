@@ -1,11 +1,12 @@
 """What the script wrote on its standard output, taken apart at the marks. Pure; raises TargetFault."""
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.remote import CommandOutput
+from accelwatch.remote import CommandOutput, RemoteCommand
 
 _MAX_LINES = 256
 _PCI = re.compile(r"0x([0-9a-f]{4}) 0x([0-9a-f]{6})")
@@ -78,6 +79,16 @@ def outputs_of(body: bytes, mark: str) -> dict[str, CommandOutput]:
         )
         at = body.find(begins, end)
     return outputs
+
+
+def failed_before(body: bytes, mark: str, commands: Mapping[str, RemoteCommand]) -> list[str]:
+    """The commands that are to be run because the one before them failed. Raises TargetFault."""
+    wanting = [name for name, command in commands.items() if command.if_fails]
+    if not wanting:
+        return []
+    told = outputs_of(body, mark)
+    before = {name: f"{name.partition('.')[0]}.{commands[name].if_fails}" for name in wanting}
+    return [name for name in wanting if before[name] in told and told[before[name]].status]
 
 
 def _status(line: bytes) -> int:

@@ -10,12 +10,18 @@ from accelwatch.backoff import SpreadBackoff
 from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.follow import Sink
 from accelwatch.fleet.follow.poll import PacedReader
-from accelwatch.fleet.ssh.answers import Looked, end_of_look, end_of_round, looked
+from accelwatch.fleet.ssh.answers import (
+    Looked,
+    end_of_look,
+    end_of_round,
+    failed_before,
+    looked,
+)
 from accelwatch.fleet.ssh.connection import Connection
 from accelwatch.fleet.ssh.destination import destination
 from accelwatch.fleet.ssh.refusals import lost, refusal
 from accelwatch.fleet.ssh.rounds import RoundReader
-from accelwatch.fleet.ssh.script import LOOK, ROUND, script
+from accelwatch.fleet.ssh.script import LOOK, ROUND, also, script
 from accelwatch.fleet.ssh.streaming import Streaming
 from accelwatch.fleet.ssh.way import SshWay, check
 from accelwatch.fleet.target import Target
@@ -32,6 +38,7 @@ _STEADY_S = 5.0
 """A stream that breaks sooner was not well, and its host is asked less and less."""
 _SHARE = 3.0
 """Rounds begin at least so many times their length apart: the host is left alone most of the time."""
+_LONGEST_REST_S = 60.0
 
 
 class SshFollower:
@@ -128,9 +135,11 @@ class SshFollower:
         """One round, and the rest after it. Raises TargetFault."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        body = await self._answer(connection)
+        body = await self._answer(connection, ROUND)
+        for name in failed_before(body, self._mark, self._way.commands):
+            body += await self._answer(connection, also(self._way.commands, name))
         took_s = loop.time() - began
-        pace_s = max(self._way.settings.interval_s, _SHARE * took_s)
+        pace_s = max(self._way.settings.interval_s, min(_SHARE * took_s, _LONGEST_REST_S))
         exposed = await self._reading.read(body)
         paced = msgspec.structs.replace(exposed, interval_s=pace_s)
         self._sink.exposed(self._target, paced, took_s)
@@ -143,13 +152,13 @@ class SshFollower:
             logger.info("a host is back node=%s", self._target.node)
             self._logged = None
 
-    async def _answer(self, connection: Connection) -> bytes:
-        """What a round printed. Raises TargetFault.
+    async def _answer(self, connection: Connection, word: bytes) -> bytes:
+        """What comes of a word. Raises TargetFault.
 
         One that takes too long is told and waited for all the same: a second one beside a command that
         hangs in its driver would hang too, and so on.
         """
-        asked = connection.ask(ROUND, end_of_round(self._mark), self._way.limit_bytes)
+        asked = connection.ask(word, end_of_round(self._mark), self._way.limit_bytes)
         patience_s = self._way.patience_s
         waited_s = 0.0
         while not (await asyncio.wait({asked}, timeout=patience_s))[0]:

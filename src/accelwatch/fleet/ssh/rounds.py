@@ -41,10 +41,11 @@ class RoundReader:
         faults: list[AccelwatchError] = []
         programs: list[str] = []
         for name, remote in self._known.items():
+            begin = f"{name}."
             own = {
-                command.key: outputs[place]
-                for command in remote.commands
-                if (place := f"{name}.{command.key}") in outputs
+                place.removeprefix(begin): told
+                for place, told in outputs.items()
+                if place.startswith(begin)
             }
             if not own:
                 continue

@@ -6,7 +6,7 @@ nothing stands in the arguments of a process but the vendor's own.
 """
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from accelwatch.remote import RemoteCommand
 
@@ -96,10 +96,20 @@ def script(commands: Mapping[str, RemoteCommand], mark: str) -> bytes:
             "    accelerators",
             "    printf '%s ready\\n' \"$mark\"",
             "}",
-            "round() {",
-            *(_asking(at, name, commands[name]) for at, name in enumerate(names)),
-            "    printf '\\n%s done\\n' \"$mark\"",
-            "}",
+            *_function(
+                "round",
+                (
+                    _asking(at, name, command)
+                    for at, (name, command) in enumerate(commands.items())
+                    if not command.if_fails
+                ),
+            ),
+            *(
+                line
+                for at, (name, command) in enumerate(commands.items())
+                if command.if_fails
+                for line in _function(f"also{at}", [_asking(at, name, command)])
+            ),
             "",
         )
     ).encode()
@@ -118,7 +128,24 @@ def _finding(at: int, command: RemoteCommand) -> str:
     )
 
 
+def also(commands: Mapping[str, RemoteCommand], name: str) -> bytes:
+    """The word by which a command is run that is no part of a round."""
+    return f"also{list(commands).index(name)}\n".encode()
+
+
+def _function(name: str, lines: Iterable[str]) -> list[str]:
+    """A function that says when it is done."""
+    return [f"{name}() {{", *lines, "    printf '\\n%s done\\n' \"$mark\"", "}"]
+
+
 def _asking(at: int, name: str, command: RemoteCommand) -> str:
     words = " ".join(map(shlex.quote, command.arguments))
-    ask = f'ask {shlex.quote(name)} {command.timeout_s:g} "$p{at}" {words}'.rstrip()
-    return f'    [ -z "$p{at}" ] || {ask}'
+    if not command.each_in:
+        ask = f'ask {shlex.quote(name)} {command.timeout_s:g} "$p{at}" {words}'.rstrip()
+        return f'    [ -z "$p{at}" ] || {ask}'
+    ask = f'ask {shlex.quote(name)}/"${{one##*/}}" {command.timeout_s:g} "$p{at}" {words}'
+    return (
+        f"    for one in {shlex.quote(command.each_in)}/*; do\n"
+        f'        [ -z "$p{at}" ] || [ ! -e "$one" ] || {ask} "${{one##*/}}"\n'
+        "    done"
+    )

@@ -42,7 +42,7 @@ def without_credentials(targets: Targets, scrape: Scrape) -> list[str]:
 def ways(targets: Targets, scrape: Scrape) -> dict[str, MakeWay]:
     """Name to discovery, in the order in which later ones win; equal settings have equal names."""
     rules = Rules(scheme=scrape.scheme, rename=targets.rename_labels, keep=targets.keep_labels)
-    ours = msgspec.structs.replace(rules, credentials=scrape.credentials)
+    ours = msgspec.structs.replace(rules, credentials=scrape.credentials, may_ssh=True)
     by_name: dict[str, MakeWay] = {}
     if targets.files:
         settings = Targets(files=targets.files, refresh_s=targets.refresh_s)

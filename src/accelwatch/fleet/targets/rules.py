@@ -5,7 +5,15 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from accelwatch.fleet.scrape_settings import Credentials
-from accelwatch.fleet.target import NODE_LABEL, Target, checked_labels, targets_of
+from accelwatch.fleet.ssh.destination import ssh_targets
+from accelwatch.fleet.target import (
+    NODE_LABEL,
+    SCHEME_LABEL,
+    SSH,
+    Target,
+    checked_labels,
+    targets_of,
+)
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,12 +26,15 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """What the targets are shown: those of the section that finds them."""
     keep: tuple[str, ...] = ()
     """The labels that stay, by their new names; empty for all."""
+    may_ssh: bool = False
+    """Whether `__scheme__: ssh` is understood: only who writes files here may say where we log in."""
 
     def targets(self, texts: Iterable[str], labels: Mapping[str, str]) -> list[Target]:
         """Targets of addresses with host ranges. Raises UsageError."""
-        return targets_of(
-            texts, self._labels(checked_labels(labels)), self.scheme, self.credentials
-        )
+        kept = self._labels(checked_labels(labels))
+        if self.may_ssh and kept.get(SCHEME_LABEL) == SSH:
+            return ssh_targets(texts, kept)
+        return targets_of(texts, kept, self.scheme, self.credentials)
 
     def _labels(self, given: Mapping[str, str]) -> dict[str, str]:
         labels = {name: value for name, value in given.items() if name not in self.rename}
