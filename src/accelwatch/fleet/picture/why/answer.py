@@ -109,7 +109,8 @@ def _of_place(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
 def _of_well_device(device: SeenDevice) -> str:
     name = f"{device.node}/{device.name}"
     if device.word != "ok":
-        return f"{name} is {device.word}{_joined(device.reasons)}"
+        said = device.verdict.said
+        return f"{name} is {device.word}" + (f": {said}" if said else "")
     words = []
     if device.load_ratio is not None:
         words.append(f"{device.load_ratio:.0%} busy")
@@ -160,8 +161,8 @@ def _said(scene: Scene, one: Trouble, *, which: str = "") -> str:
 
 
 def _verdict(one: Trouble) -> str:
-    """What it amounts to: a rule's title, else the first reason that says more than the state does."""
-    return one.verdict or next((text for text in one.evidence if text not in _OF_STATES), "")
+    """What it amounts to, where that says more than the state does."""
+    return "" if one.verdict in _OF_STATES else one.verdict
 
 
 _OF_STATES = frozenset(text for _, text in STATE_HEALTH.values())
@@ -219,10 +220,6 @@ def _standing_of(devices: Sequence[SeenDevice]) -> str:
     loads = [one.load_ratio for one in devices if one.load_ratio is not None]
     text = counted(len(devices), "device")
     return f"{text}, {sum(loads) / len(loads):.0%} busy" if loads else text
-
-
-def _joined(reasons: Sequence[str]) -> str:
-    return f": {'; '.join(reasons)}" if reasons else ""
 
 
 _SENTENCES = {Kind.EVERYTHING: _of_everything, Kind.JOB: _of_job, Kind.USER: _of_job}

@@ -10,6 +10,7 @@ from accelwatch.incidents.incident import IncidentState
 from accelwatch.judging.documents import IncidentDocument
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
 from accelwatch.schema.standing import CALM_THROTTLES, standing
+from accelwatch.schema.verdict import NOTHING_WRONG, Verdict, verdict
 
 
 class SeenDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -30,8 +31,8 @@ class SeenDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     load_ratio: float | None = None
     jobs: tuple[str, ...] = ()
     user: str = ""
-    reasons: tuple[str, ...] = ()
-    """What its health rests on and what reading it came to, in words; empty where nobody has asked."""
+    verdict: Verdict = NOTHING_WRONG
+    """What is wrong with it in words, as far as its node's own document is known."""
     slowed_by: tuple[str, ...] = ()
     """Why its clocks are held down, in words of the catalogue's `throttle_active`."""
 
@@ -117,7 +118,7 @@ def with_node(
     """
     told = {one.id: one for one in _read_devices(node, snapshot)}
     devices = [
-        msgspec.structs.replace(one, since=own.since, reasons=own.reasons, slowed_by=own.slowed_by)
+        msgspec.structs.replace(one, since=own.since, verdict=own.verdict, slowed_by=own.slowed_by)
         if one.node == node and (own := told.get(one.id))
         else one
         for one in scene.devices
@@ -136,7 +137,6 @@ def _read_devices(node: str, snapshot: Snapshot) -> list[SeenDevice]:
 
 def _read_device(node: str, view: DeviceView, snapshot: Snapshot) -> SeenDevice:
     device, values = view.device, view.reading.values
-    failures = (one.message for one in snapshot.errors if one.device_id == device.id)
     slowed = (key[1] for key, on in values.items() if key[0] == "throttle_active" and on)
     return SeenDevice(
         node=node,
@@ -150,7 +150,7 @@ def _read_device(node: str, view: DeviceView, snapshot: Snapshot) -> SeenDevice:
         load_ratio=values.get(("utilization_ratio",)),
         jobs=tuple(dict.fromkeys(one.job_id for one in view.owners if one.job_id)),
         user=_user(view.owners),
-        reasons=tuple(dict.fromkeys([*view.health_reasons, *failures])),
+        verdict=verdict(view, snapshot),
         slowed_by=tuple(sorted(set(slowed) - CALM_THROTTLES)),
     )
 

@@ -1,6 +1,6 @@
 """What is wrong, each thing once: what a rule has found, else how a device or node stands."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -10,21 +10,10 @@ from accelwatch.fleet.picture.why.scene import Scene, SeenDevice, SeenNode
 from accelwatch.judging.documents import IncidentDocument
 from accelwatch.rules.document import Severity
 from accelwatch.schema.standing import severity
+from accelwatch.schema.verdict import NOTHING_WRONG, REMEDIES
 
-_STATES: dict[str, tuple[str, str]] = {
-    "lost": ("lost", "see whether lspci still shows it; drain the node and reboot it"),
-    "missing": (
-        "not there any more",
-        "see whether somebody took it out; if so, stop expecting it (A in the dashboard)",
-    ),
-    "unresponsive": (
-        "hung",
-        "end what runs on it; if it still hangs, reset it or reboot the node",
-    ),
-    "failed": ("failed", ""),
-    "degraded": ("degraded", ""),
-}
-"""State or health of a device to what people call it, and what to do where no rule says it."""
+_STATES = {"missing": "not there any more", "unresponsive": "hung"}
+"""State of a device to what people call it, where that is another word."""
 _NODES: dict[str, str] = {
     NodeState.DOWN: "down",
     NodeState.STALE: "silent",
@@ -85,7 +74,7 @@ def _incident(
     nodes = tuple(dict.fromkeys(filter(None, (incident.node, *incident.nodes))))
     state = device.word if device is not None else ""
     weight = max(_WEIGHTS.get(Severity(incident.severity), 1), severity(state) if state else 0)
-    known = device.reasons if device is not None else ()
+    known = device.verdict if device is not None else NOTHING_WRONG
     return Trouble(
         where=_where(incident),
         nodes=nodes,
@@ -94,7 +83,7 @@ def _incident(
         word=_word(state) if device is not None else _NODES.get(node.state, "") if node else "",
         since=moment(incident.since),
         verdict=incident.title,
-        evidence=tuple(dict.fromkeys([*(one.text for one in incident.evidence), *known])),
+        evidence=_apart([*(one.text for one in incident.evidence), known.said, known.evidence]),
         remedy=incident.what_to_do,
         step=next((scene.steps[one] for one in nodes if one in scene.steps), ""),
         jobs=tuple(dict.fromkeys(filter(None, (incident.job, *incident.jobs)))),
@@ -121,7 +110,7 @@ def _of_nodes(scene: Scene) -> Iterator[Trouble]:
             weight=weight,
             word=_NODES[node.state],
             since=0.0 if node.age_s is None else scene.time - node.age_s,
-            evidence=(node.reason,) if node.reason else (),
+            verdict=node.reason,
             remedy=node.remedy,
             step=scene.steps.get(node.node, ""),
         )
@@ -140,8 +129,9 @@ def _of_devices(scene: Scene) -> Iterator[Trouble]:
             weight=weight,
             word=_word(one.word),
             since=one.since,
-            evidence=one.reasons,
-            remedy=_STATES.get(one.word, ("", ""))[1],
+            verdict=one.verdict.said,
+            evidence=_apart([one.verdict.evidence]),
+            remedy=one.verdict.remedy or REMEDIES.get(one.word, ""),
             step=scene.steps.get(one.node, ""),
             jobs=one.jobs,
         )
@@ -150,4 +140,8 @@ def _of_devices(scene: Scene) -> Iterator[Trouble]:
 def _word(state: str) -> str:
     if severity(state) == 0 or state in _OF_SILENCE:
         return ""
-    return _STATES.get(state, (state, ""))[0]
+    return _STATES.get(state, state)
+
+
+def _apart(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, texts)))
