@@ -48,8 +48,8 @@ def test_a_hub_is_asked_and_its_rules_words_are_told(tmp_path: Path) -> None:
             assert code == 0
             assert out.startswith(f"{one.address}/{NAME} has been lost for ")
             assert ": A GPU is lost.\n" in out
-            assert "  what to do:  reboot the node\n" in out
-            assert "  more:        accelwatch incidents i1\n" in out
+            assert "  what to do: reboot the node\n" in out
+            assert "  more:       accelwatch incidents i1\n" in out
 
             code, out, _ = await typed("--json", *asking)
             said = json.loads(out)
