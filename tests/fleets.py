@@ -12,7 +12,7 @@ import msgspec
 from accelwatch.clock import ManualClock
 from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.names import SPEAKING
-from accelwatch.fleet.picture.model import FleetView, Past, Problem
+from accelwatch.fleet.picture.model import FIELDS, FleetView, Past, Problem
 from accelwatch.fleet.picture.remedies import Word
 from accelwatch.fleet.remedies.documents import Commanded, RemediesPage
 from accelwatch.fleet.wire import SCHEMA, DeviceNow, DevicePlace, FleetDocument, FleetEvent, NodeNow
@@ -46,7 +46,7 @@ def values(number: int) -> tuple[Number | None, ...]:
     """Figures of a busy device; every seventh is idle."""
     load = 0.0 if number % 7 == 3 else (number * 37 % 100) / 100
     used = int(80 * GIB * (0.1 + load * 0.8))
-    return load, used, 80 * GIB, 100 + 550 * load, 35 + 45 * load
+    return load, used, 80 * GIB, 100 + 550 * load, 35 + 45 * load, 89.0
 
 
 def place_of(slot: int, name: str, index: int, rack: str) -> DevicePlace:
@@ -113,11 +113,11 @@ def _now(
     slot: int, node_state: str, state: str, faults: Faults, name: str, index: int
 ) -> DeviceNow:
     if node_state not in SPEAKING:
-        given = values(slot) if node_state == "stale" else (None,) * 5
+        given = values(slot) if node_state == "stale" else (None,) * len(FIELDS)
         return DeviceNow(slot, _GONE[node_state], "unknown", _AGES[node_state], given)
     health = faults.get(f"{name}/{index}!", "ok")
     if state and state != "degraded":
-        return DeviceNow(slot, state, "failed", None, (None,) * 5)
+        return DeviceNow(slot, state, "failed", None, (None,) * len(FIELDS))
     return DeviceNow(slot, state or "ok", health, 0.4, values(slot))
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from accelwatch.errors import ExpressionError
 from accelwatch.fleet.picture import grouping
-from accelwatch.fleet.picture.model import FleetView, Past
+from accelwatch.fleet.picture.model import FIELDS, FleetView, Past
 from accelwatch.fleet.picture.ordering import SORTS, ordered
 from accelwatch.fleet.wire import DeviceNow
 from accelwatch.natural_order import natural
@@ -57,7 +57,7 @@ def test_a_node_is_counted_up_from_its_devices() -> None:
 
 def test_absent_values_are_left_out_and_never_zero() -> None:
     view = fleet_view(1, 2)
-    nothing = DeviceNow(0, "ok", "ok", 0.1, (None,) * 5)
+    nothing = DeviceNow(0, "ok", "ok", 0.1, (None,) * len(FIELDS))
     row = board_for(msgspec.structs.replace(view, devices=[nothing])).rows[0]
     assert (row.load_ratio, row.memory_ratio, row.power, row.hottest) == (None,) * 4
 
@@ -95,7 +95,7 @@ def test_partitions_count_for_their_owners_and_not_for_their_node() -> None:
         )
         for n, user in ((1, "ada"), (2, "grace"))
     ]
-    parts = [DeviceNow(n, "ok", "ok", 0.1, (0.5, GIB, 40 * GIB, None, None)) for n in (1, 2)]
+    parts = [DeviceNow(n, "ok", "ok", 0.1, (0.5, GIB, 40 * GIB, None, None, None)) for n in (1, 2)]
     split = msgspec.structs.replace(view, places=[parent, *halves], devices=[*view.devices, *parts])
     assert board_for(split).rows[0].whole == 1
     by_user = board_for(split, fleet_group="user")

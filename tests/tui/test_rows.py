@@ -10,6 +10,7 @@ from accelwatch.schema.standing import WORST_FIRST
 from accelwatch.schema.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP
+from accelwatch.tui.drawing.device_signs import STATE_ROLES
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from accelwatch.tui.drawing.lines import Line, plain, width_of
 from accelwatch.tui.local import device_cells, device_rows, process_rows
@@ -124,10 +125,10 @@ def test_every_state_has_a_word_a_sign_and_a_role() -> None:
     for state in DeviceState:
         assert state in UNICODE.states
         assert state in ASCII.states
-        assert state in fmt.STATE_ROLES
+        assert state in STATE_ROLES
         assert state in WORST_FIRST
     for glyphs in GLYPHS:
-        signs = [*glyphs.states.values(), glyphs.stale]
+        signs = [*glyphs.states.values(), glyphs.stale, glyphs.failed, glyphs.hot]
         assert len(set(signs)) == len(signs)
         assert {width_of([(sign, "text")]) for sign in signs} == {1}
 

@@ -3,6 +3,7 @@
 from accelwatch.schema.device import UP
 from accelwatch.schema.health import Health
 
+HOT = "hot"
 SEVERITY = {
     "lost": 9,
     "missing": 8,
@@ -11,12 +12,14 @@ SEVERITY = {
     "unreachable": 5,
     "stale": 5,
     "degraded": 3,
+    HOT: 1,
     "excluded": 0,
     "suspended": 0,
     "ok": 0,
 }
 """Worst first: states of a device; `failed`, which only its health can be; and what a fleet says of it,
-`missing`, or, where its node is silent, `unreachable` and `stale`."""
+`missing`, or, where its node is silent, `unreachable` and `stale`. `hot`, which only
+pictures say, is a device that is well and near a temperature at which it slows itself down."""
 WORST_FIRST = tuple(SEVERITY)
 BAD = 4
 """From here a device cannot be counted on."""

@@ -29,9 +29,10 @@ FIELDS = (
     "memory_size_bytes",
     "power_watts",
     "temperature_celsius",
+    "temperature_limit_celsius",
 )
 """What the values of a device are, in order: the fields that the screen asks for, in base units."""
-UTILIZATION, MEMORY_USED, MEMORY_SIZE, POWER, TEMPERATURE = range(len(FIELDS))
+UTILIZATION, MEMORY_USED, MEMORY_SIZE, POWER, TEMPERATURE, TEMPERATURE_LIMIT = range(len(FIELDS))
 
 MOST_EVENTS = 1000
 """Events that a source keeps; older ones are left out."""

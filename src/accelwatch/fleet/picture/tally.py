@@ -3,15 +3,24 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from accelwatch.fleet.names import NODE_SEVERITY, SPEAKING
-from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.picture.model import TEMPERATURE, TEMPERATURE_LIMIT, FleetView
 from accelwatch.fleet.wire import DeviceNow, DevicePlace, NodeNow
-from accelwatch.schema.standing import BAD, severity, standing
+from accelwatch.schema.heat import near_limit
+from accelwatch.schema.standing import BAD, HOT, severity, standing
 
 SLICE = 1000
 """Devices between two chances for other work; about two milliseconds."""
 Keeps = Callable[[DevicePlace, DeviceNow], bool]
 GroupOf = Callable[[DevicePlace], str]
 _CALM = frozenset({"ok", "unknown"})
+
+
+def device_class(now: DeviceNow) -> str:
+    """What a device is counted as: a word of `schema.standing`, or `hot` where it is well."""
+    word = now.state if now.health in _CALM else standing(now.state, now.health)
+    if word != "ok":
+        return word
+    return HOT if near_limit(now.values[TEMPERATURE], now.values[TEMPERATURE_LIMIT]) else word
 
 
 class FleetRow:
@@ -23,6 +32,7 @@ class FleetRow:
         "chief",
         "devices",
         "group",
+        "hot",
         "hottest",
         "labels",
         "load",
@@ -65,6 +75,8 @@ class FleetRow:
         self.size = 0.0
         self.power: float | None = None
         self.hottest: float | None = None
+        self.hot = 0
+        """Devices that are well and near the temperature at which they slow themselves down."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -90,10 +102,11 @@ class FleetRow:
         """Count a device."""
         self.devices.append(now)
         self.whole += 1
-        word = now.state if now.health in _CALM else standing(now.state, now.health)
+        word = device_class(now)
         if word != "ok":
             self._judge(now, severity(word))
-        load, used, size, power, hot = now.values
+            self.hot += word == HOT
+        load, used, size, power, hot, _ = now.values
         if load is not None:
             self.load += load
             self.loads += 1
@@ -118,6 +131,7 @@ class FleetRow:
         self.whole += other.whole
         self.bad += other.bad
         self.missing += other.missing
+        self.hot += other.hot
         if self.chief is None or other.severity > self.severity:
             self.chief, self.severity, self.state = other, other.severity, other.state
         if not other.speaks:

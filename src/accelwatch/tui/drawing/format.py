@@ -5,27 +5,25 @@ from datetime import datetime
 
 from accelwatch.display import duration, printable
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.series import primary_value
 from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.tui.drawing.device_signs import (
+    device_class,
+    device_glyph,
+    device_role,
+    device_word,
+)
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line
 
 NOTHING = "-"
 """For a value that is absent; the Device screen tells the reason."""
-STATE_ROLES = {
-    DeviceState.OK: "ok",
-    DeviceState.DEGRADED: "warn",
-    DeviceState.LOST: "bad",
-    DeviceState.UNRESPONSIVE: "bad",
-    DeviceState.SUSPENDED: "info",
-    DeviceState.EXCLUDED: "dim",
-}
-_SHORT = {DeviceState.UNRESPONSIVE: "hung", DeviceState.SUSPENDED: "asleep"}
 _VENDOR_WORDS = ("NVIDIA ", "AMD ", "Advanced Micro Devices, Inc. ", "Intel(R) ", "Intel ")
 GIB = 1 << 30
+_LEVELS = (0.25, 0.6, 0.85)
+"""Where the next shade of a bar begins."""
 
 
 def number(view: DeviceView, key: str) -> Number | None:
@@ -51,23 +49,19 @@ def is_stale(view: DeviceView) -> bool:
     return view.reading.absent.get(("*",)) is Absence.STALE
 
 
-def state_word(view: DeviceView, *, short: bool = False) -> str:
-    """The state in one word: `ok`, `degraded`, `lost`, `hung`, `stale`, `asleep`, `excluded`."""
-    if is_stale(view):
-        return "stale"
-    if short or view.state in _SHORT:
-        return _SHORT.get(view.state, view.state.value)
-    return view.state.value
+def state_word(view: DeviceView) -> str:
+    """What it is counted as, in one word: `ok`, `hot`, `degraded`, `lost`, `hung`, `stale`, `asleep`."""
+    return device_word(device_class(view))
 
 
 def state_glyph(view: DeviceView, glyphs: Glyphs) -> str:
-    """The sign of the state."""
-    return glyphs.stale if is_stale(view) else glyphs.states[view.state]
+    """The sign of that."""
+    return device_glyph(device_class(view), glyphs)
 
 
 def state_role(view: DeviceView) -> str:
-    """The role the state is painted in."""
-    return STATE_ROLES[view.state]
+    """The role that is painted in."""
+    return "bad" if is_stale(view) else device_role(device_class(view))
 
 
 def ago(seconds: float | None) -> str:
@@ -141,9 +135,16 @@ def bar(ratio: Number | None, width: int, glyphs: Glyphs, role: str) -> Line:
     return [(shown, role), (glyphs.track * (width - len(shown)), "track")]
 
 
-def memory_role(ratio: Number | None) -> str:
+def level_role(ratio: Number | None) -> str:
+    """The role of a bar: brighter, the more there is of whatever it shows."""
+    if ratio is None:
+        return "track"
+    return f"level{sum(ratio >= step for step in _LEVELS)}"
+
+
+def memory_role(ratio: float | None) -> str:
     """Memory that is about to run out is a warning."""
-    return "warn" if ratio is not None and ratio >= 0.97 else "memory"
+    return "warn" if ratio is not None and ratio >= 0.97 else level_role(ratio)
 
 
 def limit_role(value: Number | None, limit: Number | None, margin: float) -> str:

@@ -12,6 +12,7 @@ class Glyphs(msgspec.Struct, frozen=True, kw_only=True):
     states: dict[str, str]
     stale: str
     failed: str
+    hot: str
     missing: str
     unreachable: str
     nodes: dict[str, str]
@@ -19,7 +20,7 @@ class Glyphs(msgspec.Struct, frozen=True, kw_only=True):
     levels: str
     """One cell of load, from next to nothing to full."""
     bar: str
-    """From an almost empty cell to a full one."""
+    """From an almost empty cell to a full one; lower than a line, so that rows stay apart."""
     track: str
     """The empty part of a bar."""
     rule: str
@@ -56,11 +57,12 @@ UNICODE = Glyphs(
     },
     stale="◔",
     failed="▼",
+    hot="△",
     missing="□",
     unreachable="×",
     nodes={"up": "●", "slow": "◐", "stale": "◔", "down": "✕", "never": "○"},
     levels="▁▂▃▄▅▆▇█",
-    bar="▏▎▍▌▋▊▉█",
+    bar="╸━",
     track="─",
     rule="─",
     dot="·",
@@ -92,6 +94,7 @@ ASCII = Glyphs(
     },
     stale="~",
     failed="F",
+    hot="h",
     missing="_",
     unreachable="x",
     nodes={"up": "*", "slow": "%", "stale": "~", "down": "X", "never": "o"},

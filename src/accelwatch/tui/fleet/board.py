@@ -13,6 +13,7 @@ from accelwatch.fleet.picture.model import FleetView, Problem
 from accelwatch.fleet.picture.ordering import grouped, listed, ordered
 from accelwatch.fleet.picture.tally import Counting, FleetRow, split_devices
 from accelwatch.fleet.wire import DevicePlace, FleetDocument, NodeNow
+from accelwatch.schema.standing import HOT
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet.filters import TextFilter
 from accelwatch.tui.fleet.incident_board import IncidentBoard
@@ -35,9 +36,10 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     """The names of all nodes' labels."""
 
 
-def standings(sums: FleetDocument) -> dict[str, int]:
+def standings(sums: FleetDocument, hot: int = 0) -> dict[str, int]:
     """Devices by standing: of those that answer, the ones whose health is not fine are told apart.
 
+    `hot` are of those that are fine, where it is known of all of them.
     What does not answer has failed by its health too, and is told by its state alone.
     """
     counts = Counter(sums.devices)
@@ -46,7 +48,9 @@ def standings(sums: FleetDocument) -> dict[str, int]:
     failed = min(max(sums.health.get("failed", 0) - silent, 0), answering)
     degraded = max(sums.health.get("degraded", 0), counts["degraded"] - failed)
     degraded = min(degraded, answering - failed)
-    healthy = {"ok": answering - failed - degraded, "degraded": degraded, "failed": failed}
+    hot = min(hot, answering - failed - degraded)
+    fine = answering - failed - degraded - hot
+    healthy = {"ok": fine, HOT: hot, "degraded": degraded, "failed": failed}
     return {**counts, **healthy}
 
 
@@ -151,7 +155,9 @@ class FleetBoard:
         if not grouping.by_device(name, labels):
             counting.add_bare(self._bare(view), grouping.group_of_node(name, view))
         self.counted = Counted(view=view, rows=counting.rows, labels=labels)
-        self.standings = standings(view.sums)
+        whole = self.text is None and not view.filter
+        hot = sum(row.hot for row in counting.rows.values()) if whole else 0
+        self.standings = standings(view.sums, hot)
         self.incidents.take(view)
         self.arrange()
 

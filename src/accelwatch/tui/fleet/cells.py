@@ -13,12 +13,13 @@ from accelwatch.fleet.picture.model import (
     TEMPERATURE,
     UTILIZATION,
 )
-from accelwatch.fleet.picture.tally import FleetRow
+from accelwatch.fleet.picture.tally import FleetRow, device_class
 from accelwatch.fleet.wire import DeviceNow
 from accelwatch.natural_order import natural
 from accelwatch.schema.reading import Number
-from accelwatch.schema.standing import severity, standing
+from accelwatch.schema.standing import severity
 from accelwatch.schema.verdict import REMEDIES, Verdict
+from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, cell_len, fit
@@ -127,12 +128,12 @@ def lights_cell(row: FleetRow, sight: Sight, width: int) -> Line:
 
 def light(now: DeviceNow, sight: Sight, *, live: bool) -> tuple[str, str]:
     """One cell for a device: its trouble as a sign, else its load as a level."""
-    word = standing(now.state, now.health)
+    word = device_class(now)
     if word != "ok":
-        return signs.device_glyph(word, sight.glyphs), signs.device_role(word)
+        return device_signs.device_glyph(word, sight.glyphs), device_signs.device_role(word)
     ratio = shade_of(now, sight.shade)
     if ratio is None:
-        return sight.glyphs.states["ok"], "ok" if live else "faint"
+        return sight.glyphs.states["ok"], "calm" if live else "faint"
     levels = sight.glyphs.levels
     step = min(int(ratio * len(levels)), len(levels) - 1)
     if not live:
@@ -160,7 +161,7 @@ def _bounded(ratio: float) -> float:
 def load_cell(row: FleetRow, sight: Sight, width: int) -> Line:
     """A bar and the mean of the devices."""
     ratio = row.load_ratio
-    role = "load" if sight.live(row) else "faint"
+    role = fmt.level_role(ratio) if sight.live(row) else "faint"
     return _barred(ratio, fmt.percent(ratio), width, role, sight.glyphs)
 
 
@@ -206,7 +207,7 @@ def heat_cell(row: FleetRow, sight: Sight, width: int) -> Line:
     hot = row.hottest
     if hot is None:
         return [(fit(fmt.NOTHING, width, right=True), "faint")]
-    role = "faint" if not sight.live(row) else "warn" if hot >= _HOT else "text"
+    role = "faint" if not sight.live(row) else "warn" if row.hot else "text"
     return [(fit(f"{hot:.0f}{sight.glyphs.degree}C", width, right=True), role)]
 
 
@@ -227,7 +228,7 @@ def verdict(now: DeviceNow, sight: Sight) -> Verdict:
     place = sight.board.device(now.slot)
     found = sight.board.incidents.about(place.node, place.id) if place is not None else None
     if found is None:
-        return Verdict(remedy=REMEDIES.get(standing(now.state, now.health), ""))
+        return Verdict(remedy=REMEDIES.get(device_class(now), ""))
     evidence = ", ".join(note.text for note in found.evidence)
     return Verdict(said=found.title, remedy=found.what_to_do, evidence=evidence)
 
@@ -243,9 +244,9 @@ def _group_trouble(row: FleetRow, sight: Sight, width: int) -> tuple[str, str]:
         role = signs.NODE_ROLES.get(chief.state, "warn")
         said = chief.state
     else:
-        word = standing(chief.worst.state, chief.worst.health)
-        glyph, role = signs.device_glyph(word, sight.glyphs), signs.device_role(word)
-        said = signs.device_word(word)
+        word = device_class(chief.worst)
+        glyph, role = device_signs.device_glyph(word, sight.glyphs), device_signs.device_role(word)
+        said = device_signs.device_word(word)
     room = width - len(f"{glyph}  {said}{more}")
     return f"{glyph} {sight.node(chief.node, max(room, 6))} {said}{more}", role
 
@@ -256,16 +257,16 @@ def trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:
         if row.state == "never":
             return "has never answered", "dim"
         return ("not heard of", "dim") if not row.speaks else ("", "dim")
-    counted = Counter(standing(now.state, now.health) for now in row.devices)
-    word = standing(row.worst.state, row.worst.health)
-    glyph, role = signs.device_glyph(word, sight.glyphs), signs.device_role(word)
+    counted = Counter(device_class(now) for now in row.devices)
+    word = device_class(row.worst)
+    glyph, role = device_signs.device_glyph(word, sight.glyphs), device_signs.device_role(word)
     others = sum(count for other, count in counted.items() if other != word and severity(other))
     more = f" +{others}" if others else ""
     if counted[word] > 1:
-        return f"{glyph} {counted[word]} {signs.device_word(word)}{more}", role
+        return f"{glyph} {counted[word]} {device_signs.device_word(word)}{more}", role
     place = sight.board.device(row.worst.slot)
     name = place.name if place is not None else ""
-    return f"{glyph} {name} {signs.device_word(word)}{more}", role
+    return f"{glyph} {name} {device_signs.device_word(word)}{more}", role
 
 
 def work_cell(row: FleetRow, sight: Sight, width: int) -> Line:

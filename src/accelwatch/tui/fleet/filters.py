@@ -6,6 +6,7 @@ from functools import cache
 from accelwatch.expr import compile_condition
 from accelwatch.fleet.names import fleet_names
 from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.picture.tally import device_class
 from accelwatch.fleet.wire import DeviceNow, DevicePlace, NodeNow
 from accelwatch.schema.snapshot import OWNER_NAMES
 from accelwatch.tui.local.filters import is_expression
@@ -36,7 +37,7 @@ class TextFilter:
         if known is None or known[0] is not place:
             matches = any(self._word in word.lower() for word in _words(place))
             known = self._known[place.slot] = place, matches
-        return known[1] or self._word in now.state
+        return known[1] or self._word in now.state or self._word in device_class(now)
 
     def keeps_node(self, view: FleetView) -> Callable[[NodeNow], bool]:
         """Whether a node without devices has it."""

@@ -3,9 +3,10 @@
 from accelwatch.display import printable, size
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import MEMORY_SIZE, MEMORY_USED, POWER, TEMPERATURE, UTILIZATION
-from accelwatch.fleet.picture.tally import FleetRow
+from accelwatch.fleet.picture.tally import FleetRow, device_class
 from accelwatch.fleet.wire import DeviceNow, DevicePlace
-from accelwatch.schema.standing import standing
+from accelwatch.schema.standing import HOT
+from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, width_of
 from accelwatch.tui.drawing.sentence import sentence
@@ -67,9 +68,21 @@ def legend(sight: Sight, width: int) -> Line:
     low, high = _ENDS[sight.shade]
     line: Line = [(f" {sight.shade} ", "dim"), (glyphs.levels[0], "faint"), (f" {low} ", "dim")]
     line += [(glyphs.levels[-1], "load"), (f" {high}  ", "dim")]
-    for word in ("lost", "missing", "unresponsive", "failed", "degraded", "unreachable", "stale"):
-        sign = signs.device_glyph(word, glyphs)
-        shown: Line = [(sign, signs.device_role(word)), (f" {signs.device_word(word)}  ", "dim")]
+    for word in (
+        "lost",
+        "missing",
+        "unresponsive",
+        "failed",
+        "degraded",
+        HOT,
+        "unreachable",
+        "stale",
+    ):
+        sign = device_signs.device_glyph(word, glyphs)
+        shown: Line = [
+            (sign, device_signs.device_role(word)),
+            (f" {device_signs.device_word(word)}  ", "dim"),
+        ]
         if width_of(line) + width_of(shown) <= width:
             line += shown
     return line
@@ -99,19 +112,19 @@ def detail(cell: Cell | None, row: FleetRow | None, sight: Sight, width: int) ->
 
 def _sentence(now: DeviceNow, sight: Sight, width: int) -> Line:
     """What is wrong with the device and what to do."""
-    role = signs.device_role(standing(now.state, now.health))
+    role = device_signs.device_role(device_class(now))
     if role == "ok" or width < 3:
         return []
     return [("  ", role), *sentence(cells.verdict(now, sight), width - 2, sight.glyphs, role)]
 
 
 def _who(place: DevicePlace, now: DeviceNow, sight: Sight) -> Line:
-    word = standing(now.state, now.health)
+    word = device_class(now)
     ascii_only = sight.glyphs.ascii_only
-    sign = signs.device_glyph(word, sight.glyphs)
+    sign = device_signs.device_glyph(word, sight.glyphs)
     return [
         (f"   {printable(place.name, ascii_only=ascii_only)}  ", "strong"),
-        (f"{sign} {signs.device_word(word)}", signs.device_role(word)),
+        (f"{sign} {device_signs.device_word(word)}", device_signs.device_role(word)),
         (f"   {printable(place.model or place.kind, ascii_only=ascii_only)}", "dim"),
     ]
 

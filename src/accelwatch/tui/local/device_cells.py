@@ -2,11 +2,12 @@
 
 from accelwatch.display import printable
 from accelwatch.natural_order import natural
+from accelwatch.schema.heat import MARGIN_CELSIUS
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.schema.standing import CALM_THROTTLES
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
-from accelwatch.tui.drawing.lines import Line, fit
+from accelwatch.tui.drawing.lines import Line, cell_len, fit
 
 THROTTLE_WORDS = {
     "thermal_hardware": "hot (hw)",
@@ -78,7 +79,11 @@ def model_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
 def state_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
     """Sign and word."""
     word = f"{fmt.state_glyph(view, glyphs)} {fmt.state_word(view)}"
-    return [(fit(word, width, ellipsis=glyphs.ellipsis), fmt.state_role(view))]
+    role = fmt.state_role(view)
+    if role == "bad":
+        shown = fit(word, min(width, cell_len(word)), ellipsis=glyphs.ellipsis)
+        return [(shown, "alarm"), (" " * (width - cell_len(shown)), "text")]
+    return [(fit(word, width, ellipsis=glyphs.ellipsis), role)]
 
 
 def sign_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
@@ -89,7 +94,7 @@ def sign_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
 def utilization_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
     """A bar and the busy share; where the device tells no busy share, that of its compute units."""
     ratio = utilization(view)
-    return _barred(ratio, fmt.percent(ratio), 5, width, glyphs, role="load")
+    return _barred(ratio, fmt.percent(ratio), 5, width, glyphs, role=fmt.level_role(ratio))
 
 
 def utilization(view: DeviceView) -> float | None:
@@ -105,19 +110,19 @@ def memory_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
     shown = fmt.gibibytes(used)
     if size is not None and used is not None:
         shown = f"{shown}/{fmt.gibibytes(size)}"
-    return _barred(ratio, f"{shown} GiB" if used is not None else shown, 14, width, glyphs)
+    text = f"{shown} GiB" if used is not None else shown
+    return _barred(ratio, text, 14, width, glyphs, role=fmt.memory_role(ratio))
 
 
 def short_memory_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
     """A bar and the share in use."""
     ratio = fmt.memory_ratio(view)
-    return _barred(ratio, fmt.percent(ratio), 5, width, glyphs)
+    return _barred(ratio, fmt.percent(ratio), 5, width, glyphs, role=fmt.memory_role(ratio))
 
 
 def _barred(
-    ratio: float | None, text: str, text_width: int, width: int, glyphs: Glyphs, *, role: str = ""
+    ratio: float | None, text: str, text_width: int, width: int, glyphs: Glyphs, *, role: str
 ) -> Line:
-    role = role or fmt.memory_role(ratio)
     room = width - text_width - 1
     shown = (
         fit(text, min(text_width, width), right=True),
@@ -134,7 +139,7 @@ def temperature_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
     limit = fmt.number(view, "temperature_limit_celsius") if width >= 8 else None
     shown = fmt.of_limit(value, limit, f"{glyphs.degree}C")
     whole_limit = fmt.number(view, "temperature_limit_celsius")
-    return [(fit(shown, width, right=True), fmt.limit_role(value, whole_limit, 5))]
+    return [(fit(shown, width, right=True), fmt.limit_role(value, whole_limit, MARGIN_CELSIUS))]
 
 
 def power_cell(view: DeviceView, width: int, _: Glyphs) -> Line:

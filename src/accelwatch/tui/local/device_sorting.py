@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 from accelwatch.natural_order import Natural, natural
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.schema.standing import WORST_FIRST
+from accelwatch.schema.standing import severity
 from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.device_signs import device_class
 from accelwatch.tui.local import device_cells as cells
 
 MACHINE = ""
@@ -15,7 +16,7 @@ _Value = Number | Natural | None
 SORTS: dict[str, Callable[[DeviceView], _Value]] = {
     "name": lambda view: natural(view.device.name),
     "model": lambda view: natural(fmt.model_name(view)),
-    "state": lambda view: -WORST_FIRST.index(view.state),
+    "state": lambda view: severity(device_class(view)),
     "work": lambda view: natural(cells.work(view)) or None,
     "utilization": cells.utilization,
     "memory": fmt.memory_ratio,

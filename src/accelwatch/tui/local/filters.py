@@ -15,6 +15,7 @@ from accelwatch.expr import (
 )
 from accelwatch.query.lookup import lookup, process_lookup, process_names
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.tui.drawing.device_signs import device_class
 from accelwatch.tui.local.process_rows import ProcessRow, command, workload
 
 _OPERATOR = re.compile(r"[=<>()!]|\b(and|or|not|in)\b")
@@ -41,7 +42,7 @@ def device_filter(text: str, host: str) -> Callable[[DeviceView], bool] | None:
 def _device_words(view: DeviceView) -> tuple[str, ...]:
     device = view.device
     given = (device.name, device.id, device.model, device.pci_bus_id, device.partition)
-    return (*(word for word in given if word), view.state.value)
+    return (*(word for word in given if word), view.state.value, device_class(view))
 
 
 def process_filter(text: str, host: str) -> Callable[[ProcessRow], bool] | None:

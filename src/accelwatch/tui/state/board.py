@@ -24,8 +24,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.schema.standing import WORST_FIRST
+from accelwatch.schema.standing import severity
 from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.device_signs import device_class
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +49,7 @@ def summary(views: Iterable[DeviceView]) -> Summary:
         age = view.sample_age_s
         if age is not None and age > oldest and fmt.readable(view):
             oldest = age
-    order = sorted(examples, key=lambda word: WORST_FIRST.index(examples[word].state))
+    order = sorted(examples, key=lambda word: -severity(device_class(examples[word])))
     return Summary(
         states=tuple((examples[word], counted[word]) for word in order),
         oldest_s=oldest if oldest >= 0 else None,

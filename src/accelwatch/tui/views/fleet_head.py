@@ -8,6 +8,7 @@ from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import TITLES
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.schema.standing import severity
+from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, clipped, fit, in_role, spread, width_of
 from accelwatch.tui.drawing.preferences import Preferences
@@ -134,10 +135,10 @@ def _devices_of(board: Board, counts: Mapping[str, int]) -> list[tuple[str, str]
     return [
         (f"{sum(counts.values())} devices", "strong"),
         *(
-            (f"{signs.device_glyph(word, glyphs)} {counts[word]} {said}", role)
+            (f"{device_signs.device_glyph(word, glyphs)} {counts[word]} {said}", role)
             for word in words
             if counts[word]
-            for said, role in [(signs.device_word(word), signs.device_role(word))]
+            for said, role in [(device_signs.device_word(word), device_signs.device_role(word))]
         ),
     ]
 
@@ -172,7 +173,9 @@ def _figures(board: Board, view: FleetView, width: int, now: float) -> tuple[Lin
     count = recent(view.events, now)
     happened = f"{count} event{'' if count == 1 else 's'}/h"
     amount = f"{size(used)} of {size(whole)}" if wide and used is not None and whole else ""
-    load: Line = [*_share(board, "load", sums.utilization_ratio, "load", wide)]
+    load: Line = [
+        *_share(board, "load", sums.utilization_ratio, fmt.level_role(sums.utilization_ratio), wide)
+    ]
     load.append((_cell(watts(sums.power_watts), amount, wide), "text"))
     memory = [*_share(board, "memory", share, fmt.memory_role(share), wide)]
     memory.append((_cell(amount, amount, wide), "text"))

@@ -10,7 +10,8 @@ from accelwatch.blackbox.marks import Mark
 from accelwatch.blackbox.moment import Moment, Track
 from accelwatch.display import printable, quantity
 from accelwatch.schema.device import DeviceState
-from accelwatch.tui.drawing.format import STATE_ROLES, clock_time
+from accelwatch.tui.drawing.device_signs import STATE_ROLES
+from accelwatch.tui.drawing.format import clock_time
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, paragraph
 from accelwatch.tui.drawing.plot import graph

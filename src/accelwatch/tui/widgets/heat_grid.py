@@ -25,16 +25,16 @@ def cell(view: DeviceView, label_width: int, board: Board) -> Line:
     glyphs = board.paint.glyphs
     label = fit(_label(view), label_width, right=True)
     if not fmt.readable(view):
-        word = fit(f"{fmt.state_glyph(view, glyphs)} {fmt.state_word(view, short=True)}", 6)
+        word = fit(f"{fmt.state_glyph(view, glyphs)} {fmt.state_word(view)}", 6)
         return [(f"{label} ", "dim"), (word, fmt.state_role(view))]
     busy = utilization(view)
     blocks = _BLOCKS_ASCII if glyphs.ascii_only else _BLOCKS
     level = blocks[min(round((busy or 0.0) * 8), 8)]
-    sign = " " if fmt.state_role(view) == "ok" else fmt.state_glyph(view, glyphs)
+    sign = " " if fmt.state_role(view) == "calm" else fmt.state_glyph(view, glyphs)
     return [
         (f"{label}", "text"),
         (sign, fmt.state_role(view)),
-        (level * 2, "load"),
+        (level * 2, fmt.level_role(busy)),
         (fit(fmt.percent(busy), 4, right=True), "text" if busy else "faint"),
     ]
 

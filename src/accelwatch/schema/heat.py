@@ -1,0 +1,30 @@
+"""Whether a device is hot: near a limit that it tells of itself, never one that is guessed. Pure."""
+
+from collections.abc import Mapping
+
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+
+MARGIN_CELSIUS = 3.0
+"""So near to where it slows itself down, or shuts itself down, a device counts as hot."""
+_LIMITS = frozenset({"slowdown", "shutdown"})
+
+
+def near_limit(celsius: Number | None, limit_celsius: Number | None) -> bool | None:
+    """Whether a temperature is within the margin of its limit; None where either is not told."""
+    if celsius is None or limit_celsius is None:
+        return None
+    return celsius >= limit_celsius - MARGIN_CELSIUS
+
+
+def is_hot(values: Mapping[Series, Number]) -> bool | None:
+    """Whether any sensor is near a limit of its own; None where the device tells no such limit."""
+    known: bool | None = None
+    headroom = values.get(("temperature_headroom_celsius",))
+    if headroom is not None:
+        known = headroom <= MARGIN_CELSIUS
+    for series, limit in values.items():
+        if series[0] == "temperature_limit_celsius" and series[2] in _LIMITS:
+            near = near_limit(values.get(("temperature_celsius", series[1])), limit)
+            known = near if known is None else known or bool(near)
+    return known

@@ -1,0 +1,59 @@
+"""Sign, word and role of whatever a device is counted as. Pure."""
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.heat import is_hot
+from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.standing import HOT, standing
+from accelwatch.tui.drawing.glyphs import Glyphs
+
+STATE_ROLES = {
+    DeviceState.OK: "calm",
+    DeviceState.DEGRADED: "warn",
+    DeviceState.LOST: "bad",
+    DeviceState.UNRESPONSIVE: "bad",
+    DeviceState.SUSPENDED: "info",
+    DeviceState.EXCLUDED: "dim",
+}
+_MORE_ROLES = {
+    "failed": "bad",
+    "missing": "bad",
+    "stale": "warn",
+    "unreachable": "warn",
+    HOT: "warn",
+}
+_WORDS = {"unresponsive": "hung", "suspended": "asleep"}
+
+
+def device_class(view: DeviceView) -> str:
+    """What a device is counted as: `stale`, a word of `schema.standing`, or `hot` where it is well."""
+    if view.reading.absent.get(("*",)) is Absence.STALE:
+        return "stale"
+    word = standing(view.state.value, view.health.value)
+    return HOT if word == "ok" and is_hot(view.reading.values) else word
+
+
+def device_role(word: str) -> str:
+    """The role a standing is painted in."""
+    if word in _MORE_ROLES:
+        return _MORE_ROLES[word]
+    return STATE_ROLES[DeviceState(word)] if word in STATE_ROLES else "warn"
+
+
+def device_glyph(word: str, glyphs: Glyphs) -> str:
+    """The sign of a standing."""
+    if word in glyphs.states:
+        return glyphs.states[word]
+    signs = {
+        "stale": glyphs.stale,
+        "failed": glyphs.failed,
+        "missing": glyphs.missing,
+        "unreachable": glyphs.unreachable,
+        HOT: glyphs.hot,
+    }
+    return signs.get(word, glyphs.states[DeviceState.DEGRADED])
+
+
+def device_word(word: str) -> str:
+    """The standing as the dashboard says it."""
+    return _WORDS.get(word, word)
