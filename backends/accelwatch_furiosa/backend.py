@@ -85,6 +85,7 @@ class FuriosaBackend:
             nodes=warboy.NODES if warboy.folders(root) else "rngd/npu*mgmt",
         )
         self._tool.first()
+        self._top = self._followed(ask)
         return Opened(source=self._source)
 
     def discover(self) -> Sequence[Device]:
@@ -143,12 +144,8 @@ class FuriosaBackend:
         """Whom to ask for the cards. Raises BackendUnavailable without anybody."""
         root, path = self._context.root, self._find()
         if path is not None:
-            program = Program(path)
             self._source = path.name
-            if program.is_old and not warboy.folders(root) and not self._context.one_shot:
-                argv = [str(path), *_TOP]
-                self._top = LineStream(argv, self._context.clock, keep=_TOP_LINES)
-            return program
+            return Program(path)
         if warboy.folders(root):
             self._source = warboy.SOURCE
             return lambda: Document(cards=tuple(warboy.cards(root)))
@@ -161,6 +158,14 @@ class FuriosaBackend:
             )
         self._source = library.name
         return library
+
+    def _followed(self, ask: object) -> LineStream | None:
+        """`top`, where the driver shows no counters."""
+        if not isinstance(ask, Program) or not ask.is_old:
+            return None
+        if self._context.one_shot or warboy.folders(self._context.root):
+            return None
+        return LineStream([str(ask.path), *_TOP], self._context.clock, keep=_TOP_LINES)
 
     def _with_counters(self, document: Document) -> Document:
         """The document with what the driver of Warboy counts."""

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from accelwatch.backend import Request
-from accelwatch.errors import DeviceLost
+from accelwatch.backend import Context, Request
+from accelwatch.errors import BackendUnavailable, DeviceLost
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health, judge
@@ -350,6 +350,20 @@ def test_top_is_followed_where_the_driver_shows_nothing(tmp_path: Path) -> None:
         stopped = backend.read(device, Request())[0]
         backend.close()
     assert not _has_load(stopped), "a line of three seconds ago is not now"
+
+
+def test_nothing_is_followed_by_a_backend_that_is_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun_with: list[object] = []
+    monkeypatch.setattr(
+        "accelwatch_furiosa.backend.LineStream", lambda argv, *_, **__: begun_with.append(argv)
+    )
+    with stage(tmp_path, "warboy"):
+        backend = FuriosaBackend(Context(root=tmp_path, options={"pace_s": "often"}))
+        with pytest.raises(BackendUnavailable, match="pace_s"):
+            backend.open()
+    assert begun_with == []
 
 
 @pytest.mark.oracle
