@@ -1,6 +1,6 @@
 """NPUs of FuriosaAI: found on the PCI bus, read through furiosa-smi, or furiosactl for Warboy.
 
-Where neither is installed, Warboy through its driver's sysfs, RNGD through the vendor's library.
+Where neither is installed, RNGD through the vendor's library, else both through their drivers' sysfs.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,12 +17,12 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.vendor_program import chosen_program
 from accelwatch.vendor_tool import VendorTool, accelerators
-from accelwatch_furiosa import mapping, rngd, warboy
+from accelwatch_furiosa import management, mapping, rngd
 from accelwatch_furiosa.document import Card, Document
 from accelwatch_furiosa.furiosactl import Used, used_of, with_load
 from accelwatch_furiosa.perf_regs import PerfRegs
 from accelwatch_furiosa.program import NEW, OLD, Program
-from accelwatch_furiosa.python_library import load
+from accelwatch_furiosa.python_library import Library, load
 
 VENDOR_ID = 0x1ED2
 _TOP = ("top", "--interval", "1000")
@@ -40,8 +40,8 @@ class FuriosaBackend:
     remote = "accelwatch_furiosa.remote:REMOTE"
     support = Support(
         vendor="FuriosaAI",
-        source="`furiosa-smi` as JSON or tables, `furiosa_smi` or `furiosa_smi_py`, and sysfs (RNGD); "
-        "`furiosactl` and sysfs (Warboy)",
+        source="`furiosa-smi` as JSON or tables, `furiosa_smi` or `furiosa_smi_py` (RNGD); "
+        "`furiosactl` (Warboy); sysfs of both drivers",
         tested_with="the vendor's recorded tables of RNGD and Warboy, its sysfs tree of two Warboy "
         "cards and the identity of two RNGD cards; composed documents, healthy and faulty",
     )
@@ -58,7 +58,7 @@ class FuriosaBackend:
         """Look for the vendor on the PCI bus and for the driver's nodes."""
         root = self._context.root
         there = bool(accelerators(self._context, VENDOR_ID))
-        folders = (root / "sys/class/rngd_mgmt", root / warboy.CLASS)
+        folders = (root / management.RNGD, root / management.WARBOY)
         driver = any(folder.is_dir() for folder in folders)
         checks = (
             Check(subject="PCI 1ed2, class 12", ok=there),
@@ -73,7 +73,7 @@ class FuriosaBackend:
 
     def open(self) -> Opened:
         """Find whom to ask, and begin to ask. Raises BackendUnavailable."""
-        ask, root = self._asked(), self._context.root
+        ask = self._asked()
         self._tool = VendorTool(
             self._context,
             lambda: self._with_counters(ask()),
@@ -82,7 +82,7 @@ class FuriosaBackend:
             command=self._source,
             prefix="npu",
             vendor_id=VENDOR_ID,
-            nodes=warboy.NODES if warboy.folders(root) else "rngd/npu*mgmt",
+            nodes=management.WARBOY_NODES if self._has_warboy() else management.RNGD_NODES,
         )
         self._tool.first()
         self._top = self._followed(ask)
@@ -97,11 +97,10 @@ class FuriosaBackend:
         _, card = self._opened.entry_for(device)
         root = self._context.root
         named = mapping.identified(device, card)
-        if (folder := warboy.folder_at(root, card.pci_bus_id)) is not None:
-            nodes = warboy.nodes(root, card.number) or named.device_nodes
+        folder = management.folder_at(root, card.pci_bus_id) or rngd.folder(root, card.number)
+        if folder is not None:
+            nodes = management.nodes(root, folder) or named.device_nodes
             named = msgspec.structs.replace(named, device_nodes=nodes)
-        else:
-            folder = rngd.folder(root, card.number)
         version = None if folder is None else rngd.version(folder)
         return [msgspec.structs.replace(named, driver_version=version)]
 
@@ -146,31 +145,37 @@ class FuriosaBackend:
         if path is not None:
             self._source = path.name
             return Program(path)
-        if warboy.folders(root):
-            self._source = warboy.SOURCE
-            return lambda: Document(cards=tuple(warboy.cards(root)))
-        library = load()
-        if library is None:
+        shown = bool(management.cards(root))
+        library = None if self._has_warboy() else _library(or_none=shown)
+        if library is not None:
+            self._source = library.name
+            return library
+        if not shown:
             raise BackendUnavailable(
                 "neither furiosa-smi nor furiosactl was found in the folders of commands",
                 reason="command_not_found",
                 remedy=_REMEDY,
             )
-        self._source = library.name
-        return library
+        self._source = management.SOURCE
+        return lambda: Document(cards=tuple(management.cards(root)))
+
+    def _has_warboy(self) -> bool:
+        return bool(management.folders(self._context.root, management.WARBOY))
 
     def _followed(self, ask: object) -> LineStream | None:
         """`top`, where the driver shows no counters."""
         if not isinstance(ask, Program) or not ask.is_old:
             return None
-        if self._context.one_shot or warboy.folders(self._context.root):
+        if self._context.one_shot or self._has_warboy():
             return None
         return LineStream([str(ask.path), *_TOP], self._context.clock, keep=_TOP_LINES)
 
     def _with_counters(self, document: Document) -> Document:
         """The document with what the driver of Warboy counts."""
-        told = self._counters()
-        places = {card.number: card.pci_bus_id for card in warboy.cards(self._context.root)}
+        told, root = self._counters(), self._context.root
+        places = {
+            card.number: card.pci_bus_id for card in management.cards(root) if card.number in told
+        }
         cards = (
             card.with_cores(told[card.number])
             if card.number in told and places.get(card.number) == card.pci_bus_id
@@ -189,12 +194,23 @@ class FuriosaBackend:
         root = self._context.root
         out = mapping.collected(device.id, card)
         sources = {"*": self._source}
-        if (folder := warboy.folder_at(root, card.pci_bus_id)) is not None:
-            sources |= warboy.put_all(out, root, folder)
-        elif (folder := rngd.folder(root, card.number)) is not None:
+        folder = management.folder_at(root, card.pci_bus_id) or rngd.folder(root, card.number)
+        if folder is not None and management.is_rngd(folder):
             sources |= rngd.put_all(out, root, folder, card.pci_bus_id)
+        if folder is not None:
+            sources |= management.put_all(out, root, folder)
         return out.reading(sources=sources)
 
     def _find(self) -> Path | None:
         named = self._context.options.get("furiosa_smi")
         return chosen_program(self._context.root, named, (NEW, OLD))
+
+
+def _library(*, or_none: bool) -> Library | None:
+    """The vendor's library; None without one. Raises BackendUnavailable, unless `or_none`."""
+    try:
+        return load()
+    except BackendUnavailable:
+        if or_none:
+            return None
+        raise

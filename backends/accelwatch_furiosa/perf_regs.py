@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from accelwatch import sysfs
 from accelwatch.schema.absence import Absence
-from accelwatch_furiosa.warboy import CLASS
+from accelwatch_furiosa.management import WARBOY
 
 _FILE = re.compile(r"npu(\d{1,4})pe(\d{1,3})(?:-(\d{1,3}))?")
 _LINE = re.compile(r"(TaskExecutionTime|CycleCount|CycleCountHigh): *(0x[0-9a-fA-F]{1,8})")
@@ -40,7 +40,7 @@ class PerfRegs:
         """The cores of each card with their share of a hundred; without cards the first time."""
         now: dict[str, Counters | Absence] = {}
         shares: dict[int, dict[int, list[float | str]]] = {}
-        for folder in sysfs.list_dir(self._root / CLASS):
+        for folder in sysfs.list_dir(self._root / WARBOY):
             match = _FILE.fullmatch(folder.name)
             if match is None:
                 continue

@@ -14,7 +14,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch_furiosa import FuriosaBackend, perf_regs, warboy
+from accelwatch_furiosa import FuriosaBackend, management, perf_regs
 from accelwatch_furiosa.document import Card
 from accelwatch_furiosa.furiosactl import Listed, Used, listed_of, used_of, with_load
 from accelwatch_furiosa.mapping import collected
@@ -42,9 +42,9 @@ def begun(staged: Stage) -> FuriosaBackend:
 
 
 def reading_of(root: Path, number: int = 0) -> Reading:
-    card = next(card for card in warboy.cards(root) if card.number == number)
+    card = next(card for card in management.cards(root) if card.number == number)
     out = collected("d", card)
-    warboy.put_all(out, root, warboy.folders(root)[number])
+    management.put_all(out, root, management.folders(root, management.WARBOY)[number])
     return out.reading()
 
 
@@ -114,7 +114,79 @@ def test_whether_it_lives_and_what_its_bridge_counted(
 def test_an_emulated_platform_is_no_card(tmp_path: Path) -> None:
     lay_out_card(tmp_path, 0, BUS, platform_type="VITIS\n")
     lay_out_card(tmp_path, 1, "0000:6e:00.0")
-    assert list(warboy.folders(tmp_path)) == [1]
+    assert list(management.folders(tmp_path, management.WARBOY)) == [1]
+
+
+def lay_out_rngd(root: Path, number: int, bus: str) -> None:
+    lay_out_bus(root, bus)
+    folder = root / f"sys/class/rngd_mgmt/rngd!npu{number}mgmt"
+    folder.mkdir(parents=True)
+    for file, text in {
+        "busname": bus,
+        "device_type": "RNGD",
+        "device_uuid": "5CA1AB1E-0000-4000-8000-00000000000A",
+        "device_sn": "",
+        "fw_version": "2026.3.0, 0000000",
+        "platform_type": "FuriosaAI",
+        "version": "2026.3.1, 0000000",
+        "throttle_reason": "0x00000002",
+        "power_limit_mw": "180000",
+        "atr_error": "Device Error: 2",
+    }.items():
+        (folder / file).write_text(f"{text}\n")
+    hwmon = root / f"sys/bus/pci/devices/{bus}/hwmon/hwmon7"
+    hwmon.mkdir(parents=True)
+    for sensor, label, text in (
+        ("temp1_input", "PEAK", "61000"),
+        ("temp2_input", "NPU_PE0", "70000"),
+        ("temp10_input", "AMBIENT", "34500"),
+        ("power1_average", "RMS_TOTAL", "55000000"),
+    ):
+        (hwmon / sensor).write_text(f"{text}\n")
+        (hwmon / f"{sensor.partition('_')[0]}_label").write_text(f"{label}\n")
+    node = root / f"dev/rngd/npu{number}mgmt"
+    node.parent.mkdir(parents=True, exist_ok=True)
+    node.touch()
+
+
+def test_rngd_without_a_command_and_a_library(tmp_path: Path) -> None:
+    lay_out_rngd(tmp_path, 0, BUS)
+    staged = Stage(FuriosaBackend, tmp_path)
+    backend = begun(staged)
+    assert backend.open().source == "sysfs"
+    (one,) = polled = Poll(staged.clock)(backend)
+    backend.close()
+    device, told = one.identity[0], one.readings[0]
+    assert (device.id, device.model) == (
+        "furiosa:5CA1AB1E-0000-4000-8000-00000000000A",
+        "FuriosaAI RNGD",
+    )
+    assert (device.firmware_version, device.driver_version) == (
+        "2026.3.0, 0000000",
+        "2026.3.1, 0000000",
+    )
+    assert device.device_nodes == ("/dev/rngd/npu0mgmt",)
+    assert told.values[("temperature_celsius", "gpu")] == 61.0
+    assert told.values[("temperature_celsius", "board")] == 34.5
+    assert told.values[("power_watts",)] == 55.0
+    assert told.values[("power_limit_watts", "enforced")] == 180.0
+    assert told.values[("throttle_active", "thermal_hardware")] == 1
+    assert told.values[("reported_status_info", "device error")] == 1
+    assert_all_believed(identities(polled), readings(polled))
+
+
+def test_cards_of_both_drivers_have_names_of_their_own(tmp_path: Path) -> None:
+    lay_out_card(tmp_path, 0, "0000:44:00.0")
+    lay_out_rngd(tmp_path, 0, BUS)
+    staged = Stage(FuriosaBackend, tmp_path)
+    backend = begun(staged)
+    backend.open()
+    polled = Poll(staged.clock)(backend)
+    backend.close()
+    told = {device.name: device.architecture for device in identities(polled)}
+    assert told == {"npu0": "warboy", "npu1": "rngd"}
+    nodes = {device.name: device.device_nodes for device in identities(polled)}
+    assert nodes["npu1"] == ("/dev/rngd/npu0mgmt",)
 
 
 def test_a_sensor_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
@@ -416,7 +488,7 @@ def test_a_copy_without_links_is_read_too(tmp_path: Path) -> None:
         link = tmp_path / CLASS / f"npu{number}_mgmt"
         link.unlink()
         link.write_text(f"../../device/virtual/npu_mgmt/npu{number}_mgmt")
-    assert [card.pci_bus_id for card in warboy.cards(tmp_path)] == [BUS, "0000:ff:00.0"]
+    assert [card.pci_bus_id for card in management.cards(tmp_path)] == [BUS, "0000:ff:00.0"]
 
 
 @pytest.mark.oracle
@@ -439,9 +511,11 @@ def test_damaged_files_raise_nothing(tmp_path: Path, damage: dict[str, bytes]) -
         lay_out_card(tmp_path, 0, BUS)
     for file in FILES:
         (tmp_path / CLASS / "npu0_mgmt" / file).write_bytes(damage.get(file, FILES[file].encode()))
-    for card in warboy.cards(tmp_path):
+    for card in management.cards(tmp_path):
         out: Collected = collected("d", card)
-        warboy.put_all(out, tmp_path, warboy.folders(tmp_path)[card.number])
+        management.put_all(
+            out, tmp_path, management.folders(tmp_path, management.WARBOY)[card.number]
+        )
 
 
 @given(st.binary(max_size=200), st.integers(0, len(TOP)))

@@ -1,4 +1,4 @@
-"""Warboy as its driver shows it: who a card is, whether it lives, its sensors, what its bridge counts.
+"""Cards as their drivers show them: who they are, whether they live, sensors, errors of the bridge.
 
 Units are those of hwmon, as the vendor's own programs take them: millidegrees, microwatts, millivolts,
 milliamperes. The driver names the sensors.
@@ -16,11 +16,14 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected
 from accelwatch_furiosa.document import Card
 
-CLASS = "sys/class/npu_mgmt"
-NODES = "npu*_mgmt"
-"""Of the driver's cards, below /dev."""
+WARBOY, RNGD = "sys/class/npu_mgmt", "sys/class/rngd_mgmt"
+WARBOY_NODES, RNGD_NODES = "npu*_mgmt", "rngd/npu*mgmt"
+"""Of the drivers' cards, below /dev."""
 SOURCE = "sysfs"
-_FOLDER = re.compile(r"npu(\d{1,4})_mgmt")
+_FOLDERS = {
+    WARBOY: re.compile(r"npu(\d{1,4})_mgmt"),
+    RNGD: re.compile(r"rngd!npu(\d{1,4})mgmt"),
+}
 _PLATFORM = "FuriosaAI"
 """The driver has emulated platforms too, which are no cards."""
 _SENSOR = re.compile(r"(temp|power|in|curr)(\d{1,2})_(?:input|average)")
@@ -55,11 +58,11 @@ _KNOWN: dict[tuple[str, str], Series] = {
 _CHIP: Series = ("temperature_celsius", "gpu")
 
 
-def folders(root: Path) -> dict[int, Path]:
-    """Folder of each card by its number; empty without the driver."""
+def folders(root: Path, kind: str) -> dict[int, Path]:
+    """Folder of each card of a driver (`WARBOY` or `RNGD`) by its number; empty without the driver."""
     told: dict[int, Path] = {}
-    for entry in sysfs.list_dir(root / CLASS):
-        match = _FOLDER.fullmatch(entry.name)
+    for entry in sysfs.list_dir(root / kind):
+        match = _FOLDERS[kind].fullmatch(entry.name)
         folder = _followed(entry) if match else None
         if match and folder is not None and _word(folder, "platform_type") in (None, _PLATFORM):
             told[int(match[1])] = folder
@@ -67,21 +70,35 @@ def folders(root: Path) -> dict[int, Path]:
 
 
 def cards(root: Path) -> list[Card]:
-    """Who they are, and whether they live."""
-    return [_card(number, folder) for number, folder in folders(root).items()]
+    """Who they are, and whether they live. Beside Warboy cards those of RNGD follow in number."""
+    warboy, rngd = folders(root, WARBOY), folders(root, RNGD)
+    first = max(warboy, default=-1) + 1
+    return [
+        *(_card(number, folder) for number, folder in warboy.items()),
+        *(_card(first + number, folder) for number, folder in rngd.items()),
+    ]
 
 
 def folder_at(root: Path, pci_bus_id: str | None) -> Path | None:
     """The folder of the card at a place on the bus; None where the driver shows none."""
-    every = folders(root).values() if pci_bus_id else ()
+    if pci_bus_id is None:
+        return None
+    every = (folder for kind in _FOLDERS for folder in folders(root, kind).values())
     return next((folder for folder in every if _place(folder) == pci_bus_id), None)
 
 
-def nodes(root: Path, number: int) -> tuple[str, ...]:
-    """`/dev/npu0`, `/dev/npu0pe0-1` and the others of a card."""
-    name = re.compile(rf"npu{number}(?:_mgmt|pe\d{{1,3}}(?:-\d{{1,3}})?)?")
-    here = (entry.name for entry in sysfs.list_dir(root / "dev") if name.fullmatch(entry.name))
-    return tuple(f"/dev/{entry}" for entry in here)
+def nodes(root: Path, folder: Path) -> tuple[str, ...]:
+    """`/dev/npu0`, `/dev/npu0pe0-1`, `/dev/rngd/npu0mgmt` and the others of a card."""
+    below, number = _of(folder)
+    place = root / "dev" / below
+    name = re.compile(rf"npu{number}(?:_?mgmt|pe\d{{1,3}}(?:-\d{{1,3}})?)?")
+    here = (entry.name for entry in sysfs.list_dir(place) if name.fullmatch(entry.name))
+    return tuple(str(Path("/dev", below, entry)) for entry in here)
+
+
+def is_rngd(folder: Path) -> bool:
+    """Whether the folder is one of RNGD's driver."""
+    return _of(folder)[0] == "rngd"
 
 
 def put_all(out: Collected, root: Path, folder: Path) -> dict[str, str]:
@@ -95,6 +112,12 @@ def put_all(out: Collected, root: Path, folder: Path) -> dict[str, str]:
     for word in _errors(folder):
         out.put("reported_status_info", 1, word)
     return {series[0]: SOURCE for series in out.values if series not in before}
+
+
+def _of(folder: Path) -> tuple[str, str]:
+    """The folder below /dev that has its nodes, and the driver's number of a card."""
+    below, _, name = folder.name.rpartition("!")
+    return below, name.removeprefix("npu").removesuffix("mgmt").rstrip("_")
 
 
 def _card(number: int, folder: Path) -> Card:
