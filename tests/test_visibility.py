@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Visibility
+from accelwatch.errors import UnmetError
 from accelwatch.query.picking import Criteria, pick
 from accelwatch.query.selection import visible
 from accelwatch.schema.snapshot import DeviceView
@@ -128,3 +129,70 @@ def test_a_variable_is_a_name_that_a_shell_takes(name: str) -> None:
         Visibility(variable=name)
     with pytest.raises(ValueError, match="no name of an environment variable"):
         Visibility(variable="A", also=(name,))
+
+
+@pytest.mark.parametrize(
+    "entry", ["", "index", "{uuid}", "{index},", "{index}{index}", "a b{index}"]
+)
+def test_an_entry_is_made_of_an_index_or_an_address(entry: str) -> None:
+    with pytest.raises(ValueError, match="ends neither with"):
+        Visibility(variable="A", entry=entry)
+
+
+def test_a_device_is_named_as_its_runtime_wants_it() -> None:
+    furiosa = device(3, vendor="furiosa", backend="furiosa")
+    chosen = pick([msgspec.structs.replace(view(3), device=furiosa)], Criteria(), Declared())
+    assert (chosen.variable, chosen.value) == ("FURIOSA_DEVICES", "npu:3")
+
+
+def chip(index: int, bus: str | None) -> DeviceView:
+    one = device(index, vendor="tenstorrent", backend="tenstorrent", pci_bus_id=bus)
+    return msgspec.structs.replace(view(index), device=one)
+
+
+def test_a_chip_is_given_by_its_address() -> None:
+    chosen = pick([chip(0, "0000:01:00.0")], Criteria(), Declared())
+    assert (chosen.variable, chosen.value) == ("TT_VISIBLE_DEVICES", "0000:01:00.0")
+
+
+@pytest.mark.parametrize(
+    ("bus", "reason"),
+    [
+        (None, "has no PCI address by which a job could be given it"),
+        ("0000:01:00.0,0", "its PCI address '0000:01:00.0,0' is none that TT_VISIBLE_DEVICES can"),
+    ],
+)
+def test_a_chip_without_a_sound_address_is_given_to_nobody(bus: str | None, reason: str) -> None:
+    with pytest.raises(UnmetError, match=reason):
+        pick([chip(0, bus)], Criteria(), Declared())
+
+
+@pytest.mark.parametrize(
+    ("text", "indices"),
+    [
+        ("0000:41:00.0", [1]),
+        ("41:00.0,0000:01:00.0", [0, 1]),
+        ("1", [1]),
+        ("", []),
+        ("0000:99:00.0,0000:41:00.0", []),
+    ],
+)
+def test_chips_that_a_variable_with_addresses_leaves(text: str, indices: list[int]) -> None:
+    chips = [chip(0, "0000:01:00.0"), chip(1, "0000:41:00.0")]
+    found = visible(chips, {"TT_VISIBLE_DEVICES": text}, Declared())
+    assert [one.device.index for one in found] == indices
+
+
+@pytest.mark.parametrize(
+    ("text", "indices"),
+    [("npu:1", [1]), ("npu:0:0-3,npu:1:*", [0, 1]), ("npu:10", []), ("warboy*1", []), ("1", [1])],
+)
+def test_cards_that_a_variable_with_device_specifications_leaves(
+    text: str, indices: list[int]
+) -> None:
+    cards = [
+        msgspec.structs.replace(view(at), device=device(at, vendor="furiosa", backend="furiosa"))
+        for at in (0, 1)
+    ]
+    found = visible(cards, {"FURIOSA_DEVICES": text}, Declared())
+    assert [one.device.index for one in found] == indices

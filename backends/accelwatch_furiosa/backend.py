@@ -8,7 +8,15 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
+from accelwatch.backend import (
+    Check,
+    Context,
+    Opened,
+    Probe,
+    Request,
+    Support,
+    Visibility,
+)
 from accelwatch.errors import BackendUnavailable
 from accelwatch.line_stream import LineStream
 from accelwatch.listed_process import with_processes, without_processes
@@ -37,6 +45,8 @@ class FuriosaBackend:
     name = "furiosa"
     vendor = mapping.VENDOR
     serial = False
+    visibility = Visibility(variable="FURIOSA_DEVICES", entry="npu:{index}")
+    """FuriosaAI SDK, device specification."""
     remote = "accelwatch_furiosa.remote:REMOTE"
     support = Support(
         vendor="FuriosaAI",

@@ -10,7 +10,15 @@ from pathlib import Path
 import msgspec
 
 from accelwatch import sysfs
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
+from accelwatch.backend import (
+    Check,
+    Context,
+    Opened,
+    Probe,
+    Request,
+    Support,
+    Visibility,
+)
 from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
 from accelwatch.pcie_link import put_link
 from accelwatch.polled import Answer
@@ -40,6 +48,9 @@ class TenstorrentBackend:
     name = "tenstorrent"
     vendor = mapping.VENDOR
     serial = False
+    visibility = Visibility(variable="TT_VISIBLE_DEVICES", entry="{pci_bus_id}")
+    """tt-umd, PCIDevice::enumerate_devices: numbers are places in the order of the bus since 0.9.3, and
+    those of the driver's nodes before."""
     remote = "accelwatch_tenstorrent.remote:REMOTE"
     support = Support(
         vendor="Tenstorrent",

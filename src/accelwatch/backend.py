@@ -4,6 +4,7 @@ A backend is found by the entry point `accelwatch.backends`. It sees this module
 small readers (`sysfs`, `proc`, `command`, `drm_fdinfo`), never another backend and never a view.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -87,6 +88,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """
 
 
+_PCI_ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
+
+
 class Visibility(msgspec.Struct, frozen=True, kw_only=True):
     """How a vendor's runtime is told which devices a process sees.
 
@@ -102,11 +106,27 @@ class Visibility(msgspec.Struct, frozen=True, kw_only=True):
     """
     also: tuple[str, ...] = ()
     """Further variables that the runtime heeds, each before `variable`."""
+    entry: str = "{index}"
+    """How a device is named where the runtime takes no uuid: `npu:{index}`, `{pci_bus_id}`."""
 
     def __post_init__(self) -> None:
         for name in (self.variable, *self.also):
             if not (name.isascii() and name.isidentifier()):
                 raise ValueError(f"{name!r} is no name of an environment variable")
+        if re.fullmatch(r"[A-Za-z0-9:._-]*\{(?:index|pci_bus_id)\}", self.entry, re.ASCII) is None:
+            raise ValueError(f"{self.entry!r} ends neither with {{index}} nor with {{pci_bus_id}}")
+
+    def entry_of(self, device: Device) -> str | None:
+        """The device as the variable names it; None where it has nothing that may stand there."""
+        if self.uuid_pattern is not None:
+            told, pattern = device.uuid or "", self.uuid_pattern
+        elif self.entry.endswith("{index}"):
+            return self.entry.replace("{index}", str(device.index))
+        else:
+            told, pattern = device.pci_bus_id or "", _PCI_ADDRESS
+        if re.fullmatch(pattern, told, re.ASCII) is None:
+            return None
+        return told if self.uuid_pattern is not None else self.entry.replace("{pci_bus_id}", told)
 
 
 class Support(msgspec.Struct, frozen=True, kw_only=True):

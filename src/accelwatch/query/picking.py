@@ -1,6 +1,5 @@
 """Choosing devices for a job: fails closed. What is lost, hung, unwell or unknown never qualifies."""
 
-import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -105,14 +104,13 @@ def _refusal(view: DeviceView, criteria: Criteria, visibility: Visibility | None
 
 
 def _name_refusal(view: DeviceView, visibility: Visibility) -> str:
-    uuid = view.device.uuid
-    if visibility.uuid_pattern is None:
+    if visibility.entry_of(view.device) is not None:
         return ""
-    if uuid is None:
-        return "has no uuid by which a job could be given it"
-    if not re.fullmatch(visibility.uuid_pattern, uuid, re.ASCII):
-        return f"its uuid {uuid[:80]!a} is none that {visibility.variable} can hold"
-    return ""
+    by_uuid, device = visibility.uuid_pattern is not None, view.device
+    what, told = ("uuid", device.uuid) if by_uuid else ("PCI address", device.pci_bus_id)
+    if told is None:
+        return f"has no {what} by which a job could be given it"
+    return f"its {what} {told[:80]!a} is none that {visibility.variable} can hold"
 
 
 def _memory_refusal(view: DeviceView, criteria: Criteria) -> str:
@@ -146,7 +144,4 @@ def _load_refusal(view: DeviceView, criteria: Criteria) -> str:
 
 
 def _value(views: Sequence[DeviceView], visibility: Visibility) -> str:
-    by_index = visibility.uuid_pattern is None
-    return ",".join(
-        str(view.device.index) if by_index else (view.device.uuid or "") for view in views
-    )
+    return ",".join(visibility.entry_of(view.device) or "" for view in views)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from accelwatch.backend import Visibility
 from accelwatch.errors import UnmetError
 from accelwatch.expr import Expression
 from accelwatch.query.lookup import lookup
@@ -75,8 +76,9 @@ def visible(
         mine = [view for view in views if view.device.vendor == vendor]
         visibility = declared.of(mine[0].device)
         heeded = () if visibility is None else (*visibility.also, visibility.variable)
-        if variable := next((name for name in heeded if name in environ), None):
-            allowed[vendor] = _listed(mine, environ[variable])
+        variable = next((name for name in heeded if name in environ), None)
+        if visibility is not None and variable is not None:
+            allowed[vendor] = _listed(mine, environ[variable], visibility)
     kept: list[DeviceView] = []
     for view in views:
         ids = allowed.get(view.device.vendor)
@@ -85,15 +87,26 @@ def visible(
     return kept
 
 
-def _listed(views: Sequence[DeviceView], text: str) -> set[str]:
+def _listed(views: Sequence[DeviceView], text: str, visibility: Visibility) -> set[str]:
+    """Ids of the devices in a variable; a part of one (a tile `0.1`, a core `npu:0:1`) is the device."""
     ids: set[str] = set()
-    for entry in text.split(","):
-        word = entry.strip().partition(".")[0] if entry.strip()[:1].isdecimal() else entry.strip()
-        meant = {view.device.id for view in views if word and _means(word, view)}
+    for entry in map(str.strip, text.split(",")):
+        word = entry.partition(".")[0] if entry[:1].isdecimal() and ":" not in entry else entry
+        meant = {
+            view.device.id
+            for view in views
+            if word and (_means(word, view) or _is_of(word, visibility.entry_of(view.device)))
+        }
         if not meant:
             break
         ids |= meant
     return ids
+
+
+def _is_of(word: str, entry: str | None) -> bool:
+    if entry is None:
+        return False
+    return word == entry or (":" in entry and word.startswith(f"{entry}:"))
 
 
 def matching(
