@@ -1,5 +1,6 @@
 """GPUs of another machine by what `nvidia-smi -q -x` printed there; this machine is not looked at."""
 
+import re
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element  # only the type; parsing is in smi_document
 
@@ -9,6 +10,8 @@ from accelwatch.schema.device import Device, normal_pci_bus_id
 from accelwatch_nvidia import identity, returns, smi_mapping, smi_text
 from accelwatch_nvidia.smi_document import parse
 
+_MENU = re.compile(rb"<supported_clocks>.*?</supported_clocks>", re.DOTALL)
+"""Every clock that could be set: most of the document, and nothing is read from it."""
 _QUERY, _EACH = "query", "each"
 
 
@@ -21,7 +24,7 @@ class SmiReader:
     def read(self, outputs: Outputs) -> Sequence[RemoteRow]:
         """The GPUs and their MIG instances. Raises ReadError, BackendUnavailable."""
         told = outputs[_QUERY]
-        document = parse(told.output)
+        document = parse(_MENU.sub(b"", told.output))
         broken = smi_text.stack_failure(_text(told), told.status)
         if not document.gpus and broken is not None:
             raise broken
@@ -41,7 +44,7 @@ class SmiReader:
         alone = {key: told for key, told in outputs.items() if key.startswith(f"{_EACH}/")}
         for index, (key, told) in enumerate(alone.items()):
             bus = normal_pci_bus_id(key.removeprefix(f"{_EACH}/"))
-            document = parse(told.output)
+            document = parse(_MENU.sub(b"", told.output))
             for gpu in document.gpus:
                 rows += self._rows(index, gpu, document.driver_version)
             if not document.gpus:

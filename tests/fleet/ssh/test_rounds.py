@@ -124,3 +124,18 @@ def test_rows_that_break_their_contract_cost_their_backend_only() -> None:
     assert [view.state for view in exposed.devices] == [DeviceState.DEGRADED, DeviceState.OK]
     twice = reader(a=Scripted([row(0), row(0)]), b=Scripted([row(1)]))(body("a", "b"))
     assert [view.device.index for view in twice.devices] == [1]
+
+
+def test_what_devices_have_in_common_is_held_once() -> None:
+    """A fleet's devices are told anew in every round, and the names of what they tell are most of it."""
+    first, second = reader(a=Scripted([row(0), row(1, 200.0)]))(body("a")).devices
+    assert first.reading.absent is second.reading.absent
+    assert next(iter(first.reading.values)) is next(iter(second.reading.values))
+
+
+def test_what_is_not_in_the_catalogue_is_left_out_and_said() -> None:
+    device, _ = row(0)
+    odd = Reading(device_id=device.id, values={("power_watts",): 1.0, ("no_such",): 2.0})
+    (view,) = reader(a=Scripted([(device, odd)]))(body("a")).devices
+    assert set(view.reading.values) == {("power_watts",)}
+    assert "no_such" in view.reading.notes[0]

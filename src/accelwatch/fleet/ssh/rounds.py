@@ -2,6 +2,9 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+import msgspec
 
 from accelwatch.errors import AccelwatchError, BackendUnavailable, ReadError
 from accelwatch.fleet.follow.faults import Reason, TargetFault
@@ -9,9 +12,11 @@ from accelwatch.fleet.follow.poll import Exposed
 from accelwatch.fleet.ssh.answers import outputs_of
 from accelwatch.remote import CommandOutput, Remote, RemoteReader, RemoteRow
 from accelwatch.sampler.contract import ContractError, sound_devices, sound_readings
+from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import STATE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.health import Health, Judgement, judge
-from accelwatch.schema.reading import Reading, complete, wholly_absent
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Reading, complete, in_catalogue, wholly_absent
 from accelwatch.schema.snapshot import DeviceView
 
 DIALECT = "ssh:{}"
@@ -94,7 +99,7 @@ class RoundReader:
                 (reading,) = sound_readings([outcome], (device,), _GROUPS)
             except ContractError as error:
                 return self._view(device, ReadError(str(error)), now)
-            reading = complete(reading, _GROUPS)
+            reading = _shared(reading)
         before, since = self._since.get(device.id, (state, now))
         if before is not state:
             since = now
@@ -110,6 +115,39 @@ class RoundReader:
             health=judged.health,
             health_reasons=judged.reasons,
         )
+
+
+_series: dict[Series, Series] = {}
+"""Series that were told, each once: those of a reading are objects of its own."""
+_MANY_SERIES = 20_000
+
+
+def _shared(reading: Reading) -> Reading:
+    """The reading, complete, with what it has in common with others held once."""
+    if len(_series) > _MANY_SERIES:
+        _series.clear()
+    values = {_series.setdefault(series, series): value for series, value in reading.values.items()}
+    told = frozenset(values), frozenset(reading.absent.items())
+    absent = _absences(*told, reading.processes is not None)
+    if absent is None:
+        return complete(reading, _GROUPS)
+    return msgspec.structs.replace(reading, values=values, absent=absent)
+
+
+@lru_cache(maxsize=1 << 10)
+def _absences(
+    values: frozenset[Series], absent: frozenset[tuple[Series, Absence]], processes: bool
+) -> dict[Series, Absence] | None:
+    """Every reason of a reading with these; None where some of it is not in the catalogue."""
+    if not all(map(in_catalogue, values)):
+        return None
+    known = Reading(
+        device_id="",
+        values=dict.fromkeys(values, 0),
+        absent=dict(absent),
+        processes=() if processes else None,
+    )
+    return complete(known, _GROUPS).absent
 
 
 def _judged(
