@@ -16,7 +16,7 @@ def is_quiet(event: Event) -> bool:
 
 
 FACTS = Facts(
-    absent={("memory_used_bytes",), ("performance_state",)},
+    absent={("memory_used_bytes",), ("performance_state",), ("partitioning_enabled",)},
     is_quiet=is_quiet,
     words={"vendor": {"nvidia"}},
 )
@@ -30,6 +30,8 @@ def of(when: str) -> Outcomes:
     ("when", "expected"),
     [
         ("power_watts > 5", ANY),
+        ("ecc_enabled", ANY),
+        ("partitioning_enabled", UNSURE),
         ("memory_used_bytes > 0.5", UNSURE),
         ("memory_used_bytes == power_watts", UNSURE),
         ("not memory_used_bytes > 0.5", UNSURE),

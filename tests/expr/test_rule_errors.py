@@ -74,6 +74,10 @@ def test_a_refusal_has_a_caret_and_a_suggestion() -> None:
         ("node.al(power_watts > 1)", 1, "did you mean all?"),
         ("node.any(power_watts)", 10, "a condition is needed here"),
         ("node.any() and True", 1, "node.any takes one condition, not 0"),
+        ("node.any() and True", 1, "write node.any(temperature_celsius > 85)"),
+        ('peer_median(power_watts, bys="job") > 1', 26, "did you mean by?"),
+        ('power_watts.gpu.avg("5m") > 1', 1, "only a function can be called"),
+        ("device_info > 1", 1, "device_info does not describe a device"),
         ("node.count > 3", 1, "write node.count(...)"),
         ("node.any(power_watts > 1, by=1)", 27, "node.any has no keyword by"),
         ('event("xd")', 7, "did you mean xid?"),
@@ -92,6 +96,7 @@ def test_a_refusal_has_a_caret_and_a_suggestion() -> None:
         ('event("xid", within=10)', 21, "a duration is needed here"),
         ('event("xid", within="90d")', 21, "it is 1s to 30d"),
         ('last("boot", within="3s") > 1', 14, "last looks back without an end"),
+        ('since(event("xid", within="3s")) > 1', 7, 'write since("xid", code == 79)'),
         ('since(event("xid", within="3s")) > 1', 7, "within stands outside of event in since"),
         ("since(age(power_watts)) > 1", 7, "since is about events"),
         ('count("xid") > 3', 1, "count needs within="),
@@ -123,6 +128,13 @@ def test_a_refusal_names_the_place_and_the_mend(text: str, column: int, message:
 def test_a_filter_has_no_past_and_no_peers(text: str) -> None:
     with pytest.raises(ExpressionError, match="can be used only in a rule"):
         compile_condition(text, device_names())
+
+
+def test_a_function_that_a_filter_has_may_not_look_back_there() -> None:
+    with pytest.raises(ExpressionError, match="min over time can be used only in a rule"):
+        compile_condition('min(power_watts, "5m") > 1', device_names())
+    with pytest.raises(ExpressionError, match="avg can be used only in a rule"):
+        compile_condition('avg(power_watts, "5m") > 1', device_names())
 
 
 @pytest.mark.parametrize("text", ["labels.rack == 'a'", "host_blocked_processes > 3"])

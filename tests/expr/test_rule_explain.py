@@ -87,6 +87,10 @@ def test_why_a_part_is_not_known() -> None:
     assert explained("power_watts > 1", world)[1].reason == "power_watts has no value: stale"
     of_peers = explained('peer_median(power_watts, by="node") > 1', world)[1].reason
     assert of_peers == "2 of the 4 devices of its node have a value; 3 others must"
+    own = World(4, numbers={POWER: [None, 1.0, 2.0, 3.0]}, groups={"node": [0, 0, 0, 0]})
+    assert explained('peer_z(power_watts, by="node") > 1', own)[1].reason == (
+        "its own value is missing"
+    )
     assert explained('peer_z(power_watts, by="job") > 1', world)[1].reason == "it belongs to no job"
 
 

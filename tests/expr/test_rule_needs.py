@@ -33,6 +33,11 @@ def test_what_a_rule_needs() -> None:
     assert needs.rules == {"a.b"}
 
 
+def test_how_a_window_reads() -> None:
+    assert str(WindowNeed("avg", POWER, 90)) == "avg of power_watts over 90s"
+    assert str(WindowNeed("age", GPU, 0)) == "age of temperature_celsius.gpu"
+
+
 def test_needs_of_several_rules_are_joined() -> None:
     one = compile_rule("power_watts > 1").needs
     two = compile_rule('avg(power_watts, "5m") > 1 and job.any(vendor == "a")').needs

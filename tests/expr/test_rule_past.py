@@ -98,6 +98,10 @@ def test_a_counter_that_stands_still_has_not_changed() -> None:
     assert ask(gauge("changed"), [(float(at), 7.0) for at in range(100)]) == 0.0
 
 
+def test_a_counter_that_grew_by_less_than_one_has_changed() -> None:
+    assert ask(counter("changed"), [(float(at), at / 100) for at in range(100)]) == 1.0
+
+
 def test_what_grew_in_a_long_gap_is_not_counted() -> None:
     before = [(float(at), float(at)) for at in range(10)]
     near = [(float(at), float(at)) for at in range(300, 400)]
@@ -244,6 +248,7 @@ def node_of(rule: RuleExpression, powers: list[float | None], host: dict[Key, Va
     ("text", "expected"),
     [
         ('avg(power_watts, "1m") == 700', [True, True, True, True, UNKNOWN]),
+        ('quantile(power_watts, 0.9, "1m") == 700', [True, True, True, True, UNKNOWN]),
         ('peer_median(power_watts, by="node") >= 700', [True, True, True, True, True]),
         ('peer_median(power_watts, by="model") >= 700', [True, True, True, True, True]),
         ('peer_median(power_watts, by="job") >= 700', [UNKNOWN] * 5),

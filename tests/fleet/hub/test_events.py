@@ -290,6 +290,16 @@ def test_a_polled_node_s_counters_tell_of_events() -> None:
     assert (noted.event.time, noted.name) == (NOW - 1, "nvidia3")
 
 
+def test_a_counter_that_grows_twice_in_a_moment_is_two_events() -> None:
+    bench = Bench("a")
+    key = bench.targets["a"].key
+    for total, last_time in ((3, NOW - 5000), (4, NOW - 1), (5, NOW - 0.9)):
+        views = [machines.view(3, event_counts=(count(total, last_time),))]
+        bench.fleet.read(key, views, None, 5.0)
+    times = [noted.event.time for noted in bench.fleet.events.of("a")]
+    assert times == [NOW - 1, NOW - 0.9]
+
+
 @pytest.mark.parametrize("last_time", [NOW - 500, NOW - 5, NOW + 60])
 def test_what_a_counter_tells_of_the_last_minutes_is_told_on_first_sight(last_time: float) -> None:
     bench = Bench("a")

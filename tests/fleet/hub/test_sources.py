@@ -89,6 +89,7 @@ def test_a_source_that_told_nothing_knows_nothing() -> None:
     )
     assert (source.time, source.arrived_wall, source.interval_s) == (0.0, 0.0, 1.0)
     assert (source.faults_total, source.gaps_total, source.restarts_total) == (0, 0, 0)
+    assert source.verified is True
     assert source.backends == RawBackends()
     assert (source.devices, source.host, source.events, source.rejected) == ({}, None, [], {})
 
@@ -365,6 +366,17 @@ def test_each_page_states_its_devices_anew() -> None:
         source.read([machines.view(0)], 5.0)
         restated.append(source.restated)
     assert restated == [0, 1, 2, 3]
+
+
+def test_each_change_of_a_state_is_one() -> None:
+    source = greeted()
+    take(source, layout())
+    restated = []
+    for sequence, state in enumerate(("ok", "ok", "lost", "ok", "ok"), start=1):
+        told = msgspec.structs.replace(tick(sequence, 0).devices[0], state=state)
+        take(source, RawTick(sequence=sequence, time=NOW, devices=(told,)))
+        restated.append(source.restated)
+    assert restated == [1, 1, 2, 3, 3]
 
 
 def test_only_a_device_that_is_missing_can_be_acknowledged() -> None:

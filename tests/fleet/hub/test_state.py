@@ -50,6 +50,7 @@ def test_a_node_ages_from_up_to_down() -> None:
     assert bench.state("b") == "never"
     bench.tell("a", machines.view(0))
     assert bench.state("a") == "up"
+    assert bench.fleet.problems == ()
 
 
 def test_a_broken_connection_is_down_as_soon_as_it_is_stale() -> None:
@@ -339,6 +340,18 @@ def test_history_keeps_fifteen_minutes_and_its_gaps() -> None:
     assert rows["utilization_ratio",] == [None] * STEPS
     assert history.rows(7, 104 + STEPS)["power_watts",] == [None] * STEPS
     assert history.rows(8, 104) == {}
+
+
+def test_history_is_of_each_device_of_a_layout() -> None:
+    bench = Bench("a")
+    views = [
+        machines.view(index, reading=Reading(device_id="", values={("power_watts",): watts}))
+        for index, watts in enumerate((100.0, 250.0, 320.0))
+    ]
+    bench.tell("a", *views)
+    node = bench.fleet.nodes["a"]
+    histories = [bench.fleet.history(node, view.device.id) for view in views]
+    assert [one[("power_watts",)][-1] for one in histories] == [100.0, 250.0, 320.0]
 
 
 def test_history_takes_one_row_a_step() -> None:

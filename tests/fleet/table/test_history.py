@@ -1,5 +1,6 @@
 """Fifteen minutes of a device in steps: what was told first in each, nothing where nothing was told."""
 
+import weakref
 from collections.abc import Sequence
 from typing import cast
 
@@ -90,6 +91,22 @@ def test_many_devices_at_once_are_all_there() -> None:
     keep(history, 2, (4999, 1.0))
     assert line(history, 4999, 2)[-2:] == [4999.0, 1.0]
     assert line(history, 1, 2)[-2:] == [1.0, None]
+
+
+class Watched(float):
+    """A number of which one can see whether it is still held."""
+
+
+def test_no_more_than_256_devices_wait_to_be_written_down() -> None:
+    history = History()
+    numbers = [Watched(row) for row in range(256)]
+    held = [weakref.ref(number) for number in numbers]
+    while numbers:
+        keep(history, 1, (len(numbers) - 1, numbers.pop()))
+        waiting = [one() for one in held if one() is not None]
+        assert len(waiting) == (256 if numbers else 0)
+        del waiting
+    assert line(history, 255, 1)[-1] == 255.0
 
 
 def test_the_first_step_of_all_counts() -> None:

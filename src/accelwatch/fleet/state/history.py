@@ -57,6 +57,7 @@ class History:
         self._read: list[list[Number | None]] = []
         """Numbers of other devices that wait with them, a device each, and their rows."""
         self._count = 0
+        """How many devices wait."""
 
     def keep(self, step: int, devices: Sequence[tuple[int, FleetDevice]]) -> None:
         """The values of a step (monotonic seconds divided by STEP_S) of devices in their rows."""
@@ -79,7 +80,7 @@ class History:
             else:
                 self._read_rows.append(row)
                 self._read.append(device.numbers(QUANTITIES))
-                self._count += 1
+        self._count += len(new)
         if self._count >= _AT_ONCE:
             self._decode()
 
@@ -89,7 +90,6 @@ class History:
             ticks = self._waiting[id(columns)] = _Ticks(columns, [], [])
         ticks.rows.append(row)
         ticks.values.append(tick.values)
-        self._count += 1
 
     def _decode(self) -> None:
         """Write down what waits."""
