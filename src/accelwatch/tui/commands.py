@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 from accelwatch.tui.drawing.palettes import next_palette
 from accelwatch.tui.drawing.preferences import DENSITIES, slower
+from accelwatch.tui.event_commands import EventCommands
 from accelwatch.tui.opening import OPENINGS
 from accelwatch.tui.process_commands import ProcessCommands
 from accelwatch.tui.replay_commands import ReplayCommands
-from accelwatch.tui.state.action import SCREEN
+from accelwatch.tui.state.action import EVENTS, SCREEN
 from accelwatch.tui.state.actions import by_id, numbered_screens
 from accelwatch.tui.why_commands import WhyCommands
 
@@ -44,6 +45,7 @@ class Commands:
             self._incidents = known = incident_commands.IncidentCommands(app, controller)
             remedies = remedy_commands.RemedyCommands(app, controller, lambda: known.told)
             self._more = (*self._more, self._fleet, known, remedies)
+        self._more = (*self._more, EventCommands(app))
         self.sort_by = self._processes.sort_by
 
     @property
@@ -113,7 +115,7 @@ class Commands:
             if name in _WITHOUT_FLEET:
                 app.say(_WITHOUT_FLEET[name])
             return name not in _WITHOUT_FLEET
-        if name in _WITHOUT_FLEET:
+        if name in _WITHOUT_FLEET or name == EVENTS:
             app.fleet_controller.leave()
         elif name in _OF_A_NODE and not app.fleet_controller.visited:
             if self._fleet is None or not self._fleet.visit():

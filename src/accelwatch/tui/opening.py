@@ -3,13 +3,14 @@
 A further screen is a row here and a `screen_<name>` row in the table of actions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
+    from accelwatch.tui.local.changes import Change
 
 Opening = Callable[["Dashboard"], Screen[None]]
 
@@ -73,6 +74,22 @@ def _incidents(app: "Dashboard") -> Screen[None]:
     return IncidentsScreen(app.board, controller.board, controller.now)
 
 
+def _events(app: "Dashboard") -> Screen[None]:
+    from accelwatch.tui.screens.events import EventsScreen
+
+    if app.fleet_controller is None:
+        return EventsScreen(app.board, app.board.changes.rows, app.clock.wall)
+    from accelwatch.tui.fleet.changes import FleetChanges
+
+    controller, known = app.fleet_controller, FleetChanges()
+
+    def changes() -> "Sequence[Change]":
+        view = controller.board.view
+        return known.rows(view.events if view is not None else ())
+
+    return EventsScreen(app.board, changes, controller.now)
+
+
 def _settings(app: "Dashboard") -> Screen[None]:
     from accelwatch.tui.screens.settings import SettingsScreen
 
@@ -89,6 +106,7 @@ OPENINGS: dict[str, Opening] = {
     "doctor": _doctor,
     "incidents": _incidents,
     "topology": _topology,
+    "events": _events,
     "help": _help,
     "problems": _problems,
     "settings": _settings,

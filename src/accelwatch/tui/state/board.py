@@ -12,6 +12,7 @@ from accelwatch.tui.drawing.looks import Looks
 from accelwatch.tui.drawing.paint import Paint
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.local import device_sorting
+from accelwatch.tui.local.changes import Changes
 from accelwatch.tui.local.device_sorting import ordered
 from accelwatch.tui.local.history import History
 from accelwatch.tui.local.process_history import ProcessHistory
@@ -77,6 +78,8 @@ class Board:
         """Whether it is known of any of them to whom it is allocated."""
         self.history = History()
         self.process_history = ProcessHistory()
+        self.changes = Changes()
+        """What has happened since the program began to look."""
         self.selected_id = ""
         self.paused = False
         self.recorded = False
@@ -129,11 +132,13 @@ class Board:
                 yield
             self.history.record(views[start : start + SLICE])
         self.process_history.record(snapshot)
+        self.changes.record(snapshot)
 
     def forget(self) -> None:
         """Begin the history anew, as a jump in a recording needs."""
         self.history.clear()
         self.process_history.clear()
+        self.changes.clear()
 
     def restart(self) -> None:
         """Show nothing, as at the beginning."""

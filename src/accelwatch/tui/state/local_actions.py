@@ -2,6 +2,7 @@
 
 from accelwatch.tui.state.action import (
     DEVICE,
+    EVENTS,
     INCIDENT,
     LISTS,
     LOCAL,
@@ -96,6 +97,13 @@ OF_SCREENS: tuple[Action, ...] = (
     ),
     Action(
         group="Screens",
+        id="events",
+        keys=("7",),
+        label="events",
+        help="Events: every change of state and its end, every event; Enter goes to the device.",
+    ),
+    Action(
+        group="Screens",
         id="next_screen",
         keys=("tab",),
         label="next screen",
@@ -143,8 +151,8 @@ OF_SCREENS: tuple[Action, ...] = (
         id="enter",
         keys=("enter",),
         label="detail",
-        help="Details of the selected device, process or incident; of a fleet, the node's Local view.",
-        screens=SORTED | {INCIDENT},
+        help="Details of the selected device, process, incident or event; of a fleet the node.",
+        screens=SORTED | {INCIDENT, EVENTS},
         footer=True,
     ),
     Action(

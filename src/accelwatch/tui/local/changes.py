@@ -1,0 +1,151 @@
+"""What has happened on a machine: each state that is not well with its end, and each event. Pure."""
+
+from collections.abc import Hashable, Iterable
+
+import msgspec
+
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.event import ErrorEvent, severity
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.verdict import verdict
+from accelwatch.tui.drawing import format as fmt
+
+MOST = 1000
+"""Changes that are remembered; of those that are over the oldest go."""
+SEVERITIES = ("critical", "warning", "info")
+"""Worst first."""
+_STATES = {
+    DeviceState.LOST: "critical",
+    DeviceState.UNRESPONSIVE: "critical",
+    DeviceState.DEGRADED: "warning",
+}
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A state from when to when, or an event at a moment. Times in Unix seconds."""
+
+    key: Hashable
+    """The same as long as it is the same change."""
+    word: str
+    """The state, or the code of the event."""
+    began: float
+    ended: float | None = None
+    """When it was over; None while it goes on."""
+    event: bool = False
+    """Whether it is an event, which has no end."""
+    severity: str = "info"
+    node: str = ""
+    """In a fleet."""
+    device_id: str = ""
+    name: str = ""
+    """The device's; empty: the machine's."""
+    text: str = ""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is a state that has not ended."""
+        return self.ended is None and not self.event
+
+
+def in_order(changes: Iterable[Change]) -> list[Change]:
+    """What goes on first, the worst of it at the top; then what is over and events, newest first."""
+    return sorted(
+        changes,
+        key=lambda one: (
+            not one.goes_on,
+            SEVERITIES.index(one.severity) if one.goes_on else 0,
+            -one.began,
+            str(one.key),
+        ),
+    )
+
+
+class Changes:
+    """Takes snapshots in the order of time."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Change] = {}
+        """By device."""
+        self._past: list[Change] = []
+        self._events: set[Hashable] = set()
+        self._order: list[Change] | None = None
+
+    def record(self, snapshot: Snapshot) -> None:
+        """What is another than before."""
+        names = {view.device.id: view.device.name for view in snapshot.devices}
+        for view in snapshot.devices:
+            self._state(view, snapshot)
+        for gone in self._open.keys() - names.keys():
+            self._end(gone, snapshot.time)
+        known = {_key(event) for event in snapshot.events}
+        if not known <= self._events:
+            for event in snapshot.events:
+                if _key(event) not in self._events:
+                    self._remember(_event(event, names.get(event.device_id, "")))
+            self._events = known
+
+    def _state(self, view: DeviceView, snapshot: Snapshot) -> None:
+        id_, word = view.device.id, fmt.state_word(view)
+        before = self._open.get(id_)
+        if before is not None and before.word == word:
+            return
+        well = view.state is DeviceState.OK
+        if before is not None:
+            self._end(id_, view.state_since if before.began <= view.state_since else snapshot.time)
+        if not well:
+            level = "warning" if fmt.is_stale(view) else _STATES.get(view.state, "info")
+            self._order = None
+            self._open[id_] = Change(
+                key=(id_, word, view.state_since),
+                word=word,
+                began=view.state_since,
+                severity=level,
+                device_id=id_,
+                name=view.device.name,
+                text=_words(view, snapshot),
+            )
+
+    def _end(self, device_id: str, time: float) -> None:
+        change = self._open.pop(device_id)
+        self._remember(msgspec.structs.replace(change, ended=time))
+
+    def _remember(self, change: Change) -> None:
+        self._order = None
+        self._past.append(change)
+        del self._past[:-MOST]
+
+    def rows(self) -> list[Change]:
+        """All of them in the order of `in_order`; one list until something changes."""
+        if self._order is None:
+            self._order = in_order([*self._open.values(), *self._past])
+        return self._order
+
+    def clear(self) -> None:
+        """Forget everything, as a jump in a recording needs."""
+        self._open = {}
+        self._past, self._order = [], None
+        self._events = set()
+
+
+def _words(view: DeviceView, snapshot: Snapshot) -> str:
+    told = verdict(view, snapshot)
+    evidence = f"({told.evidence})" if told.evidence else ""
+    return " ".join(part for part in (told.said, evidence) if part)
+
+
+def _key(event: ErrorEvent) -> Hashable:
+    return event.code, event.device_id, event.time, event.text
+
+
+def _event(event: ErrorEvent, name: str) -> Change:
+    doubt = "" if event.trusted else " (written by user space)"
+    return Change(
+        key=_key(event),
+        word=event.code,
+        began=event.time,
+        event=True,
+        severity=severity(event),
+        device_id=event.device_id,
+        name=name,
+        text=event.text + doubt,
+    )

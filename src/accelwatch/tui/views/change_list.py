@@ -1,0 +1,126 @@
+"""Changes as a list: when, where, what, until when and how long."""
+
+from collections.abc import Callable, Hashable, Sequence
+
+from accelwatch.display import printable
+from accelwatch.tui.drawing.format import clock_time
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of
+from accelwatch.tui.fleet.events import moment
+from accelwatch.tui.fleet.severities import severity_role, severity_sign
+from accelwatch.tui.local.changes import Change
+from accelwatch.tui.state.board import Board
+
+_NEW_S = 60.0
+"""So long a change is shown as new."""
+
+
+def span_text(seconds: float) -> str:
+    """`42 s`, `2 min 33 s`, `3 h 05 min`, `2 d 4 h`."""
+    whole = max(round(seconds), 0)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+class ChangeList:
+    """Rows of a list; `changes` gives them in their order."""
+
+    stride = 1
+
+    def __init__(
+        self, board: Board, changes: Callable[[], Sequence[Change]], now: Callable[[], float]
+    ) -> None:
+        self._board = board
+        self._changes = changes
+        self._now = now
+
+    def __len__(self) -> int:
+        return len(self._changes())
+
+    def at(self, index: int) -> Change | None:
+        """The change of a row."""
+        rows = self._changes()
+        return rows[index] if 0 <= index < len(rows) else None
+
+    def heading(self, width: int) -> Line | None:
+        """Titles; without any row there is nothing for them to stand above."""
+        if not len(self):
+            return None
+        titles = f" {'':2}{fit('SINCE', 10)}{fit('WHERE', _where(width))}{fit('WHAT', 14)}"
+        return clipped([(titles + (fit("UNTIL", 26) if width >= 80 else ""), "head")], width)
+
+    def line(self, index: int, width: int, _: int, /) -> Line:
+        """One change."""
+        change = self.at(index)
+        if change is None:
+            return []
+        return change_line(change, width, self._now(), self._board.paint.glyphs)
+
+    def key(self, index: int) -> Hashable:
+        """What it is, so that the selection stays with it."""
+        change = self.at(index)
+        return None if change is None else change.key
+
+    def place(self, key: Hashable) -> int | None:
+        """Where a change is now."""
+        return next((at for at, one in enumerate(self._changes()) if one.key == key), None)
+
+    def bare(self, width: int) -> list[Line]:
+        """What is shown when there is no row."""
+        text = (
+            " Nothing has happened since this began to look: no state has changed, no event came."
+        )
+        return [clipped([(text, "dim")], width)]
+
+
+def _where(width: int) -> int:
+    return 24 if width >= 100 else 16
+
+
+def change_line(change: Change, width: int, now: float, glyphs: Glyphs) -> Line:
+    """What goes on is in the colour of its severity, what is new is bright, what is over is dim."""
+    role = severity_role(change.severity)
+    own = role if change.goes_on else "strong" if now - change.began < _NEW_S else "text"
+
+    def cut(text: str, cells: int) -> str:
+        shown = printable(text, ascii_only=glyphs.ascii_only)
+        return fit(shown, cells - 1, ellipsis=glyphs.ellipsis) + " "
+
+    where = " ".join(part for part in (change.node, change.name) if part) or "machine"
+    line: Line = [
+        (f" {severity_sign(change.severity, glyphs)} ", role),
+        (fit(moment(change.began, now), 10), own if change.goes_on else "dim"),
+        (cut(where, _where(width)), own),
+        (cut(change.word, 14), role),
+    ]
+    if width >= 80:
+        line.append((fit(_until(change, now), 26), own if change.goes_on else "dim"))
+    return clipped([*line, (cut(change.text, max(width - width_of(line), 1)), "text")], width)
+
+
+def _until(change: Change, now: float) -> str:
+    if change.event:
+        return ""
+    if change.ended is None:
+        return f"for {span_text(now - change.began)}"
+    return f"back {clock_time(change.ended)}, {span_text(change.ended - change.began)}"
+
+
+def totals(changes: Sequence[Change], width: int, glyphs: Glyphs) -> Line:
+    """How many go on, by severity, how many are over, and how many events there were."""
+    on = [one for one in changes if one.goes_on]
+    events = sum(one.event for one in changes)
+    over = len(changes) - len(on) - events
+    line: Line = [(f" {len(on)} going on  ", "strong" if on else "dim")]
+    for level in ("critical", "warning", "info"):
+        count = sum(one.severity == level for one in on)
+        if count:
+            role = severity_role(level)
+            line.append((f"{severity_sign(level, glyphs)} {count} {level}  ", role))
+    line.append((f"{over} over  {events} event{'' if events == 1 else 's'}", "dim"))
+    return clipped(line, width)

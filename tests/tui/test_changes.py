@@ -1,0 +1,190 @@
+"""Changes of state with their ends, events, and their order; of one machine and of a fleet."""
+
+import msgspec
+import pytest
+
+import machines
+from accelwatch.fleet.wire import FleetEvent
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.snapshot import Snapshot
+from accelwatch.tui.drawing.glyphs import UNICODE
+from accelwatch.tui.drawing.lines import plain, width_of
+from accelwatch.tui.fleet.changes import FleetChanges
+from accelwatch.tui.local.changes import Change, Changes
+from accelwatch.tui.views.change_list import change_line, span_text
+from dashboards import hung, lost, node, stale
+
+NOW = machines.NOW
+
+
+def at(second: float, shot: Snapshot, since: float | None = None) -> Snapshot:
+    """The snapshot at a time; what is not well is so since `since`."""
+    views = tuple(
+        msgspec.structs.replace(one, state_since=NOW + (second if since is None else since))
+        for one in shot.devices
+    )
+    return msgspec.structs.replace(shot, time=NOW + second, devices=views, events=(), errors=())
+
+
+def shown(changes: list[Change]) -> list[tuple[str, str, float, float | None]]:
+    return [
+        (one.name, one.word, one.began - NOW, None if one.ended is None else one.ended - NOW)
+        for one in changes
+    ]
+
+
+def test_a_lost_device_that_comes_back_is_one_change() -> None:
+    changes = Changes()
+    changes.record(at(0, node(4)))
+    assert changes.rows() == []
+    changes.record(at(10, node(4, d3=lost(3))))
+    changes.record(at(20, node(4, d3=lost(3)), since=10))
+    assert shown(changes.rows()) == [("nvidia3", "lost", 10, None)]
+    changes.record(at(163, node(4)))
+    assert shown(changes.rows()) == [("nvidia3", "lost", 10, 163)]
+
+
+def test_what_was_so_at_the_beginning_is_told_since_when_it_is() -> None:
+    changes = Changes()
+    changes.record(at(0, node(4, d1=lost(1)), since=-500))
+    assert shown(changes.rows()) == [("nvidia1", "lost", -500, None)]
+
+
+def test_another_state_ends_the_one_before() -> None:
+    changes = Changes()
+    changes.record(at(0, node(2, d1=stale(1))))
+    changes.record(at(5, node(2, d1=hung(1))))
+    changes.record(at(9, node(2, d1=lost(1))))
+    assert shown(changes.rows()) == [
+        ("nvidia1", "lost", 9, None),
+        ("nvidia1", "hung", 5, 9),
+        ("nvidia1", "stale", 0, 5),
+    ]
+
+
+def test_a_device_that_is_not_listed_any_more_has_no_state() -> None:
+    changes = Changes()
+    changes.record(at(0, node(2, d1=lost(1))))
+    changes.record(at(7, node(1)))
+    assert shown(changes.rows()) == [("nvidia1", "lost", 0, 7)]
+
+
+def test_what_goes_on_stands_first_the_worst_of_it_at_the_top() -> None:
+    changes = Changes()
+    degraded = msgspec.structs.replace(node(4).devices[2], state=DeviceState.DEGRADED)
+    changes.record(at(0, node(4, d0=lost(0))))
+    changes.record(at(1, node(4)))
+    changes.record(at(2, node(4, d1=lost(1))))
+    changes.record(at(3, node(4, d1=lost(1), d2=degraded)))
+    assert [(one.name, one.goes_on) for one in changes.rows()] == [
+        ("nvidia1", True),
+        ("nvidia2", True),
+        ("nvidia0", False),
+    ]
+
+
+def event(time: float, code: str = "xid_79") -> ErrorEvent:
+    return ErrorEvent(
+        code=code,
+        category=Category.BUS,
+        time=NOW + time,
+        text="fell off",
+        source="kernel_log",
+        device_id=node(4).devices[1].device.id,
+    )
+
+
+def test_an_event_is_one_change_however_often_it_is_told() -> None:
+    changes = Changes()
+    for second in range(3):
+        shot = msgspec.structs.replace(at(second, node(4)), events=(event(-5),))
+        changes.record(shot)
+    (one,) = changes.rows()
+    assert (one.name, one.word, one.event, one.severity) == ("nvidia1", "xid_79", True, "critical")
+    changes.clear()
+    assert changes.rows() == []
+
+
+def test_no_more_is_remembered_than_can_be_looked_at() -> None:
+    changes = Changes()
+    for second in range(1100):
+        changes.record(msgspec.structs.replace(at(second, node(1)), events=(event(second),)))
+    assert len(changes.rows()) == 1000
+    assert changes.rows()[0].began == NOW + 1099
+
+
+def told(
+    sequence: int, code: str, time: float, *, device: str = "g3", node: str = "n7"
+) -> FleetEvent:
+    return FleetEvent(
+        sequence=sequence,
+        node=node,
+        device=device,
+        name=f"nvidia-{device}" if device else "",
+        code=code,
+        category="bus",
+        severity="info" if code.endswith("recovered") else "critical",
+        time=NOW + time,
+        text=code,
+        source="hub",
+        subject="",
+        trusted=True,
+    )
+
+
+def test_what_a_hub_tells_of_a_state_and_of_its_end_is_one_change() -> None:
+    events = (
+        told(1, "device_lost", 0),
+        told(2, "device_lost", 5, node="n8"),
+        told(3, "xid_79", 6),
+        told(4, "device_recovered", 153),
+        told(5, "node_down", 200, device=""),
+    )
+    rows = FleetChanges().rows(events)
+    assert [(one.node, one.word, one.goes_on, one.event) for one in rows] == [
+        ("n7", "down", True, False),
+        ("n8", "lost", True, False),
+        ("n7", "xid_79", False, True),
+        ("n7", "lost", False, False),
+    ]
+    assert rows[3].ended == NOW + 153
+
+
+def test_a_fleets_device_that_is_worse_ends_what_was_before() -> None:
+    events = (told(1, "device_unresponsive", 0), told(2, "device_lost", 60))
+    assert [(one.word, one.ended) for one in FleetChanges().rows(events)] == [
+        ("lost", None),
+        ("hung", NOW + 60),
+    ]
+
+
+def test_an_end_whose_beginning_nobody_told_stands_alone() -> None:
+    (one,) = FleetChanges().rows((told(1, "device_recovered", 5),))
+    assert (one.word, one.event) == ("device_recovered", True)
+
+
+def test_the_same_events_are_worked_out_once() -> None:
+    known, events = FleetChanges(), (told(1, "device_lost", 0),)
+    assert known.rows(events) is known.rows(events)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(42, "42 s"), (153, "2 min 33 s"), (11100, "3 h 05 min"), (187200, "2 d 4 h")],
+)
+def test_how_long_is_told_to_the_second_and_the_minute(seconds: float, text: str) -> None:
+    assert span_text(seconds) == text
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_line_tells_when_where_what_and_until_when(width: int) -> None:
+    changes = Changes()
+    changes.record(at(0, node(4, d3=lost(3))))
+    changes.record(at(153, node(4)))
+    line = change_line(changes.rows()[0], width, NOW + 400, UNICODE)
+    assert width_of(line) == width
+    text = plain(line)
+    assert "nvidia3" in text
+    assert "lost" in text
+    assert ("2 min 33 s" in text) is (width >= 80)
