@@ -44,6 +44,7 @@ def test_quit_works_while_something_is_typed() -> None:
         (["4"], "processes"),
         (["6"], "doctor"),
         (["7"], "events"),
+        (["L"], "topology"),
         (["question_mark"], "help"),
         (["f1"], "help"),
         (["f2"], "settings"),
