@@ -51,12 +51,14 @@ _HEALTH = MappingProxyType(
     {
         **dict.fromkeys(("normal", "ok", "good", "healthy", "ready", "online", "idle"), "ok"),
         **dict.fromkeys(("busy", "running", "active", "available", "in use"), "ok"),
-        **dict.fromkeys(("warning", "degraded", "throttled", "resetting"), "degraded"),
+        **dict.fromkeys(("warning", "degraded", "throttled", "resetting", "init"), "degraded"),
         **dict.fromkeys(("error", "abnormal", "fail", "failed", "failure", "fault"), "failed"),
         **dict.fromkeys(("abort", "aborted", "hang", "dead", "offline", "lost"), "failed"),
+        **dict.fromkeys(("not_found", "not found"), "failed"),
     }
 )
-"""What words of `status` mean. The vendor lists none: another word is shown and means nothing."""
+"""What words of `status` mean. The vendor lists none for the command; its exporter knows the states
+ready, busy, init, fault, finish and not_found. Another word is shown and means nothing."""
 
 
 def identified(device: Device, npu: Npu, driver_version: str | None) -> Device:

@@ -239,6 +239,26 @@ def test_a_system_abort_is_a_failure_whatever_the_status(status: str | None) -> 
     assert ("reported_health_info", "ok") not in values
 
 
+@pytest.mark.parametrize(
+    ("status", "health"),
+    [
+        ("ready", "ok"),
+        ("BUSY", "ok"),
+        ("INIT", "degraded"),
+        ("fault", "failed"),
+        ("NOT_FOUND", "failed"),
+        ("finish", None),
+    ],
+)
+def test_what_a_status_means(status: str, health: str | None) -> None:
+    (npu,) = parse(msgspec.json.encode({"devices": [{"npu": 0, "status": status}]})).npus
+    values = read("d", npu).values
+    assert values["reported_status_info", status] == 1
+    assert [series[1] for series in values if series[0] == "reported_health_info"] == (
+        [] if health is None else [health]
+    )
+
+
 def test_what_cannot_be_read_hides_nothing_else() -> None:
     odd = reading("rebel-bad-day", 2)
     assert odd.absent["temperature_celsius", "gpu"] is Absence.UNSUPPORTED

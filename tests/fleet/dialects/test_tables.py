@@ -252,6 +252,55 @@ def test_rebellions_in_both_namings_and_with_an_old_daemon() -> None:
     assert first.device.name == "rbln0"
 
 
+_RBLN = 'card="RBLN-CR13",name="rbln0",uuid="r-0"'
+
+
+def rebellions(state: str, inactive: int = 0, speed: float = 32) -> DeviceView:
+    """A card as the exporter tells of it from 0.3.0 on: a series for each state."""
+    lines = [
+        f"rbln_npu_health{{{_RBLN}}} {inactive}",
+        f"rbln_npu_pcie_link_speed_gts{{{_RBLN}}} {speed}",
+        f"rbln_npu_pcie_link_width{{{_RBLN}}} 16",
+        *(
+            f'rbln_npu_device_status{{{_RBLN},state="{word}"}} {int(word == state)}'
+            for word in ("busy", "fault", "finish", "init", "not_found", "ready")
+        ),
+    ]
+    (view,) = read_devices("\n".join([*lines, ""]).encode(), NOW).devices
+    return view
+
+
+@pytest.mark.parametrize(
+    ("state", "health"),
+    [
+        ("ready", Health.OK),
+        ("busy", Health.OK),
+        ("finish", Health.OK),
+        ("init", Health.DEGRADED),
+        ("fault", Health.FAILED),
+        ("not_found", Health.FAILED),
+    ],
+)
+def test_rebellions_state_is_shown_and_judged(state: str, health: Health) -> None:
+    view = rebellions(state)
+    assert view.health is health
+    told = [series for series in view.reading.values if series[0] == "reported_status_info"]
+    assert told == [("reported_status_info", state)]
+
+
+def test_rebellions_health_counts_where_the_state_says_nothing() -> None:
+    assert rebellions("ready", inactive=1).health is Health.FAILED
+
+
+@pytest.mark.parametrize(
+    ("speed", "generation"), [(2.5, 1), (5, 2), (8, 3), (16, 4), (32, 5), (64, 6), (12, None)]
+)
+def test_rebellions_link(speed: float, generation: int | None) -> None:
+    values = rebellions("ready", speed=speed).reading.values
+    assert values.get(("pcie_link_generation", "current")) == generation
+    assert values["pcie_link_width_lanes", "current"] == 16
+
+
 def test_furiosa_partitions_repeat_the_device() -> None:
     read = foreign("furiosa")
     first, second = read.devices

@@ -134,6 +134,28 @@ def _rebellions(
 
 _RBLN_HEALTH: dict[float, str | None] = {0: "ok", 1: "failed"}
 """The inverse of the others."""
+_RBLN_STATES = {"fault": "failed", "not_found": "failed", "init": "degraded"}
+"""What states of the device's state machine mean. `ready`, `busy` and `finish` leave it to
+rbln_npu_health."""
+_GENERATIONS = ((2.5, 1), (5, 2), (8, 3), (16, 4), (32, 5), (64, 6))
+"""GT/s a lane and generation, PCI Express Base Specification."""
+
+
+def _rbln_state(state: str, health: str) -> Row:
+    where = {"state": (state,)}
+    states: dict[float, str | None] = {1: health, 0: None}
+    return Row(name="rbln_npu_device_status", target="health", where=where, states=states)
+
+
+def _rbln_generation(speed: float, generation: int) -> Row:
+    return Row(
+        name="rbln_npu_pcie_link_speed_gts",
+        target="pcie_link_generation.current",
+        scale=(2 * generation, round(2 * speed)),
+        low=speed - 0.1,
+        high=speed + 0.1,
+    )
+
 
 REBELLIONS = Dialect(
     name="rbln-metrics-exporter",
@@ -173,6 +195,14 @@ REBELLIONS = Dialect(
             ("power_watts", ONE, 0.1, None),
             ("power_watts", MEGA, 0.0, 0.01),
         ),
+        Row(
+            name="rbln_npu_device_status",
+            target="reported_status_info.{state}",
+            low=1,
+        ),
+        _row("rbln_npu_pcie_link_width", "pcie_link_width_lanes.current"),
+        *(_rbln_generation(*pair) for pair in _GENERATIONS),
+        *(_rbln_state(*pair) for pair in _RBLN_STATES.items()),
         Row(name="rbln_npu_health", target="health", states=_RBLN_HEALTH),
         Row(name="RBLN_DEVICE_STATUS:HEALTH", target="health", states=_RBLN_HEALTH),
     ),
