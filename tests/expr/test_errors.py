@@ -79,7 +79,7 @@ def test_typo_has_a_caret_and_a_suggestion() -> None:
         ("abs > 3", 1, "abs is a function"),
         ("abs(1)(2) > 3", 1, "only a function can be called"),
         ("mtches(model, 'a')", 1, "did you mean matches?"),
-        ("power > 3", 1, "did you mean power_watts?"),
+        ("power_watt > 3", 1, "did you mean power_watts?"),
         ("Power_Watts > 3", 1, "did you mean power_watts?"),
         ("devices > 3", 1, "devices does not describe a device"),
         ("device_info > 3", 1, "device_info does not describe a device"),

@@ -270,7 +270,7 @@ def test_unknown_is_neither_true_nor_false() -> None:
         ),
         ("ecc_enabled < True", "< compares numbers, but this is a condition (column 15)", None),
         ("false", "unknown name false (column 1)", "did you mean False?"),
-        ("power > 3", "unknown name power (column 1)", "did you mean power_watts?"),
+        ("power_watt > 3", "unknown name power_watt (column 1)", "did you mean power_watts?"),
         (
             "power_watts",
             "a condition is needed here, but this is a number (column 1)",

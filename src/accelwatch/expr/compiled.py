@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from accelwatch.expr.as_read import as_read
 from accelwatch.expr.checked import Checker
 from accelwatch.expr.codegen import Run, generate
 from accelwatch.expr.complaint import complaint
@@ -53,7 +54,8 @@ def compile_expression(
 def compile_condition(
     text: str, names: NameTable, functions: Mapping[str, Function] = FUNCTIONS
 ) -> Expression:
-    """An expression that must be a condition, as a filter needs it; raises ExpressionError."""
+    """A filter: a condition, words of the screen (`as_read`) included; raises ExpressionError."""
+    text = as_read(text, names)
     return _compiled(text, Checker(parse(text), names, functions).whole_condition())
 
 

@@ -20,8 +20,7 @@ def condition(text: str, labels: Iterable[str]) -> str:
     text = text.strip()
     if not text or not is_expression(text, names):
         return ""
-    compile_condition(text, names)
-    return text
+    return compile_condition(text, names).text
 
 
 class TextFilter:

@@ -1,0 +1,44 @@
+"""Words of the screen in filters: `temp > 85`, `util < 10` ask what the dashboard shows, in its units.
+
+Rules have the names of the catalogue only: what is kept in files says its units.
+"""
+
+from collections.abc import Mapping
+
+from accelwatch.expr.names import NameTable
+from accelwatch.expr.scan import Token, scan
+
+SPOKEN: Mapping[str, tuple[str, str]] = {
+    "temp": ("temperature_celsius", "temperature in °C"),
+    "util": ("(utilization_ratio * 100)", "utilization in percent"),
+    "mem": ("(memory_used_bytes / memory_size_bytes * 100)", "memory in use in percent"),
+    "power": ("power_watts", "power in watts"),
+    "clock": ("(clock_hertz / 1000000)", "clock in MHz"),
+}
+"""Word to the expression that it stands for, and what that is."""
+_AFTER_A_NAME = frozenset({".", "[", "("})
+
+
+def as_read(text: str, names: NameTable) -> str:
+    """The condition in names of the catalogue. A label or name that is called like a word stays itself.
+
+    Raises ExpressionError for what is not of the language.
+    """
+    tokens = scan(text).tokens
+    parts: list[str] = []
+    end = 0
+    for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
+        if _is_spoken(before, token, after, names):
+            parts += [text[end : token.column], SPOKEN[token.text][0]]
+            end = token.column + len(token.text)
+    return "".join([*parts, text[end:]])
+
+
+def _is_spoken(before: Token | None, token: Token, after: Token | None, names: NameTable) -> bool:
+    if token.kind != "word" or token.text not in SPOKEN:
+        return False
+    if token.text in names.identity or token.text in names.rows:
+        return False
+    if before is not None and before.text == ".":
+        return False
+    return after is None or after.text not in _AFTER_A_NAME
