@@ -1,6 +1,6 @@
 """`accelwatch why`: one sentence on what is wrong, what it rests on, and what to do."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -10,10 +10,9 @@ from accelwatch.cli.options import command
 from accelwatch.cli.output import write_stdout
 from accelwatch.durations import deadline
 from accelwatch.exit_codes import OK
-from accelwatch.fleet.picture.why.answer import Answer, answer
-from accelwatch.fleet.picture.why.lines import lines_of
-from accelwatch.fleet.picture.why.scene import scene_of_machine
-from accelwatch.fleet.picture.why.subject import subject_of
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.picture.why.answer import Answer
 
 _WIDTH = 100
 
@@ -38,6 +37,7 @@ def why_command(
     The hub of this machine is asked, else its agent; without either the devices are read here.
     """
     from accelwatch.fleet.hub_client.why import ask_why
+    from accelwatch.fleet.picture.why.lines import lines_of
 
     said = reached(hub, lambda session: ask_why(session, what))
     if said is None:
@@ -47,7 +47,10 @@ def why_command(
     raise typer.Exit(OK)
 
 
-def _of_this_machine(what: str, timeout_s: float) -> Answer:
+def _of_this_machine(what: str, timeout_s: float) -> "Answer":
+    from accelwatch.fleet.picture.why.answer import answer
+    from accelwatch.fleet.picture.why.scene import scene_of_machine
+    from accelwatch.fleet.picture.why.subject import subject_of
     from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
     from accelwatch.snapshots import read_once
 
