@@ -1,4 +1,7 @@
-"""NPUs of Rebellions: found on the PCI bus, read through `rbln-smi -j`, one run for all of them."""
+"""NPUs of Rebellions: found on the PCI bus, read through `rbln-smi -j`, one run for all of them.
+
+Where the command is not installed, through the vendor's daemon.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +16,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
-from accelwatch_rebellions import mapping
+from accelwatch_rebellions import daemon, mapping
 from accelwatch_rebellions.document import Document, Npu, parse
 from accelwatch_rebellions.ownership import contexts_of, open_nodes
 from accelwatch_rebellions.table import parse_table
@@ -21,11 +24,12 @@ from accelwatch_rebellions.table import parse_table
 VENDOR_ID = 0x1EFF
 _PROGRAMS = ("rbln-smi", "rbln-stat")
 """The second is the name before the first, kept by the vendor as an alias."""
+_DAEMON_S = 2.0
 _REMEDY = "install the Rebellions driver package, which brings rbln-smi"
 
 
 class RebellionsBackend:
-    """Options: `rbln_smi` (path of the command), `pace_s` (seconds between two runs)."""
+    """Options: `rbln_smi` (path of the command), `pace_s` (seconds between two runs), `daemon_port`."""
 
     name = "rebellions"
     vendor = mapping.VENDOR
@@ -34,7 +38,7 @@ class RebellionsBackend:
     visibility = Visibility(variable="RBLN_DEVICES")
     support = Support(
         vendor="Rebellions",
-        source="`rbln-smi -j` (`rbln-stat -j` of older drivers)",
+        source="`rbln-smi -j` (`rbln-stat -j` of older drivers); the vendor's daemon without it",
         tested_with="the vendor's recorded identity of an ATOM card; composed documents of "
         "ATOM and REBEL machines, healthy and faulty",
     )
@@ -44,6 +48,7 @@ class RebellionsBackend:
         self._program = Path()
         self._only_table = False
         """Whether the command has no JSON."""
+        self._source = mapping.SOURCE
         self._tool: VendorTool[Document, Npu] | None = None
 
     def probe(self) -> Probe:
@@ -60,26 +65,27 @@ class RebellionsBackend:
     def open(self) -> Opened:
         """Find the command and begin to ask it. Raises BackendUnavailable."""
         program = self._find()
-        if program is None:
+        if program is None and not self._daemon_answers():
             raise BackendUnavailable(
-                "rbln-smi was not found in the folders of commands",
+                "rbln-smi was not found in the folders of commands, and no daemon of it answers",
                 reason="command_not_found",
                 remedy=_REMEDY,
             )
-        self._program = program
+        self._program = program or Path()
+        self._source = mapping.SOURCE if program else daemon.SOURCE
         self._tool = VendorTool(
             self._context,
-            self._ask,
+            self._ask if program else self._ask_daemon,
             lambda document: document.npus,
             name=self.name,
-            command="rbln-smi",
+            command=self._source,
             prefix="rbln",
             vendor_id=VENDOR_ID,
             nodes="rbln[0-9]*",
         )
         first = self._tool.first()
         version = None if first is None else first.driver_version
-        return Opened(source=mapping.SOURCE, versions={"driver": version} if version else {})
+        return Opened(source=self._source, versions={"driver": version} if version else {})
 
     def discover(self) -> Sequence[Device]:
         """What is on the PCI bus, then what only the command lists. Raises BackendUnavailable."""
@@ -95,6 +101,7 @@ class RebellionsBackend:
         answer, npu = self._opened.entry_for(device)
         numbers = msgspec.structs.replace(
             mapping.read(device.id, npu, answer.document.npus),
+            sources={"*": self._source},
             age_s=answer.age_s,
             pace_s=answer.pace_s,
         )
@@ -126,6 +133,19 @@ class RebellionsBackend:
     def _opened(self) -> VendorTool[Document, Npu]:
         assert self._tool is not None
         return self._tool
+
+    def _ask_daemon(self) -> Document:
+        port = self._context.options.get("daemon_port", daemon.PORT)
+        if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 1 << 16:
+            raise ReadError(f"daemon_port: {port!r} is no port from 1 to 65535", code="option")
+        clock, root = self._context.clock, self._context.root
+        return daemon.told(root, port, timeout_s=_DAEMON_S, clock=clock)
+
+    def _daemon_answers(self) -> bool:
+        try:
+            return bool(self._ask_daemon().npus)
+        except ReadError:
+            return False
 
     def _ask(self) -> Document:
         """The document; of a command that does not know `-j`, what its table has of it."""

@@ -1,5 +1,6 @@
-"""One unary gRPC call over a Unix socket or on a port of loopback, uncompressed, with one deadline.
+"""One gRPC call over a Unix socket or on a port of loopback, uncompressed, with one deadline.
 
+Answered by one message, or by a stream that ends.
 Protocol: grpc/grpc doc/PROTOCOL-HTTP2.md (five-byte message prefix, status in the trailers).
 """
 
@@ -23,6 +24,7 @@ _STATUS_NAMES = (
 )
 """By number, from 0: grpc/grpc doc/statuscodes.md."""
 _CHUNK = 64 << 10
+_MOST_MESSAGES = 4096
 
 
 def unary(
@@ -32,15 +34,32 @@ def unary(
 
     Raises SourceError whatever goes wrong, within the time.
     """
+    told = _messages(_answer(where, method, request, timeout_s=timeout_s, clock=clock))
+    if not told:
+        raise protocol("grpc: an answer without a message")
+    if len(told) > 1:
+        raise protocol("grpc: the message is followed by another")
+    return told[0]
+
+
+def stream(
+    where: Path | int, method: str, request: bytes, *, timeout_s: float, clock: Clock
+) -> list[bytes]:
+    """All messages of an answer that ends. Raises SourceError as `unary`."""
+    return _messages(_answer(where, method, request, timeout_s=timeout_s, clock=clock))
+
+
+def _answer(
+    where: Path | int, method: str, request: bytes, *, timeout_s: float, clock: Clock
+) -> "Answer":
     wire = _Wire(where, clock.monotonic() + timeout_s, clock.monotonic)
     try:
         wire.connect()
         from accelwatch.grpc.http2 import exchange  # h2 is for nodes where somebody listens
 
-        answer = exchange(wire.send, wire.receive, _headers(method, timeout_s), _framed(request))
+        return exchange(wire.send, wire.receive, _headers(method, timeout_s), _framed(request))
     finally:
         wire.close()
-    return _message(answer)
 
 
 def _headers(method: str, timeout_s: float) -> list[tuple[str, str]]:
@@ -60,8 +79,8 @@ def _framed(message: bytes) -> bytes:
     return b"\0" + len(message).to_bytes(4, "big") + message
 
 
-def _message(answer: "Answer") -> bytes:
-    """The one message of an answer that succeeded."""
+def _messages(answer: "Answer") -> list[bytes]:
+    """The messages of an answer that succeeded."""
     status = answer.headers.get("grpc-status")
     if status is None:
         kind = f"{answer.headers.get(':status', 'no')} status"
@@ -72,15 +91,19 @@ def _message(answer: "Answer") -> bytes:
         name = names[number] if 0 <= number < len(names) else f"status {status[:20]}"
         reason = answer.headers.get("grpc-message", "")[:200]
         raise SourceError(f"grpc: {name}{': ' + reason if reason else ''}", reason="refused")
-    body = answer.body
-    if len(body) < _PREFIX_BYTES:
-        raise protocol("grpc: an answer without a message")
-    if body[0]:
-        raise protocol("grpc: the message is compressed, which was not offered")
-    message = body[_PREFIX_BYTES:]
-    if int.from_bytes(body[1:_PREFIX_BYTES], "big") != len(message):
-        raise protocol("grpc: the message is cut off, or followed by another")
-    return message
+    told: list[bytes] = []
+    rest = answer.body
+    while rest:
+        if len(rest) < _PREFIX_BYTES or len(told) == _MOST_MESSAGES:
+            raise protocol("grpc: a message is cut off, or there are too many")
+        if rest[0]:
+            raise protocol("grpc: the message is compressed, which was not offered")
+        end = _PREFIX_BYTES + int.from_bytes(rest[1:_PREFIX_BYTES], "big")
+        if len(rest) < end:
+            raise protocol("grpc: the message is cut off")
+        told.append(rest[_PREFIX_BYTES:end])
+        rest = rest[end:]
+    return told
 
 
 class _Wire:
