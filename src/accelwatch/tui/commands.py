@@ -6,6 +6,7 @@ from accelwatch.tui.drawing.palettes import next_palette
 from accelwatch.tui.drawing.preferences import DENSITIES, slower
 from accelwatch.tui.event_commands import EventCommands
 from accelwatch.tui.opening import OPENINGS
+from accelwatch.tui.problem_commands import ProblemCommands
 from accelwatch.tui.process_commands import ProcessCommands
 from accelwatch.tui.replay_commands import ReplayCommands
 from accelwatch.tui.state.action import EVENTS, SCREEN
@@ -33,7 +34,12 @@ class Commands:
     def __init__(self, app: "Dashboard") -> None:
         self._app = app
         self._processes = ProcessCommands(app)
-        self._more: tuple[object, ...] = (self._processes, ReplayCommands(app), WhyCommands(app))
+        self._more: tuple[object, ...] = (
+            self._processes,
+            ReplayCommands(app),
+            WhyCommands(app),
+            ProblemCommands(app),
+        )
         self._fleet: FleetCommands | None = None
         self._incidents: IncidentCommands | None = None
         if app.fleet_controller is not None:

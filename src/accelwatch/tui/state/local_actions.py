@@ -3,6 +3,7 @@
 from accelwatch.tui.state.action import (
     DEVICE,
     EVENTS,
+    FLEET,
     INCIDENT,
     LISTS,
     LOCAL,
@@ -139,6 +140,14 @@ OF_SCREENS: tuple[Action, ...] = (
         keys=("right",),
         label="right",
         help="A cell to the right in the heat grid; elsewhere the device or incident after.",
+    ),
+    Action(
+        group="Moving",
+        id="next_problem",
+        keys=("x",),
+        label="next problem",
+        help="The next device, or node of a fleet, with which something is wrong; then the first again.",
+        screens=frozenset({LOCAL, DEVICE, FLEET}),
     ),
     Action(group="Moving", id="page_up", keys=("pageup",), label="page up", help="One page up."),
     Action(

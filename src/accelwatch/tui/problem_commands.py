@@ -1,0 +1,64 @@
+"""What `x` does: the next device or node with which something is wrong, round and round."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from accelwatch.natural_order import natural
+from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.standing import severity, standing
+
+if TYPE_CHECKING:
+    from accelwatch.tui.app import Dashboard
+    from accelwatch.tui.screens.fleet import FleetScreen
+
+
+class ProblemCommands:
+    """One method an action; False where neither devices nor nodes are on the screen."""
+
+    def __init__(self, app: "Dashboard") -> None:
+        self._app = app
+
+    def do_next_problem(self) -> bool:
+        """Select the next device, or node of a fleet, that is not as it should be."""
+        from accelwatch.tui.screens.fleet import FleetScreen
+
+        screen = self._app.screen
+        moved = self._next_node(screen) if isinstance(screen, FleetScreen) else self._next_device()
+        if not moved:
+            self._app.say("nothing is wrong here")
+        return True
+
+    def _next_device(self) -> bool:
+        board = self._app.board
+        bad = [number for number, view in enumerate(board.devices) if _is_wrong(view)]
+        if not bad:
+            return False
+        board.selected_id = board.devices[following(bad, board.place(board.selected_id))].device.id
+        self._app.show()
+        return True
+
+    def _next_node(self, screen: "FleetScreen") -> bool:
+        rows = screen.fleet.rows
+        if screen.lit:
+            rows = sorted(rows, key=lambda row: natural(row.node))  # as the lights stand
+        bad = [number for number, row in enumerate(rows) if row.severity]
+        if not bad:
+            return False
+        key = screen.row.key if screen.row is not None else None
+        place = next((number for number, row in enumerate(rows) if row.key == key), None)
+        row = rows[following(bad, place)]
+        if screen.lit:
+            screen.lights.select_node(row.key)
+        else:
+            screen.nodes.select(row.key)
+        self._app.show()
+        return True
+
+
+def following(places: Sequence[int], present: int | None) -> int:
+    """The first place after the present one, else the first of all."""
+    return next((place for place in places if present is None or place > present), places[0])
+
+
+def _is_wrong(view: DeviceView) -> bool:
+    return severity(standing(view.state.value, view.health.value)) > 0
