@@ -274,6 +274,13 @@ def test_a_node_found_with_our_mark_counts_beyond_the_bound() -> None:
     assert give_back(state, "n0", "a").held("pool=train") == {"n1"}
 
 
+def test_a_node_found_with_our_mark_gives_back_nobody_else_s_share_of_the_rate() -> None:
+    every = places(200)
+    state = taken(BudgetState(), every[:1], every)
+    found = adopt(state, every[1], "b", state.own["n0"].at)
+    assert give_back(found, "n1", "b").begun == state.begun == {"train": (0.0,)}
+
+
 def test_what_is_within_the_bound_is_not_exceeded() -> None:
     every = places(200, racks=10)
     state = taken(BudgetState(), every[:10], every)

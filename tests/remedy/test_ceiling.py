@@ -46,7 +46,7 @@ def test_every_intent_has_a_ceiling() -> None:
 
 def test_nothing_in_the_way_is_auto() -> None:
     for kind in IntentKind:
-        assert kinds(bearing(), kind) == []
+        assert set(answers(bearing(profile=Ceiling.RESUME), kind)) == {PERMIT}
 
 
 @pytest.mark.parametrize(
@@ -71,6 +71,38 @@ def test_each_alone_is_in_the_way(change: dict[str, Any], kind: DenialKind) -> N
     assert denial.text
     named = [value for value in change.values() if type(value) is str]
     assert all(name in denial.text for name in named)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (
+            {"stopped_by": "ada: storm"},
+            "everything is stopped: ada: storm. `accelwatch start` lets it go on",
+        ),
+        ({"mode": Mode.APPROVE}, "the rule asks for a person's approval"),
+        ({"mode": Mode.OBSERVE}, "the rule only observes"),
+        ({"mode": Mode.OFF}, "the rule is off"),
+        (
+            {"site": Ceiling.DRAIN},
+            "the site's ceiling (remedy.ceiling) is drain, and this needs remedy",
+        ),
+        (
+            {"profile": Ceiling.OBSERVE},
+            "the ceiling of the profile of n1 is observe, and this needs remedy",
+        ),
+        (
+            {"trusted": False},
+            "some of the evidence came a way by which anybody could have sent it",
+        ),
+        ({"silence": "s1"}, "it is silenced or in maintenance: s1"),
+        ({"held_by": "ada: testing"}, "nothing may be done to it: ada: testing"),
+        ({"denied_by": "ada"}, "ada has said no to it"),
+    ],
+)
+def test_what_is_in_the_way_is_told_in_words(change: dict[str, Any], text: str) -> None:
+    (denial,) = denials(answers(bearing(**change), IntentKind.REBOOT))
+    assert denial.text == text
 
 
 def test_everything_that_is_in_the_way_is_told() -> None:
