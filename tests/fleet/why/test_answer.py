@@ -7,8 +7,8 @@ import pytest
 
 import machines
 from accelwatch.errors import UnmetError
-from accelwatch.fleet.picture.model import UTILIZATION, FleetView
-from accelwatch.fleet.picture.why.answer import Answer, answer
+from accelwatch.fleet.picture.model import UTILIZATION, FleetView, Past
+from accelwatch.fleet.picture.why.answer import Answer, answer, idle_since, waiting
 from accelwatch.fleet.picture.why.scene import (
     Scene,
     scene_of_fleet,
@@ -87,6 +87,34 @@ def test_a_job_waits_for_what_is_lost_where_its_devices_stand_idle() -> None:
         f"job {JOB} of ada waits for n002/nvidia3, which is lost; 15 of its 16 devices stand idle."
     )
     assert (said.kind, said.waiting) == ("job", 15)
+
+
+def test_how_long_they_have_stood_idle_is_told_where_it_is_known() -> None:
+    idle = {slot: 0.0 for slot in range(16) if slot != 11}
+    scene = fleet({"n002/3": "lost"}, {**idle, 11: None})
+    known = msgspec.structs.replace(scene, idle_since=NOW - 200)
+
+    assert asked(known, JOB).sentence.endswith("15 of its 16 devices stand idle for 3 min.")
+    assert asked(known).sentence.endswith("waits for it with 15 idle devices for 3 min.")
+    assert len(waiting(scene, subject_of(scene, JOB))) == 15
+    assert waiting(fleet(), subject_of(fleet(), JOB)) == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "since"),
+    [
+        ((0.9, 0.8, 0.0, None, 0.01), NOW - 30),
+        ((0.0, 0.0), 0.0),
+        ((0.05, 0.04), NOW - 10),
+        ((None, 0.9), NOW),
+        ((), 0.0),
+    ],
+)
+def test_the_moment_at_which_a_load_fell(steps: tuple[float | None, ...], since: float) -> None:
+    past = Past(step_s=10.0, end=NOW, values={"utilization_ratio": steps})
+
+    assert idle_since(past) == since
+    assert idle_since(msgspec.structs.replace(past, values={})) == 0.0
 
 
 def test_a_job_that_works_on_without_a_device_is_not_said_to_wait() -> None:

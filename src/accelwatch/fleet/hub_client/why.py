@@ -1,6 +1,7 @@
 """What a hub or an agent knows, asked for once, as the scene from which `why` is answered."""
 
 import asyncio
+from collections.abc import Sequence
 
 import msgspec
 
@@ -9,10 +10,12 @@ from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.node import read_node
 from accelwatch.fleet.hub_client.once import first_view
 from accelwatch.fleet.hub_client.session import HubSession, node_path
+from accelwatch.fleet.hub_client.source import past_of
 from accelwatch.fleet.picture.remedies import next_step
-from accelwatch.fleet.picture.why.answer import Answer, about, answer
+from accelwatch.fleet.picture.why.answer import Answer, about, answer, idle_since, waiting
 from accelwatch.fleet.picture.why.scene import (
     Scene,
+    SeenDevice,
     scene_of_fleet,
     scene_of_machine,
     with_node,
@@ -25,6 +28,8 @@ from accelwatch.schema import wire
 _NO_PAGE = 404
 _MOST_NODES = 4
 """Nodes whose own documents are read for an answer: those with the worst troubles."""
+_MOST_PASTS = 3
+"""Idle devices whose histories are asked for."""
 _decode_incidents = msgspec.json.Decoder(IncidentsPage).decode
 
 
@@ -37,7 +42,15 @@ async def ask_why(session: HubSession, what: str) -> Answer:
     subject = subject_of(scene, what)
     for node in nodes_to_read(scene, subject):
         scene = await _read(session, scene, node)
-    return answer(scene, subject_of(scene, what))
+    subject = subject_of(scene, what)
+    since = await _idle_since(session, waiting(scene, subject))
+    return answer(msgspec.structs.replace(scene, idle_since=since), subject)
+
+
+async def _idle_since(session: HubSession, devices: Sequence[SeenDevice]) -> float:
+    """When the last of a few of them stopped working, as their histories tell; 0 where none does."""
+    pasts = [past_of(session, one.node, one.id) for one in devices[:_MOST_PASTS]]
+    return max((idle_since(past) for past in await asyncio.gather(*pasts) if past), default=0.0)
 
 
 def nodes_to_read(scene: Scene, subject: Subject) -> list[str]:

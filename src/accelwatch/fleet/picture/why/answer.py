@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from accelwatch.display import counted, duration
+from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.picture.why.scene import Scene, SeenDevice
 from accelwatch.fleet.picture.why.subject import Kind, Subject
 from accelwatch.fleet.picture.why.troubles import RUINS_JOBS, Trouble, troubles
@@ -136,7 +137,7 @@ def _of_job(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
         return f"nothing is wrong with {name}: {_standing_of(own)}"
     waits = _waiting(own, chief)
     if chief.weight >= RUINS_JOBS and waits:
-        rest = f"{len(waits)} of its {counted(len(own), 'device')} stand idle"
+        rest = f"{len(waits)} of its {counted(len(own), 'device')} stand idle{_for(scene)}"
         return f"{name} waits for {_said(scene, chief, which=', which')}; {rest}"
     goes = "stands still" if own and len(idle) == len(own) else "goes on"
     return f"{name} {goes}, but {_said(scene, chief)}"
@@ -182,7 +183,26 @@ def _waits(scene: Scene, subject: Subject, chief: Trouble) -> str:
     if not jobs or not idle:
         return ""
     names = ", ".join(sorted(jobs)[:4])
-    return f"; job {names} waits for it with {counted(len(idle), 'idle device')}"
+    return f"; job {names} waits for it with {counted(len(idle), 'idle device')}{_for(scene)}"
+
+
+def _for(scene: Scene) -> str:
+    return f" for {duration(max(scene.time - scene.idle_since, 0.0))}" if scene.idle_since else ""
+
+
+def waiting(scene: Scene, subject: Subject) -> list[SeenDevice]:
+    """The devices that stand idle because of what is worst about it."""
+    wrong = about(troubles(scene), subject)
+    return _waiting(_fellows(scene, subject, wrong[0]), wrong[0]) if wrong else []
+
+
+def idle_since(past: Past) -> float:
+    """Unix seconds at which the load fell below `IDLE_RATIO`; 0 where it was never seen above it."""
+    steps = past.values.get("utilization_ratio", ())
+    for behind, load in enumerate(reversed(steps)):
+        if load is not None and load >= IDLE_RATIO:
+            return past.end - behind * past.step_s
+    return 0.0
 
 
 def _jobs_of(scene: Scene, one: Trouble) -> set[str]:

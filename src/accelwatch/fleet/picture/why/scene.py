@@ -62,6 +62,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """Those that are open."""
     steps: Mapping[str, str] = {}
     """What a hub does about a node, in words, by its name."""
+    idle_since: float = 0.0
+    """Unix seconds since when what waits has been idle; 0 where it never worked or nobody has looked."""
 
 
 def scene_of_machine(snapshot: Snapshot, incidents: Iterable[IncidentDocument] = ()) -> Scene:
