@@ -96,7 +96,7 @@ def black_box(settings: Settings, state_dir: Path | None) -> BlackBox | None:
     """What keeps the last minutes of this machine; None where it is off or nothing can be kept."""
     if not settings.blackbox.enabled or state_dir is None:
         return None
-    return BlackBox(Writer(state_dir / BLACKBOX))
+    return BlackBox(lambda: Writer(state_dir / BLACKBOX))
 
 
 class Agent:

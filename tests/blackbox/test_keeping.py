@@ -16,7 +16,7 @@ from fake_feed import FakeFeed
 
 
 def test_what_is_offered_is_on_the_disk_at_the_end(tmp_path: Path) -> None:
-    box = BlackBox(Writer(tmp_path))
+    box = BlackBox(lambda: Writer(tmp_path))
     for second in range(5):
         box.offer(shot(second))
     box.close()
@@ -25,7 +25,7 @@ def test_what_is_offered_is_on_the_disk_at_the_end(tmp_path: Path) -> None:
 
 
 def test_a_machine_without_devices_keeps_nothing(tmp_path: Path) -> None:
-    box = BlackBox(Writer(tmp_path / "box"))
+    box = BlackBox(lambda: Writer(tmp_path / "box"))
     box.offer(msgspec.structs.replace(shot(0), devices=()))
     box.close()
     assert not (tmp_path / "box").exists()
@@ -46,7 +46,7 @@ class HungDisk(Writer):
 
 def test_a_disk_that_hangs_delays_nobody(tmp_path: Path) -> None:
     writer = HungDisk(tmp_path)
-    box = BlackBox(writer)
+    box = BlackBox(lambda: writer)
     for second in range(100):
         box.offer(shot(second))
     writer.free.set()
@@ -58,7 +58,7 @@ def test_the_agent_offers_what_it_knows_until_it_ends(tmp_path: Path) -> None:
     feed = FakeFeed(shot(0))
 
     async def scenario() -> None:
-        taking = Taking(BlackBox(Writer(tmp_path)), feed)
+        taking = Taking(BlackBox(lambda: Writer(tmp_path)), feed)
         taking.step_s = 0.0
         taking.start()
         while feed.taken < 3:

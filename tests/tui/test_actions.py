@@ -6,7 +6,7 @@ import pytest
 
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import width_of
-from accelwatch.tui.state.actions import ACTIONS, by_id, usable
+from accelwatch.tui.state.actions import ACTIONS, by_id, meant, usable
 from accelwatch.tui.state.key_names import key_name
 from accelwatch.tui.views import help_lines
 from accelwatch.tui.widgets.footer import footer_line
@@ -46,9 +46,22 @@ PROMISED = {
 }
 
 
-def test_no_key_has_two_meanings() -> None:
-    counted = Counter(key for action in ACTIONS for key in action.keys)
-    assert [key for key, number in counted.items() if number > 1] == []
+def test_no_key_has_two_meanings_on_a_screen() -> None:
+    everywhere = frozenset().union(*(action.screens for action in ACTIONS))
+    counted = Counter(
+        (key, screen)
+        for action in ACTIONS
+        for key in action.keys
+        for screen in action.screens or everywhere
+    )
+    assert [place for place, number in counted.items() if number > 1] == []
+
+
+def test_a_key_that_two_actions_share_means_the_one_of_the_screen() -> None:
+    assert meant("blackbox|breaker", "local") == "blackbox"
+    assert meant("blackbox|breaker", "incidents") == "breaker"
+    assert meant("blackbox|breaker", "doctor") == "blackbox"
+    assert meant("screen_9", "local") == "screen_9"
 
 
 def test_the_promised_keys_are_there() -> None:

@@ -6,11 +6,15 @@ of processes are never kept.
 
 import contextlib
 import threading
+from collections.abc import Callable
 from queue import Full, Queue
+from typing import TYPE_CHECKING
 
 from accelwatch.blackbox.redaction import without_argv
-from accelwatch.blackbox.writer import Writer
 from accelwatch.schema.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from accelwatch.blackbox.writer import Writer
 
 _QUEUE = 8
 _CLOSE_S = 2.0
@@ -19,16 +23,12 @@ _CLOSE_S = 2.0
 class BlackBox:
     """What a program gives its snapshots to."""
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
+    def __init__(self, make: "Callable[[], Writer]") -> None:
+        """`make` gives the writer; it is called on the thread, with the first snapshot."""
+        self._make = make
         self._waiting: Queue[Snapshot | None] = Queue(maxsize=_QUEUE)
         self._thread: threading.Thread | None = None
         self._last: Snapshot | None = None
-
-    @property
-    def trouble(self) -> str:
-        """Why nothing is kept now; empty when all is well."""
-        return self._writer.trouble
 
     def offer(self, snapshot: Snapshot) -> None:
         """Have a snapshot kept; returns at once."""
@@ -51,6 +51,7 @@ class BlackBox:
         thread.join(_CLOSE_S)
 
     def _serve(self) -> None:
+        writer = self._make()
         while (snapshot := self._waiting.get()) is not None:
-            self._writer.take(without_argv(snapshot))
-        self._writer.close()
+            writer.take(without_argv(snapshot))
+        writer.close()

@@ -52,31 +52,49 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     """Damage of the file, in words."""
 
 
-def read_moment(path: Path, *, before_s: float, after_s: float, at: float | None = None) -> Moment:
+def newest_time(path: Path) -> float | None:
+    """The time of the last document, Unix seconds. Raises AccelwatchError."""
+    with Recording.open(path) as recording:
+        return recording.times()[-1] if len(recording) else None
+
+
+def read_moment(
+    path: Path,
+    *,
+    before_s: float,
+    after_s: float,
+    at: float | None = None,
+    device_id: str = "",
+) -> Moment:
     """What a file holds around `at` (Unix seconds), or around what froze it.
 
+    It is about `device_id` where that is given and there, else about what froze it.
     Raises UsageError, AccelwatchError and WireError as `Recording.open` does.
     """
     with Recording.open(path) as recording:
-        return moment_of(recording, path, before_s=before_s, after_s=after_s, at=at)
+        frozen = frozen_by_name(path, 0)
+        about = at if at is not None else frozen.time if frozen else None
+        times = recording.times()
+        first, last = _places(times, about, before_s, after_s)
+        building = _Building()
+        for place in range(first, last):
+            try:
+                building.add(times[place], glimpse(recording.line(place)))
+            except (WireError, msgspec.DecodeError, RecursionError):
+                continue
+        moment = building.moment(about, frozen.device if frozen else "", recording.notes)
+    return _about(moment, device_id)
 
 
-def moment_of(
-    recording: Recording, path: Path, *, before_s: float, after_s: float, at: float | None = None
-) -> Moment:
-    """As `read_moment`, of a recording that is open."""
-    frozen = frozen_by_name(path, 0)
-    about = at if at is not None else frozen.time if frozen else None
-    times = recording.times()
-    first, last = _places(times, about, before_s, after_s)
-    building = _Building()
-    for place in range(first, last):
-        try:
-            building.add(times[place], glimpse(recording.line(place)))
-        except (WireError, msgspec.DecodeError, RecursionError):
-            continue
-    name = frozen.device if frozen else ""
-    return building.moment(about, name, recording.notes)
+def _about(moment: Moment, device_id: str) -> Moment:
+    """The same with that device first, if it is there."""
+    own = [track for track in moment.tracks if track.id == device_id]
+    if not own or moment.device_id == device_id:
+        return moment
+    others = sorted(
+        (track for track in moment.tracks if track.id != device_id), key=lambda one: one.index
+    )
+    return msgspec.structs.replace(moment, device_id=device_id, tracks=(*own, *others))
 
 
 def _places(

@@ -91,14 +91,14 @@ def _show(
     as_json: _Json = False,
 ) -> None:
     """Show the moment: all devices on one time axis, kernel lines, processes that came and went."""
-    from accelwatch.blackbox.moment import read_moment
+    from accelwatch.blackbox.moment import newest_time, read_moment
     from accelwatch.blackbox.places import NOW, meant
     from accelwatch.cli import blackbox_report as report
     from accelwatch.durations import seconds
 
     path = meant(which, boxes_here(folder))
     before_s, after_s = seconds(before), seconds(after)
-    at = report.newest_time(path) if which == NOW else None
+    at = newest_time(path) if which == NOW else None
     moment = read_moment(path, before_s=before_s, after_s=after_s, at=at)
     if as_json:
         write_stdout(report.moment_document(moment, path))

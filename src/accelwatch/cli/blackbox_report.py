@@ -12,18 +12,11 @@ import msgspec
 from accelwatch.blackbox.moment import KEYS, Moment
 from accelwatch.blackbox.places import Box, newest_first
 from accelwatch.display import colour, quantity, size, utf8
-from accelwatch.recording import Recording
 from accelwatch.schema.moments import timestamp
 from accelwatch.untrusted_text import printable
 
 _UNITS = {"memory_ratio": "utilization_ratio"}
 _ANSI = {"bad": "31", "warn": "33", "strong": "1", "head": "1", "dim": "2", "faint": "2"}
-
-
-def newest_time(pattern: Path) -> float | None:
-    """The time of the last document of the ring, Unix seconds. Raises AccelwatchError."""
-    with Recording.open(pattern) as recording:
-        return recording.times()[-1] if len(recording) else None
 
 
 def document(known: list[Box]) -> bytes:

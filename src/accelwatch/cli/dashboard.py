@@ -14,6 +14,10 @@ from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accelwatch.blackbox.places import Box
+    from accelwatch.blackbox.writer import Writer
     from accelwatch.fleet.picture.model import FleetSource
     from accelwatch.fleet.picture.source import SnapshotSource
     from accelwatch.sampler.settings import CollectSettings
@@ -68,8 +72,39 @@ def run_dashboard(
         app = Dashboard(board, source, incidents=agent, readonly=readonly, preferences_path=path)
         if complaint:
             app.call_later(app.say, complaint)
-        run_to_end(app)
+        with _black_box(board) if source.local else contextlib.nullcontext():
+            run_to_end(app)
     return OK
+
+
+@contextlib.contextmanager
+def _black_box(board: "Board") -> "Iterator[None]":
+    """Keep the last minutes of this machine while the dashboard runs, and let it look at them."""
+    from accelwatch.blackbox.keeping import BlackBox
+
+    box = BlackBox(_writer)
+    board.keep, board.boxes = box.offer, _boxes
+    try:
+        yield
+    finally:
+        box.close()
+
+
+def _writer() -> "Writer":
+    """What keeps them, in the first state folder that this user may write into."""
+    from accelwatch.blackbox.files import FOLDER
+    from accelwatch.blackbox.writer import Writer
+    from accelwatch.state_places import state_places, writable
+
+    places = state_places(os.environ)
+    place = next((one for one in places if writable(one)), places[-1])
+    return Writer(place / FOLDER, judge_restart=False)
+
+
+def _boxes() -> "list[Box]":
+    from accelwatch.blackbox.places import boxes, folders
+
+    return boxes(folders(os.environ))
 
 
 def _first_picture(

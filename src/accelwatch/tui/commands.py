@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from accelwatch.tui.blackbox_commands import BlackBoxCommands
 from accelwatch.tui.drawing.palettes import next_palette
 from accelwatch.tui.drawing.preferences import DENSITIES, slower
 from accelwatch.tui.event_commands import EventCommands
@@ -10,7 +11,7 @@ from accelwatch.tui.problem_commands import ProblemCommands
 from accelwatch.tui.process_commands import ProcessCommands
 from accelwatch.tui.replay_commands import ReplayCommands
 from accelwatch.tui.state.action import EVENTS, SCREEN
-from accelwatch.tui.state.actions import by_id, numbered_screens
+from accelwatch.tui.state.actions import by_id, meant, numbered_screens
 from accelwatch.tui.why_commands import WhyCommands
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class Commands:
             self._incidents = known = incident_commands.IncidentCommands(app, controller)
             remedies = remedy_commands.RemedyCommands(app, controller, lambda: known.told)
             self._more = (*self._more, self._fleet, known, remedies)
-        self._more = (*self._more, EventCommands(app))
+        events = EventCommands(app)
+        self._more = (*self._more, events, BlackBoxCommands(app, events))
         self.sort_by = self._processes.sort_by
 
     @property
@@ -61,6 +63,7 @@ class Commands:
 
     def perform(self, action: str) -> bool:
         """Do it; false when there is no such command now."""
+        action = meant(action, getattr(self._app.screen, "view_name", ""))
         known = by_id().get(action)
         if known is not None and known.leaves and not self._app.board.terminal:
             return False

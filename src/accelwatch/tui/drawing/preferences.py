@@ -34,6 +34,7 @@ class Preferences(msgspec.Struct, kw_only=True):
     fleet_descending: bool = True
     fleet_shade: str = "load"
     fleet_events: bool = False
+    blackbox: bool = True
 
 
 COMMENTS = {
@@ -51,6 +52,7 @@ COMMENTS = {
     "fleet_descending": "Whether the worst, or the greatest, comes first.",
     "fleet_shade": "What the cells of the grid tell: load, memory or temperature.",
     "fleet_events": "Whether events of the fleet are listed below its nodes.",
+    "blackbox": "Whether the last 15 minutes of this machine are kept on disk.",
 }
 
 

@@ -34,6 +34,7 @@ VALUES: dict[str, tuple[object, ...]] = {
     "fleet_descending": (True, False),
     "fleet_shade": SHADES,
     "fleet_events": (False, True),
+    "blackbox": (True, False),
 }
 
 

@@ -7,6 +7,7 @@ from accelwatch.tui.state.fleet_actions import OF_A_FLEET
 from accelwatch.tui.state.local_actions import OF_LOOKS, OF_SCREENS
 from accelwatch.tui.state.time_actions import OF_TIME
 
+EITHER = "|"
 ACTIONS: tuple[Action, ...] = (*OF_SCREENS, *OF_A_FLEET, *OF_TIME, *OF_LOOKS)
 
 
@@ -14,6 +15,13 @@ ACTIONS: tuple[Action, ...] = (*OF_SCREENS, *OF_A_FLEET, *OF_TIME, *OF_LOOKS)
 def by_id() -> dict[str, Action]:
     """The actions by id."""
     return {action.id: action for action in ACTIONS}
+
+
+def meant(ids: str, screen: str) -> str:
+    """The action that a key means on a screen, of those that share it, joined by `EITHER`."""
+    known = [by_id()[id_] for id_ in ids.split(EITHER) if id_ in by_id()]
+    here = [action.id for action in known if not action.screens or screen in action.screens]
+    return here[0] if here else ids.partition(EITHER)[0]
 
 
 def usable(

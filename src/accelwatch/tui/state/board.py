@@ -18,6 +18,7 @@ from accelwatch.tui.local.history import History
 from accelwatch.tui.local.process_history import ProcessHistory
 
 if TYPE_CHECKING:
+    from accelwatch.blackbox.places import Box
     from accelwatch.tui.fleet.board import FleetBoard
     from accelwatch.tui.fleet.node_view import Heard
 from collections import Counter
@@ -78,6 +79,10 @@ class Board:
         """Whether it is known of any of them to whom it is allocated."""
         self.history = History()
         self.process_history = ProcessHistory()
+        self.keep: Callable[[Snapshot], None] | None = None
+        """Takes each snapshot of this machine for its black box."""
+        self.boxes: Callable[[], list[Box]] | None = None
+        """Looks for the black boxes of this machine; None where another one is shown."""
         self.changes = Changes()
         """What has happened since the program began to look."""
         self.selected_id = ""
@@ -133,6 +138,8 @@ class Board:
             self.history.record(views[start : start + SLICE])
         self.process_history.record(snapshot)
         self.changes.record(snapshot)
+        if self.keep is not None and self.preferences.blackbox:
+            self.keep(snapshot)
 
     def forget(self) -> None:
         """Begin the history anew, as a jump in a recording needs."""

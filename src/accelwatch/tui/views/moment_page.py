@@ -1,0 +1,85 @@
+"""Which moment of the black box is looked at: the last minutes, or one of the frozen files. Pure."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from accelwatch.blackbox.places import newest_first
+from accelwatch.tui.drawing.format import clock_time
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, clipped, paragraph
+from accelwatch.tui.views.moment_lines import lines
+
+if TYPE_CHECKING:
+    from accelwatch.blackbox.files import Frozen
+    from accelwatch.blackbox.moment import Moment
+    from accelwatch.blackbox.places import Box
+    from accelwatch.tui.local.changes import Change
+
+_EARLIER_S, _LATER_S = 5.0, 200.0
+"""How far from what froze a file a change may have begun to be in it."""
+
+
+class MomentPage:
+    """Belongs to the application's thread."""
+
+    def __init__(self, device_id: str, name: str) -> None:
+        self.device_id = device_id
+        self._name = name
+        self.boxes: tuple[Box, ...] = ()
+        self.wide = False
+        """Whether all is shown that is kept, rather than the minutes around the moment."""
+        self._frozen: list[Frozen] = []
+        self._place = -1
+        """In `_frozen`; -1: the last minutes."""
+        self._given: Moment | str | None = None
+
+    def take(self, boxes: "Sequence[Box]") -> None:
+        """What there is."""
+        self.boxes = tuple(boxes)
+        self._frozen = newest_first(boxes)
+
+    def choose(self, change: "Change | None") -> bool:
+        """Begin with the file that has the change, or the device's newest; whether there is one."""
+        fitting = [place for place, one in enumerate(self._frozen) if self._fits(one, change)]
+        self._place = fitting[0] if fitting else -1
+        return bool(fitting)
+
+    def _fits(self, frozen: "Frozen", change: "Change | None") -> bool:
+        if change is not None:
+            return -_EARLIER_S <= change.began - frozen.time <= _LATER_S
+        return bool(self._name) and frozen.device == self._name.lower()
+
+    @property
+    def wanted(self) -> "Frozen | None":
+        """The file that is looked at; None: the last minutes."""
+        return self._frozen[self._place] if self._place >= 0 else None
+
+    def turn(self, step: int) -> bool:
+        """Go to the file before (-1) or after (1) in time; false at the ends."""
+        wanted = self._place - step
+        if not -1 <= wanted < len(self._frozen):
+            return False
+        self._place, self._given = wanted, None
+        return True
+
+    def show(self, given: "Moment | str") -> None:
+        """The moment, or why there is none."""
+        self._given = given
+
+    def lines(self, width: int, glyphs: Glyphs) -> list[Line]:
+        """Where it is among the others, and the moment."""
+        head = [clipped([(f" {self._where()}", "dim")], width), []]
+        if self._given is None:
+            return [*head, [(" reading ...", "dim")]]
+        if isinstance(self._given, str):
+            return [*head, *paragraph(" ", self._given, "warn", width, glyphs)]
+        return [*head, *lines(self._given, width, glyphs)]
+
+    def _where(self) -> str:
+        count = len(self._frozen)
+        frozen = self.wanted
+        if frozen is None:
+            more = f"; left: {count} frozen" if count else ""
+            return f"the last minutes{more}"
+        what = f"{frozen.device or 'machine'} {frozen.reason} {clock_time(frozen.time)}"
+        return f"frozen {self._place + 1} of {count}: {what}, {frozen.path.name}"

@@ -1,0 +1,168 @@
+"""B, and Enter on an event: the moment from the black box, beside other files, in the whole."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from accelwatch.blackbox.bounds import Bounds
+from accelwatch.blackbox.places import Box, boxes
+from accelwatch.blackbox.writer import Writer
+from accelwatch.schema.snapshot import Snapshot
+from dashboards import GUARD_S, FedSource, Stage, board_of, lost, node, running
+from fleets import FleetStage
+from fleets import on as on_fleet
+from machines import NOW
+
+Check = Callable[[Stage], Awaitable[None]]
+SHORT = Bounds(before_s=60.0, after_s=5.0, segment_s=20.0, again_s=0.0)
+
+
+def shot(second: int) -> Snapshot:
+    """nvidia1 is lost from -100 on for 10 s, nvidia0 from -40 on."""
+    gone = {}
+    if -100 <= second < -90:
+        gone = {"d1": msgspec.structs.replace(lost(1), state_since=NOW - 100)}
+    if second >= -40:
+        gone = {"d0": msgspec.structs.replace(lost(0), state_since=NOW - 40)}
+    bare = msgspec.structs.replace(node(2, **gone), time=NOW + second, events=(), errors=())
+    views = tuple(
+        view if view.state == "lost" else msgspec.structs.replace(view, state_since=NOW + second)
+        for view in bare.devices
+    )
+    return msgspec.structs.replace(bare, devices=views)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("box")
+    writer = Writer(folder, SHORT)
+    for second in range(-130, -20):
+        writer.take(shot(second))
+    writer.close()
+    return folder
+
+
+def on(check: Check, look: Callable[[], list[Box]] | None, seconds: tuple[int, ...]) -> None:
+    async def go() -> None:
+        board = board_of()
+        board.boxes = look
+        async with running(FedSource(shot(seconds[0])), (120, 40), board=board) as stage:
+            for second in seconds[1:]:
+                await stage.feed(shot(second))
+            await check(stage)
+
+    asyncio.run(go())
+
+
+def test_b_on_a_device_opens_what_was_frozen_when_it_broke(folder: Path) -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("down", "B")
+        await stage.until("What happened")
+        assert stage.screen_name == "moment"
+        assert "frozen 2 of 2: nvidia1 lost" in stage.text()
+        assert "nvidia1 lost  at " in stage.text()
+        rows = [row for row in stage.text().splitlines() if " load " in row]
+        assert [row.split()[0] for row in rows] == ["nvidia1", "nvidia0"]
+        await stage.press("right")
+        await stage.until("frozen 1 of 2: nvidia0 lost")
+        await stage.press("right")
+        await stage.until("the last minutes; left: 2 frozen")
+        await stage.press("right", "left", "left", "left")
+        await stage.until("frozen 2 of 2: nvidia1 lost")
+        await stage.press("escape")
+        assert stage.screen_name == "local"
+
+    on(check, lambda: boxes([folder]), (-21,))
+
+
+def test_h_shows_all_that_is_kept(folder: Path) -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("down", "B")
+        await stage.until("What happened")
+        await stage.press("h")
+        assert stage.screen_name == "moment"
+        await stage.until("What happened")
+
+    on(check, lambda: boxes([folder]), (-21,))
+
+
+def test_enter_on_an_event_opens_the_file_that_has_it(folder: Path) -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("7", "down")
+        assert stage.app.screen.selected.name == "nvidia1"  # type: ignore[attr-defined]
+        await stage.press("enter")
+        await stage.until("frozen 2 of 2: nvidia1 lost")
+        await stage.press("escape")
+        assert stage.screen_name == "events"
+
+    on(check, lambda: boxes([folder]), (-105, -95, -80, -30))
+
+
+def test_enter_on_an_event_that_froze_nothing_leads_to_the_device(tmp_path: Path) -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("7", "enter")
+        async with asyncio.timeout(GUARD_S):
+            while stage.screen_name != "device":
+                await stage.pilot.pause(0.02)
+
+    on(check, lambda: boxes([tmp_path]), (-105, -95))
+
+
+def test_b_on_an_event_shows_the_last_minutes_where_nothing_is_frozen(tmp_path: Path) -> None:
+    writer = Writer(tmp_path, SHORT)
+    writer.take(shot(-105))
+
+    async def check(stage: Stage) -> None:
+        await stage.press("7", "B")
+        await stage.until("What happened")
+        assert "the last minutes" in stage.text()
+
+    on(check, lambda: boxes([tmp_path]), (-105, -95))
+    writer.close()
+
+
+def test_where_nothing_is_kept_it_is_said(tmp_path: Path) -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("B")
+        await stage.until("no black box is kept here; an agent keeps one")
+
+    on(check, lambda: boxes([tmp_path / "none"]), (-105,))
+
+
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "20270115T075820Z-nvidia0-lost.ndjson.zst").write_bytes(b"rubbish")
+
+    async def check(stage: Stage) -> None:
+        await stage.press("B")
+        await stage.until("accelwatch/2")
+
+    on(check, lambda: boxes([tmp_path]), (-105,))
+
+
+def test_of_a_recording_the_command_is_named() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("B")
+        assert "of a file: accelwatch blackbox show FILE" in stage.text()
+
+    on(check, None, (-105,))
+
+
+def test_of_a_fleet_each_node_has_its_own() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("enter", "B")
+        assert "each node has its own black box" in stage.text()
+
+    on_fleet(check)
+
+
+def test_each_snapshot_is_kept_unless_that_is_switched_off() -> None:
+    for wanted in (True, False):
+        board = board_of(blackbox=wanted)
+        kept: list[Snapshot] = []
+        board.keep = kept.append
+        for _ in board.note(shot(0)):
+            pass
+        assert len(kept) == wanted
