@@ -272,7 +272,7 @@ def test_a_node_is_opened_as_it_was_with_its_job_and_its_past(folder: Path) -> N
         await stage.shown("n", "n", "down", "slash", *'node == "node000"', "enter")
         await stage.until("filter node")
         await stage.press("enter")
-        await stage.until("the device is lost")
+        await stage.until("drain the node")
         assert stage.screen_name == "local"
         text = stage.text()
         assert "node000" in text
