@@ -4,9 +4,12 @@ import msgspec
 import pytest
 
 from accelwatch.schema.metrics import Series
-from accelwatch.tui.drawing.glyphs import ASCII
-from accelwatch.tui.local import device_facts
-from machines import snapshot, view
+from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
+from accelwatch.tui.drawing.lines import width_of
+from accelwatch.tui.local import device_facts, device_tiles
+from accelwatch.tui.local.quantity_words import words
+from dashboards import texts
+from machines import lost_view, snapshot, view
 
 
 def section_of(series: Series) -> str:
@@ -19,7 +22,7 @@ def section_of(series: Series) -> str:
     title = ""
     for line in device_facts.lines(shown, snapshot(shown), 120, ASCII):
         title = next((text for text, role in line if role == "title"), title)
-        if any(series[0] in text for text, _ in line):
+        if any(words(series) in text for text, _ in line):
             return title
     return "not listed"
 
@@ -44,3 +47,66 @@ def test_what_a_device_says_of_its_health_stands_together(series: Series) -> Non
 def test_activity_is_load() -> None:
     assert section_of(("compute_active_ratio",)) == "Load"
     assert section_of(("compute_occupancy_ratio",)) == "Load"
+
+
+def shown(width: int = 120) -> str:
+    return texts(device_facts.lines(view(0), snapshot(view(0)), width, UNICODE))
+
+
+def test_the_figures_people_look_for_come_first_with_their_limits() -> None:
+    text = shown()
+    for tile in ("642/700 W", "61/89°C", "61.0/80.0 GiB", "97%", "1980 MHz"):
+        assert text.index(tile) < text.index("Identity"), tile
+
+
+def test_a_figure_without_a_limit_has_no_bar_and_one_that_is_not_given_no_tile() -> None:
+    one = view(0)
+    left = {("power_watts",), ("temperature_celsius", "gpu")}
+    values = {series: value for series, value in one.reading.values.items() if series in left}
+    bare = msgspec.structs.replace(one, reading=msgspec.structs.replace(one.reading, values=values))
+    tiles = device_tiles.tiles(bare, UNICODE)
+    assert [(tile.title, tile.share) for tile in tiles] == [
+        ("power", None),
+        ("temp GPU", None),
+    ]
+    assert "━" not in texts(device_tiles.tile_lines(bare, 100, UNICODE))
+
+
+@pytest.mark.parametrize("width", [40, 80, 149, 150, 220])
+def test_lines_are_no_wider_than_the_screen(width: int) -> None:
+    for one in (view(0), lost_view(1)):
+        for line in device_facts.lines(one, snapshot(one), width, UNICODE):
+            assert width_of(line) <= width
+
+
+def test_sections_stand_beside_each_other_where_there_is_room() -> None:
+    narrow, wide = shown(140).splitlines(), shown(160).splitlines()
+    assert len(wide) < len(narrow) * 0.7
+    assert any(line.count("─ ") == 2 for line in wide)
+
+
+def test_what_is_not_given_is_folded_under_its_reason() -> None:
+    text = shown()
+    assert text.count("not given by this driver: ") == 1
+    assert "unsupported" not in text
+
+
+def test_of_a_lost_device_everything_is_gone_in_one_line() -> None:
+    gone = lost_view(1)
+    assert "gone with the device: every quantity" in texts(
+        device_facts.lines(gone, snapshot(gone), 120, UNICODE)
+    )
+
+
+@pytest.mark.parametrize(
+    ("series", "said"),
+    [
+        (("memory_bandwidth_utilization_ratio",), "memory bandwidth utilization"),
+        (("ecc_errors_total", "uncorrected"), "ECC errors, uncorrected"),
+        (("pcie_link_width_lanes",), "PCIe link width lanes"),
+        (("energy_joules_total", "hardware"), "energy, hardware"),
+        (("temperature_limit_celsius", "gpu", "slowdown"), "temperature limit, GPU slowdown"),
+    ],
+)
+def test_quantities_are_called_by_words(series: Series, said: str) -> None:
+    assert words(series) == said
