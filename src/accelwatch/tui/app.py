@@ -381,7 +381,9 @@ class Dashboard(App[None], inherit_bindings=False):
     @on(RowList.HeadingClicked)
     def _heading_clicked(self, event: RowList.HeadingClicked) -> None:
         if event.rows is self.process_list:
-            self.commands.sort_by(column_at(event.rows.size.width, event.x))
+            self.commands.sort_by(
+                column_at(event.rows.size.width, event.x, empty=self.processes.empty)
+            )
         elif event.rows.id == "devices":
             board = self.board
             board.sort_devices(sort_at(event.rows.size.width, event.x, owned=board.owned))

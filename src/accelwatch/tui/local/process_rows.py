@@ -1,6 +1,6 @@
 """Processes as rows: columns by width, sorting, grouping into a tree. Pure."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -14,6 +14,7 @@ from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP, Column, filled, fitting, needed
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit
+from accelwatch.tui.local.numbered_names import numbered
 
 Key = tuple[int, float | None, str]
 """pid, start time and device: what a selection is held by."""
@@ -21,7 +22,7 @@ Text = Callable[["ProcessRow", Snapshot], str]
 
 
 class ProcessRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One process on one device, or the head of a group (then `process` is None)."""
+    """A process, on one device or summed up over several, or the head of a group (`process` is None)."""
 
     process: Process | None = None
     view: DeviceView | None = None
@@ -30,6 +31,8 @@ class ProcessRow(msgspec.Struct, frozen=True, kw_only=True):
     last: bool = False
     """Whether it is the last of its group."""
     members: tuple[Process, ...] = ()
+    views: tuple[DeviceView, ...] = ()
+    """The devices that it is on, in the order of their names; of a group those of all its members."""
 
     @property
     def key(self) -> Key:
@@ -66,8 +69,9 @@ def _share(row: ProcessRow) -> float | None:
     process, view = row.process, row.view
     if process is None or view is None or process.gpu_memory_bytes is None:
         return None
-    size = fmt.number(view, "memory_size_bytes")
-    return process.gpu_memory_bytes / size if size else None
+    sizes = [fmt.number(one, "memory_size_bytes") for one in holders(row.views) or (view,)]
+    known = [size for size in sizes if size]
+    return process.gpu_memory_bytes / sum(known) if len(known) == len(sizes) else None
 
 
 class ProcessColumn(Column[Text], frozen=True, kw_only=True):
@@ -119,6 +123,10 @@ def _device(row: ProcessRow) -> str:
     return row.view.device.name if row.view else ""
 
 
+def _devices(row: ProcessRow, _: Snapshot) -> str:
+    return numbered([view.device.name for view in row.views]) if row.views else _device(row)
+
+
 _KINDS = {"compute": "C", "graphics": "G", "mps": "M"}
 
 
@@ -129,7 +137,7 @@ def _kind(row: ProcessRow, _: Snapshot) -> str:
 COLUMNS: tuple[ProcessColumn, ...] = (
     _column("pid", "PID", 7, lambda r, _: str(_of(r).pid), lambda r: _of(r).pid, 1, right=True),
     _column("user", "USER", 9, lambda r, _: _of(r).user or fmt.NOTHING, lambda r: _of(r).user, 2),
-    _column("device", "DEVICE", 9, lambda r, _: _device(r), _device, 1),
+    _column("device", "DEVICE", 9, _devices, _device, 1),
     _column("type", "TYPE", 4, _kind, lambda r: _of(r).type, 7),
     _column(
         "gpu_memory",
@@ -190,35 +198,69 @@ def _bytes(value: int | None) -> str:
     return fmt.NOTHING if value is None else size(value)
 
 
+NONE_EMPTY: frozenset[str] = frozenset()
+
+
+def empty_columns(rows: Sequence[ProcessRow]) -> frozenset[str]:
+    """Columns that may be left out because no row has anything in them; none where there is no row."""
+    if not rows:
+        return NONE_EMPTY
+    return frozenset(
+        column.id
+        for column in COLUMNS
+        if column.rank > 1 and all(column.order(row) in (None, "") for row in rows)
+    )
+
+
 @lru_cache(maxsize=32)
-def columns_for(width: int) -> tuple[tuple[ProcessColumn, int], ...]:
+def columns_for(
+    width: int, empty: frozenset[str] = NONE_EMPTY
+) -> tuple[tuple[ProcessColumn, int], ...]:
     """The columns that fit and their widths; the command takes what is left."""
     left = width - 1 - GAP
-    chosen = fitting(COLUMNS, left)
+    chosen = fitting([column for column in COLUMNS if column.id not in empty], left)
     return tuple(zip(chosen, filled(chosen, left - needed(chosen)), strict=True))
 
 
-def heading(width: int, sort: str, descending: bool, glyphs: Glyphs) -> Line:
+def heading(
+    width: int,
+    sort: str,
+    descending: bool,
+    glyphs: Glyphs,
+    *,
+    empty: frozenset[str] = NONE_EMPTY,
+) -> Line:
     """The titles, the sorted one marked."""
-    return columns.heading(columns_for(width), width, glyphs, sort=sort, descending=descending)
+    placed = columns_for(width, empty)
+    return columns.heading(placed, width, glyphs, sort=sort, descending=descending)
 
 
-def column_at(width: int, x: int) -> str:
+def column_at(width: int, x: int, *, empty: frozenset[str] = NONE_EMPTY) -> str:
     """The column under a cell of the heading."""
-    column = columns.at(columns_for(width), x)
+    column = columns.at(columns_for(width, empty), x)
     return "command" if column is None else column.id
 
 
 def line(
-    row: ProcessRow, shot: Snapshot, width: int, glyphs: Glyphs, *, tagged: bool, mine: str
+    row: ProcessRow,
+    shot: Snapshot,
+    width: int,
+    glyphs: Glyphs,
+    *,
+    tagged: bool,
+    mine: str,
+    empty: frozenset[str] = NONE_EMPTY,
+    scroll: int = 0,
 ) -> Line:
-    """One row; processes of other users are dim."""
+    """One row; processes of other users are dim. `scroll` cells of commands are off to the left."""
     if row.process is None:
         return _group_line(row, shot, width, glyphs)
     dim = bool(mine) and row.process.user not in (None, mine)
     given: Line = [(glyphs.mark if tagged else " ", "accent")]
-    for column, size in columns_for(width):
+    for column, size in columns_for(width, empty):
         text = printable(column.cell(row, shot), ascii_only=glyphs.ascii_only)
+        if scroll and column.id == "command":
+            text = glyphs.ellipsis + text[scroll + 1 :] if len(text) > scroll else ""
         role = "faint" if text == fmt.NOTHING else "dim" if dim else _role(column.id)
         if column.id == "command" and row.depth:
             given.append((glyphs.last_branch if row.last else glyphs.branch, "faint"))
@@ -235,7 +277,7 @@ def _role(column: str) -> str:
 def _group_line(row: ProcessRow, _: Snapshot, width: int, glyphs: Glyphs) -> Line:
     memory = sum(process.gpu_memory_bytes or 0 for process in row.members)
     pids = len({process.pid for process in row.members})
-    devices = len({process.device_id for process in row.members})
+    devices = len({view.device.id for view in row.views})
     name = printable(row.group, ascii_only=glyphs.ascii_only)
     plural = "es" if pids != 1 else ""
     on = f"{devices} device{'s' if devices != 1 else ''}"
@@ -246,10 +288,42 @@ def _group_line(row: ProcessRow, _: Snapshot, width: int, glyphs: Glyphs) -> Lin
 def rows_of(views: Iterable[DeviceView]) -> list[ProcessRow]:
     """A row for each process on each device."""
     return [
-        ProcessRow(process=process, view=view)
+        ProcessRow(process=process, view=view, views=(view,))
         for view in views
         for process in view.reading.processes or ()
     ]
+
+
+def holders(views: Sequence[DeviceView]) -> list[DeviceView]:
+    """Without the devices of which a partition is among them: these tell the same memory again."""
+    parents = {view.device.parent_id for view in views}
+    return [view for view in views if view.device.id not in parents]
+
+
+def merged(rows: Iterable[ProcessRow]) -> list[ProcessRow]:
+    """One row for a process that is on several devices, where its start tells that it is the same."""
+    by_process: dict[tuple[object, ...], list[ProcessRow]] = {}
+    for number, row in enumerate(rows):
+        one = _of(row)
+        same = (one.pid, one.start_time, one.pid_namespace, one.container)
+        by_process.setdefault(same if one.start_time is not None else (number,), []).append(row)
+    return [_merged(parts) if len(parts) > 1 else parts[0] for parts in by_process.values()]
+
+
+def _merged(parts: list[ProcessRow]) -> ProcessRow:
+    """Memory summed up, the share of the devices' time as a mean."""
+    parts = sorted(parts, key=lambda row: natural(_device(row)))
+    views = tuple(row.view for row in parts if row.view is not None)
+    holding = {view.device.id for view in holders(views)}
+    counted = [_of(row) for row in parts if _of(row).device_id in holding]
+    memory = [one.gpu_memory_bytes for one in counted if one.gpu_memory_bytes is not None]
+    loads = [one.utilization_ratio for one in counted if one.utilization_ratio is not None]
+    process = msgspec.structs.replace(
+        _of(parts[0]),
+        gpu_memory_bytes=sum(memory) if memory else None,
+        utilization_ratio=sum(loads) / len(loads) if loads else None,
+    )
+    return msgspec.structs.replace(parts[0], process=process, views=views)
 
 
 def arranged(
@@ -277,7 +351,8 @@ def _grouped(rows: list[ProcessRow]) -> list[ProcessRow]:
     given: list[ProcessRow] = []
     for name, members in groups.items():
         processes = tuple(_of(row) for row in members)
-        given.append(ProcessRow(group=name, members=processes))
+        views = tuple(view for row in members for view in row.views)
+        given.append(ProcessRow(group=name, members=processes, views=views))
         for row in members:
             given.append(msgspec.structs.replace(row, depth=1, last=row is members[-1]))
     return given

@@ -138,7 +138,10 @@ class LocalScreen(Screen[None], inherit_bindings=False):
             self._list.focus()
 
     def _sideways(self, step: int) -> None:
-        if isinstance(self.device_part, HeatGrid):
+        if self.on_processes:
+            self.processes.scroll_by(step)
+            self._list.refresh()
+        elif isinstance(self.device_part, HeatGrid):
             self.device_part.move(step)
         else:
             self._devices.move(step)

@@ -73,6 +73,9 @@ class ProcessesScreen(Screen[None], inherit_bindings=False):
             rows.move_to(rows.cursor + steps[action])
         elif action in ("first", "last"):
             rows.move_to(0 if action == "first" else len(rows.rows) - 1)
+        elif action in ("left", "right"):
+            self.processes.scroll_by(-1 if action == "left" else 1)
+            rows.refresh()
         else:
             return False
         return True

@@ -133,14 +133,14 @@ OF_SCREENS: tuple[Action, ...] = (
         id="left",
         keys=("left",),
         label="left",
-        help="A cell to the left in the heat grid; elsewhere the device or incident before.",
+        help="To the left in the heat grid and of commands; elsewhere the device or incident before.",
     ),
     Action(
         group="Moving",
         id="right",
         keys=("right",),
         label="right",
-        help="A cell to the right in the heat grid; elsewhere the device or incident after.",
+        help="To the right in the heat grid and of commands; elsewhere the device or incident after.",
     ),
     Action(
         group="Moving",

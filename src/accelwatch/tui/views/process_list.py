@@ -7,9 +7,20 @@ from collections.abc import Callable, Hashable
 from accelwatch.display import size
 from accelwatch.tui.drawing.lines import Line, clipped
 from accelwatch.tui.local import process_rows
-from accelwatch.tui.local.process_rows import COLUMNS, Key, ProcessRow, arranged, rows_of
+from accelwatch.tui.local.process_rows import (
+    COLUMNS,
+    NONE_EMPTY,
+    Key,
+    ProcessRow,
+    arranged,
+    empty_columns,
+    merged,
+    rows_of,
+)
 from accelwatch.tui.state.board import Board
 
+_STEP = 8
+"""Cells that a key moves the commands by."""
 ProcessFilter = Callable[[ProcessRow], bool]
 
 
@@ -35,6 +46,10 @@ class ProcessList:
         self.tagged: set[Key] = set()
         self.keeps: ProcessFilter | None = None
         self.filter_text = ""
+        self.empty: frozenset[str] = NONE_EMPTY
+        """Columns in which no row has anything."""
+        self.scroll = 0
+        """Cells of the commands that are left of the screen."""
         self._places: dict[Key, int] = {}
 
     def update(self) -> None:
@@ -43,6 +58,8 @@ class ProcessList:
         rows = rows_of(self._board.devices)
         if self.keeps is not None:
             rows = [row for row in rows if self.keeps(row)]
+        rows = merged(rows)
+        self.empty = empty_columns(rows)
         self.rows = arranged(
             rows, preferences.sort, descending=preferences.descending, tree=preferences.tree
         )
@@ -56,7 +73,11 @@ class ProcessList:
         """The titles."""
         preferences = self._board.preferences
         return process_rows.heading(
-            width, preferences.sort, preferences.descending, self._board.paint.glyphs
+            width,
+            preferences.sort,
+            preferences.descending,
+            self._board.paint.glyphs,
+            empty=self.empty,
         )
 
     def line(self, index: int, width: int, _: int, /) -> Line:
@@ -69,6 +90,8 @@ class ProcessList:
             self._board.paint.glyphs,
             tagged=row.key in self.tagged,
             mine=self._mine,
+            empty=self.empty,
+            scroll=self.scroll,
         )
 
     def key(self, index: int) -> Hashable:
@@ -78,6 +101,12 @@ class ProcessList:
     def place(self, key: Hashable) -> int | None:
         """Where a process is."""
         return self._places.get(key)  # type: ignore[call-overload,no-any-return]  # any hashable
+
+    def scroll_by(self, steps: int) -> None:
+        """Move all commands sideways; the longest stops at its last cells."""
+        commands = (process_rows.command(row.process) for row in self.rows if row.process)
+        most = max(max(map(len, commands), default=0) - _STEP, 0)
+        self.scroll = min(max(self.scroll + steps * _STEP, 0), most)
 
     def toggle(self, key: Hashable) -> None:
         """Tag, or untag."""
