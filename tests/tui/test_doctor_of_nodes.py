@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from accelwatch.fleet.follow.faults import Reason
 from accelwatch.fleet.hub_client import aging
 from accelwatch.fleet.hub_client.aging import Fault, Target, silenced
 from accelwatch.schema.snapshot import Snapshot
@@ -71,6 +72,16 @@ def test_every_reason_has_a_remedy(reason: str) -> None:
     trouble, remedy = aging.explain("n1", "down", (Target(), Target(Fault(reason, "it said no"))))
     assert trouble == "n1 is down: it said no"
     assert remedy
+
+
+@pytest.mark.parametrize("reason", [*Reason, ""])
+def test_what_is_to_be_done_about_a_host_is_not_about_an_agent(reason: str) -> None:
+    target = Target(Fault(reason, "it said no"), "ssh://ops@n1")
+    trouble, remedy = aging.explain("n1", "never", (target,))
+    assert trouble == "n1 is never: it said no"
+    assert remedy
+    assert "agent runs" not in remedy
+    assert "token" not in remedy
 
 
 def test_a_node_without_a_known_fault_has_a_remedy_too() -> None:

@@ -139,3 +139,18 @@ def test_the_last_picture_of_a_silent_hub_claims_nothing_of_now() -> None:
         assert "connection refused" in stage.text()
 
     on(check, source=FedFleet(fleet_view(0)))
+
+
+def test_a_node_that_is_not_heard_says_why_in_its_row() -> None:
+    async def check(stage: FleetStage) -> None:
+        line = next(row for row in stage.text().splitlines() if "n002" in row)
+        assert "permission denied" in line
+        assert "\x1b" not in stage.text()
+
+    view = fleet_view(faults={"n002": "never"})
+    why = "permission denied: it takes no key\x1b[2J of yours"
+    nodes = [
+        msgspec.structs.replace(node, why=why) if node.node == "n002" else node
+        for node in view.nodes
+    ]
+    on(check, size=(140, 24), source=FedFleet(msgspec.structs.replace(view, nodes=nodes)))

@@ -57,6 +57,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return self.address.rpartition(":")[0].strip("[]") + self.base
 
     @property
+    def shown(self) -> str:
+        """How people are told of it."""
+        return f"{SSH}://{self.address}" if self.scheme == SSH else self.address + self.base
+
+    @property
     def is_stored(self) -> bool:
         """Whether it is a store that tells of it."""
         return self.scheme == STORED

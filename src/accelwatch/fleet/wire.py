@@ -154,6 +154,8 @@ class NodeNow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     state: str
     age_s: float | None
     devices_missing: int
+    why: str = ""
+    """Why it could not be read, of one that is not heard."""
 
 
 class FleetTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):

@@ -45,6 +45,18 @@ def test_devices_come_with_their_node_and_values() -> None:
     asyncio.run(main())
 
 
+def test_a_node_that_is_not_heard_tells_why() -> None:
+    async def main() -> None:
+        async with hub("127.0.0.1:1") as fleet_hub, follow(fleet_hub.base) as source:
+            await ticked(source, devices=0)
+            await until(lambda: shown(source).nodes and shown(source).nodes[0].why)
+            node = shown(source).nodes[0]
+            assert node.state == "never"
+            assert "cannot connect" in node.why
+
+    asyncio.run(main())
+
+
 def test_what_does_not_change_is_the_same_object_in_the_next_view() -> None:
     async def main() -> None:
         async with agent() as one, hub(one.address) as fleet_hub, follow(fleet_hub.base) as source:

@@ -22,6 +22,7 @@ from accelwatch.fleet.api.showing import shown
 from accelwatch.fleet.api.summaries import fleet_document
 from accelwatch.fleet.api.totals import Totals
 from accelwatch.fleet.api.written import place
+from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
@@ -53,6 +54,8 @@ from accelwatch.web.stream import (
 _PARAMETERS = ("filter", "fields")
 _WITH_INCIDENTS = {INCIDENTS: MSGPACK, INCIDENT_LINES: NDJSON}
 """Media types of streams with incidents, to the form that their messages have."""
+_MAX_WHY = 200
+"""Characters of why a node is not heard, in every tick."""
 _MAX_FEEDS = 8
 """Different streams at one time with a filter, and as many without; each costs a walk over the fleet
 a tick. Filters that are in use never keep a dashboard of the whole fleet out."""
@@ -176,7 +179,14 @@ class Feed:
 def _node_now(fleet: Fleet, node: Node) -> NodeNow:
     seats = fleet.table.seats(node.name)
     gone = seats.missing if seats is not None and node.best is not None else 0
-    return NodeNow(node.name, fleet.state_of(node).value, fleet.age_of(node), gone)
+    state = fleet.state_of(node)
+    why = "" if state in SPEAKING else _why_silent(node)
+    return NodeNow(node.name, state.value, fleet.age_of(node), gone, why)
+
+
+def _why_silent(node: Node) -> str:
+    faults = (source.fault for source in node.sources.values())
+    return next((str(fault)[:_MAX_WHY] for fault in faults if fault is not None), "")
 
 
 class LiveStreams:

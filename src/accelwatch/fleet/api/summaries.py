@@ -65,7 +65,7 @@ def node_summary(fleet: Fleet, node: Node) -> NodeSummary:
 def _target(source: TargetSource) -> TargetNote:
     fault = source.fault
     return TargetNote(
-        address=source.target.address + source.target.base,
+        address=source.target.shown,
         mode=source.mode,
         dialect=source.dialect,
         version=source.version,

@@ -34,6 +34,18 @@ _REMEDIES: dict[str, str] = {
     Reason.GARBAGE: "see what listens there: it answers, but with nothing that is known",
     Reason.CLOSED: "look into its agent's log: it has ended the connection",
 }
+_BY_SSH: dict[str, str] = {
+    Reason.DNS: "check the name, or give it a HostName in ssh's configuration",
+    Reason.CONNECT: "see that the host is on, and that its sshd can be reached from the hub",
+    Reason.TIMEOUT: "log in by hand: ssh to it from where the hub runs; something there hangs",
+    Reason.CREDENTIALS: "give the hub's user a key: ssh-add, or IdentityFile in ssh's configuration",
+    Reason.HOST_KEY: "log in by hand once, and look at the key that the host shows",
+    Reason.STATUS: "log in by hand: the login shell there does not run commands",
+    Reason.NO_SOURCE: "install the command that came with the vendor's driver, or accelwatch, there",
+    Reason.TOO_LARGE: "see what is printed there at a login or by the vendor's command",
+}
+"""Of hosts that are reached by ssh."""
+_UNKNOWN_BY_SSH = "log in by hand: ssh to it from where the hub runs, and see what it says"
 _UNKNOWN = "see that the node is on, and that its agent runs (systemctl status accelwatch-agent)"
 FORGOTTEN = "it is no target any more: see the targets that the hub is given"
 NO_HUB = "see that the hub runs, and that it can be reached from here"
@@ -125,11 +137,16 @@ class Target(msgspec.Struct, frozen=True):
     """What is needed of a target of a node."""
 
     fault: Fault | None = None
+    address: str = ""
 
 
 def explain(node: str, state: str, targets: Sequence[Target]) -> tuple[str, str]:
     """(what is wrong with a silent node, what to do), for a person."""
-    fault = next((target.fault for target in targets if target.fault is not None), None)
-    if fault is None or not fault.message:
+    failing = next((target for target in targets if target.fault is not None), None)
+    fault = None if failing is None else failing.fault
+    if failing is None or fault is None or not fault.message:
         return f"{node} is {state}", _UNKNOWN
-    return f"{node} is {state}: {fault.message}", _REMEDIES.get(fault.reason, _UNKNOWN)
+    told = f"{node} is {state}: {fault.message}"
+    if failing.address.startswith("ssh://"):
+        return told, _BY_SSH.get(fault.reason, _UNKNOWN_BY_SSH)
+    return told, _REMEDIES.get(fault.reason, _UNKNOWN)

@@ -46,6 +46,7 @@ class FleetRow:
         "state",
         "used",
         "whole",
+        "why",
         "worst",
         "worst_severity",
     )
@@ -59,6 +60,8 @@ class FleetRow:
         self.age_s: float | None = None
         self.labels: Mapping[str, str] = {}
         self.missing = 0
+        self.why = ""
+        """Why the node could not be read, while it is not heard."""
         self.devices: list[DeviceNow] = []
         self.members: list[FleetRow] = []
         """The nodes of a group."""
@@ -200,7 +203,7 @@ class Counting:
             node = self._nodes.get(name)
             row = self.rows[key] = FleetRow(group, name, node.state if node else "never")
             if node is not None:
-                row.age_s, row.missing = node.age_s, node.devices_missing
+                row.age_s, row.missing, row.why = node.age_s, node.devices_missing, node.why
             row.labels = self._view.node_labels.get(name, {})
         return row
 

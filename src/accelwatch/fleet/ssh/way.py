@@ -62,9 +62,9 @@ def check(there: Looked, known: dict[str, Remote]) -> None:
     elif unread:
         text = f"an accelerator of {unread[0]} is read over ssh only where accelwatch is installed"
     else:
-        first, *more = _programs(known.values()) or ["vendor's command"]
-        others = f" or any of {len(more)} others" if more else ""
-        text = f"no accelerator that is known on its PCI bus, and no {first}{others} there"
+        count = len(_programs(known.values()))
+        there_is = f"none of {count} vendors' commands is there"
+        text = f"no accelerator that is known on its PCI bus, and {there_is}"
     raise TargetFault(Reason.NO_SOURCE, text, retry_after_s=_NOTHING_THERE_S)
 
 

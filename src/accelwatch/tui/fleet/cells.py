@@ -254,6 +254,8 @@ def _group_trouble(row: FleetRow, sight: Sight, width: int) -> tuple[str, str]:
 def trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:
     """The gravest standing among a node's devices, and its role."""
     if row.worst is None:
+        if row.why:
+            return row.why, "text"
         if row.state == "never":
             return "has never answered", "dim"
         return ("not heard of", "dim") if not row.speaks else ("", "dim")
