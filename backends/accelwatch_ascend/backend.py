@@ -8,6 +8,7 @@ import msgspec
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
 from accelwatch.errors import BackendUnavailable, ReadError
 from accelwatch.listed_process import with_processes
+from accelwatch.pcie_link import with_link
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
@@ -119,6 +120,7 @@ class AscendBackend:
             age_s=answer.age_s,
             pace_s=answer.pace_s,
         )
+        numbers = with_link(self._context.root, numbers, device.pci_bus_id)
         reason = _why_no_processes(document, chip, request)
         if reason is not None:
             absent = {**numbers.absent, ("processes",): reason}

@@ -8,6 +8,7 @@ import msgspec
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
 from accelwatch.errors import BackendUnavailable, DevicePermission, DeviceTimeout, ReadError
 from accelwatch.listed_process import with_processes
+from accelwatch.pcie_link import with_link
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
@@ -95,6 +96,7 @@ class CambriconBackend:
         numbers = msgspec.structs.replace(
             mapping.read(device.id, card), age_s=answer.age_s, pace_s=answer.pace_s
         )
+        numbers = with_link(self._context.root, numbers, device.pci_bus_id)
         if not request.processes or card.jobs is None:
             reason = Absence.ERROR if request.processes else Absence.NOT_COLLECTED
             absent = {**numbers.absent, ("processes",): reason}

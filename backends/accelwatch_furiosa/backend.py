@@ -20,6 +20,7 @@ from accelwatch.backend import (
 from accelwatch.errors import BackendUnavailable
 from accelwatch.line_stream import LineStream
 from accelwatch.listed_process import with_processes, without_processes
+from accelwatch.pcie_link import with_link
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
@@ -209,7 +210,7 @@ class FuriosaBackend:
             sources |= rngd.put_all(out, root, folder, card.pci_bus_id)
         if folder is not None:
             sources |= management.put_all(out, root, folder)
-        return out.reading(sources=sources)
+        return with_link(root, out.reading(sources=sources), device.pci_bus_id)
 
     def _find(self) -> Path | None:
         named = self._context.options.get("furiosa_smi")

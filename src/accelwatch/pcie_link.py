@@ -3,14 +3,17 @@
 import re
 from pathlib import Path
 
+import msgspec
+
 from accelwatch import sysfs
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.reading import Collected
+from accelwatch.schema.reading import Collected, Reading
 
 _SPEED = re.compile(r"(\d{1,2}(?:\.\d)?) GT/s.*")
 _GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 """GT/s per lane to generation, PCI Express Base Specification."""
 _MOST_LANES = 32
+LINK_KEYS = ("pcie_link_generation", "pcie_link_width_lanes")
 
 
 def put_link(out: Collected, root: Path, pci_bus_id: str) -> None:
@@ -24,6 +27,20 @@ def put_link(out: Collected, root: Path, pci_bus_id: str) -> None:
             width = Absence.ERROR
         out.put_or_miss("pcie_link_generation", generation, state)
         out.put_or_miss("pcie_link_width_lanes", width, state)
+
+
+def with_link(root: Path, reading: Reading, pci_bus_id: str | None) -> Reading:
+    """A reading of a vendor's tool, with the link; unchanged for what is not on the bus."""
+    if pci_bus_id is None:
+        return reading
+    out = Collected(reading.device_id)
+    put_link(out, root, pci_bus_id)
+    return msgspec.structs.replace(
+        reading,
+        values={**reading.values, **out.values},
+        absent={**reading.absent, **out.absent},
+        sources={**reading.sources, **dict.fromkeys(LINK_KEYS, "sysfs")},
+    )
 
 
 def _generation(speed: str) -> int | Absence:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from accelwatch.schema.device import Device
 from accelwatch_ascend import AscendBackend
+from pci_nodes import lay_out_link
 from samples import FIXTURES
 from staged_machines import FixtureMachine, Stage
 
@@ -50,6 +51,7 @@ def lay_out_bus(root: Path, buses: tuple[str, ...]) -> None:
         (folder / "device").write_text("0xd802\n")
         (folder / "class").write_text(f"{code}\n")
         (folder / "numa_node").write_text("1\n")
+        lay_out_link(folder)
     (root / "dev").mkdir()
     (root / "dev/davinci_manager").touch()
 

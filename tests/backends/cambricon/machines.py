@@ -7,6 +7,7 @@ from pathlib import Path
 
 from accelwatch.schema.device import Device
 from accelwatch_cambricon import CambriconBackend
+from pci_nodes import lay_out_link
 from samples import FIXTURES
 from staged_machines import FixtureMachine, Stage
 
@@ -45,6 +46,7 @@ def staged(folder: Path, name: str, count: int = 9) -> Iterator[Stage]:
         (function / "device").write_text("0x0370\n")
         (function / "class").write_text("0x120000\n")
         (function / "numa_node").write_text("1\n")
+        lay_out_link(function)
     (folder / "dev").mkdir()
     (folder / "dev/cambricon_ctl").touch()
     for suffix, file in (("info", "info"), ("txt", "table")):

@@ -10,6 +10,7 @@ from accelwatch.schema.device import Device
 from accelwatch_furiosa import FuriosaBackend
 from accelwatch_furiosa.document import cards_of
 from backends.furiosa.warboy_trees import PLACE, lay_out_card
+from pci_nodes import lay_out_link
 from samples import FIXTURES
 from staged_machines import FixtureMachine, Stage
 
@@ -31,6 +32,7 @@ def lay_out_bus(root: Path, bus: str) -> None:
     for file, text in (("vendor", "0x1ed2"), ("device", "0x0001"), ("class", "0x120000")):
         (folder / file).write_text(f"{text}\n")
     (folder / "numa_node").write_text("1\n")
+    lay_out_link(folder)
 
 
 @contextlib.contextmanager

@@ -28,6 +28,7 @@ from backends.furiosa.warboy_trees import (
     regs,
     write_regs,
 )
+from pci_nodes import LINK
 from polling import Poll, assert_all_believed, identities, readings
 from samples import sample
 from staged_machines import Stage
@@ -79,6 +80,7 @@ def test_a_card_without_a_command(tmp_path: Path) -> None:
         ("current_amperes", "curr1"): pytest.approx(1.3),
         ("reported_status_info", "alive"): 1,
         ("reported_health_info", "ok"): 1,
+        **LINK,
     }
     assert told.absent[("utilization_ratio",)] is Absence.UNSUPPORTED, "counters were read once"
     assert told.absent[("processes",)] is Absence.UNSUPPORTED

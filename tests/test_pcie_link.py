@@ -1,0 +1,50 @@
+"""The kernel's word on a link stands beside what a vendor's tool says."""
+
+from pathlib import Path
+
+import pytest
+
+from accelwatch.pcie_link import with_link
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Reading
+from fixture_machines import MACHINES
+from pci_nodes import LINK, lay_out_link
+from polling import Poll
+
+BUS = "0000:27:00.0"
+TOLD = Reading(device_id="d", values={("power_watts",): 5.0}, sources={"*": "tool"})
+
+
+@pytest.mark.parametrize("name", ["ascend-a3", "cambricon-mlu370x8-x2", "furiosa-rngd-x2"])
+def test_a_device_of_a_tool_has_its_link(name: str, tmp_path: Path) -> None:
+    (machine,) = (one for one in MACHINES if one.name == name)
+    with machine.stage(tmp_path) as stage:
+        backend = stage.backend()
+        backend.open()
+        polled = Poll(stage.clock)(backend)
+        backend.close()
+    assert polled
+    for one in polled:
+        (told,) = one.readings
+        assert {series: told.values.get(series) for series in LINK} == LINK
+        assert told.sources["pcie_link_generation"] == "sysfs"
+
+
+def test_what_is_not_on_the_bus_has_none(tmp_path: Path) -> None:
+    assert with_link(tmp_path, TOLD, None) is TOLD
+
+
+def test_a_link_is_added_or_says_why_it_is_not_known(tmp_path: Path) -> None:
+    unknown = with_link(tmp_path, TOLD, BUS)
+    assert unknown.values == TOLD.values
+    assert unknown.absent == dict.fromkeys(LINK, Absence.UNSUPPORTED)
+    function = tmp_path / "sys/bus/pci/devices" / BUS
+    function.mkdir(parents=True)
+    lay_out_link(function)
+    told = with_link(tmp_path, TOLD, BUS)
+    assert told.values == {**TOLD.values, **LINK}
+    assert told.sources == {
+        "*": "tool",
+        "pcie_link_generation": "sysfs",
+        "pcie_link_width_lanes": "sysfs",
+    }
