@@ -13,6 +13,7 @@ from accelwatch.action.observed import JobSeen, JobState, NodeSeen, Observed, St
 from accelwatch.action.step import Step, ToldStatus
 from accelwatch.clock import ManualClock
 from accelwatch_script import ScriptAction
+from accelwatch_script.settings import NEVER_CALLED
 from accelwatch_slurm import SlurmAction
 
 NOW = 1795355600.0
@@ -85,6 +86,7 @@ def _slurm(folder: Path | None) -> Action:
         "test_timeout_s": 60.0,
         "tests": _TESTS,
         "spares": "spares",
+        "probe_silent": True,
         "power_off": [f"{folder or '/nonexistent'}/power", "off", "{node}"],
         "power_state": [f"{folder or '/nonexistent'}/power", "state", "{node}"],
         "power_timeout_s": 0.2,
@@ -102,6 +104,7 @@ _OF_JOBS = (
     IntentKind.SIGNAL_JOB,
     IntentKind.CANCEL_JOB,
     IntentKind.FOLLOW_JOB,
+    IntentKind.PROBE,
     IntentKind.FENCE,
 )
 
@@ -165,7 +168,7 @@ _OBSERVER = "look"
 _HOOK = "act"
 
 
-_CALLED = tuple(kind for kind in IntentKind if kind is not IntentKind.FOLLOW_JOB)
+_CALLED = tuple(kind for kind in IntentKind if kind not in NEVER_CALLED)
 """What a hook is called for."""
 
 

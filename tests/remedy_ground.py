@@ -46,6 +46,8 @@ class Node:
     set_by: str = ""
     answering: bool = True
     agent: bool = True
+    late: bool = False
+    labels: dict[str, str] = field(default_factory=dict)
     given_up: bool = False
     """Whether the hub says that it is down; only of one whose agent is silent."""
     healthy: bool | None = True
@@ -102,7 +104,8 @@ class Node:
             boot_id=self.boot_id,
             host_name=self.name,
             serials={"0": self.serial},
-            labels={"rack": self.rack},
+            labels={"rack": self.rack, **self.labels},
+            late=self.late,
             rack=self.rack,
             ceiling=self.ceiling,
         )
@@ -124,11 +127,15 @@ class Ground:
     notes: list[Note] = field(default_factory=list)
     records: list[StateRecord] = field(default_factory=list)
     unavailable: str = ""
+    probes: bool = False
+    late: tuple[str, ...] = ()
+    """Nodes that are silent from the beginning."""
 
     def __post_init__(self) -> None:
         for at in range(self.count):
             name = f"n{at:02d}"
-            self.nodes[name] = Node(name, f"r{at // 8}", serial=f"board-{at}")
+            late = name in self.late
+            self.nodes[name] = Node(name, f"r{at // 8}", serial=f"board-{at}", late=late)
         self.start()
 
     def start(self) -> None:
@@ -177,7 +184,7 @@ class Ground:
             survey = Surveyed(action=ACTION, time=self.now, unavailable=self.unavailable)
         else:
             nodes = tuple(node.seen() for node in self.nodes.values())
-            survey = Surveyed(action=ACTION, time=self.now, nodes=nodes)
+            survey = Surveyed(action=ACTION, time=self.now, nodes=nodes, probes=self.probes)
         return (sight, *heard, survey)
 
     def wait(self, seconds: float, every: float = 30.0) -> None:
@@ -247,9 +254,11 @@ class Ground:
         ending: Ending = Ending.ACHIEVED,
         refusal: RefusalKind | None = None,
         job: JobSeen | None = None,
+        node: str = "",
     ) -> None:
-        """The chore of a kind ends so."""
-        (intent,) = [one for one in self.state.chores.values() if one.kind is kind]
+        """The chore of a kind ends so; of a node, where there are several."""
+        chores = [one for one in self.state.chores.values() if one.kind is kind]
+        (intent,) = [one for one in chores if node in ("", one.node)]
         moved_to = () if job is None else job.nodes
         self.now += 1
         pursued = Pursued(

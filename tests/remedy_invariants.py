@@ -23,7 +23,7 @@ from accelwatch.remedy.stage import Stage
 from accelwatch.rules.document import Fence, JobPolicy, Mode, Trust
 
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
-CHORES = frozenset({Kind.RESTORE_JOB, Kind.RETURN_SPARE, Kind.FOLLOW_JOB})
+CHORES = frozenset({Kind.RESTORE_JOB, Kind.RETURN_SPARE, Kind.FOLLOW_JOB, Kind.PROBE})
 TABLES = (
     "remedies",
     "overrides",

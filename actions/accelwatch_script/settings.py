@@ -1,5 +1,7 @@
 """What a site configures: a hook for each thing that can be wanted, and hooks that look."""
 
+from types import MappingProxyType
+
 import msgspec
 
 from accelwatch.action import checkpoint_options
@@ -20,6 +22,13 @@ NEVER_TRUSTED = frozenset(
     {IntentKind.FENCE, IntentKind.MOVE_JOB, IntentKind.POWER_CYCLE, IntentKind.REBOOT}
 )
 """What counts only when it is seen: of a false word comes a second copy of a job."""
+NEVER_CALLED = MappingProxyType(
+    {
+        IntentKind.FOLLOW_JOB: f"the hook {OBSERVE} tells it",
+        IntentKind.PROBE: "who observes sees for himself whether a node is silent",
+    }
+)
+"""What no hook does, and why."""
 
 
 class HookOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,8 +99,8 @@ def check(options: ScriptOptions) -> None:
     checkpoint_options.check(options.checkpoints)
     for kind, hook in options.hooks.items():
         key = f"hooks.{kind.value}"
-        if kind is IntentKind.FOLLOW_JOB:
-            raise ConfigError(f"{key}: nothing is called for that; the hook {OBSERVE} tells it")
+        if kind in NEVER_CALLED:
+            raise ConfigError(f"{key}: nothing is called for that; {NEVER_CALLED[kind]}")
         _check_hook(key, hook)
         _check_trust(key, kind, hook, observed=options.observe is not None)
 

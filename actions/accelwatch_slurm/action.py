@@ -27,6 +27,7 @@ from accelwatch_slurm.moving import propose_cancel, propose_move, propose_restor
 from accelwatch_slurm.node_steps import NodeSteps
 from accelwatch_slurm.observing import Observer
 from accelwatch_slurm.performing import Performer
+from accelwatch_slurm.probing import propose_probe
 from accelwatch_slurm.reading import Reader
 from accelwatch_slurm.recovering import recovered
 from accelwatch_slurm.reservation_steps import ReservationSteps
@@ -40,7 +41,6 @@ from accelwatch_slurm.trial_steps import TrialSteps
 class SlurmAction:
     """One cluster."""
 
-    intents: ClassVar[frozenset[IntentKind]] = INTENTS
     steps: ClassVar[Mapping[str, StepKind]] = STEPS
 
     def __init__(self, context: ActionContext) -> None:
@@ -56,6 +56,11 @@ class SlurmAction:
         handlers |= ReservationSteps(commands, reader).handlers()
         self._performer = Performer(handlers, context.clock)
 
+    @property
+    def intents(self) -> frozenset[IntentKind]:
+        """What it can be asked for; probes only where the options say so."""
+        return INTENTS | {IntentKind.PROBE} if self._options.probe_silent else INTENTS
+
     async def survey(self) -> Sequence[NodeSeen]:
         """All nodes at once. Raises ActionUnavailableError."""
         return await self._observer.survey()
@@ -67,6 +72,8 @@ class SlurmAction:
     def propose(self, intent: Intent, observed: Observed) -> Proposal:
         """The next step towards it, or why there is none. Pure."""
         scene = scene_of(observed, self._options.mark)
+        if intent.kind not in self.intents:
+            return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm cannot do that: {intent.kind.value}")
         match intent.kind:
             case IntentKind.QUARANTINE:
                 return propose_quarantine(intent, scene)
@@ -89,6 +96,8 @@ class SlurmAction:
     def _propose_rest(self, intent: Intent, scene: Scene) -> Proposal:
         options = self._options
         match intent.kind:
+            case IntentKind.PROBE:
+                return propose_probe(intent, scene)
             case IntentKind.REBOOT:
                 return propose_reboot(intent, scene, has_field=options.mark != "none")
             case IntentKind.TEST:

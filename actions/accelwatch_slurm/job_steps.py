@@ -11,7 +11,10 @@ from accelwatch_slurm.commands import Commands, told
 from accelwatch_slurm.job_text import SlurmJob, job_of
 from accelwatch_slurm.moving_parts import nodes_of
 from accelwatch_slurm.observing import Observer
+from accelwatch_slurm.probing import IGNORED
 from accelwatch_slurm.reading import Reader
+
+_STEERED = ("ExcNodeList", "ReqNodeList", "ReservationName", "AdminComment", "StartTime")
 
 
 class JobSteps:
@@ -32,6 +35,7 @@ class JobSteps:
             steps.LET_GO: self._let_go,
             steps.ALLOW_REQUEUE: self._allow_requeue,
             steps.SIGNAL: self._signal,
+            steps.PROBE: self._probe,
             steps.REQUEUE: self._requeue,
             steps.CANCEL: self._cancel,
             steps.STEER: self._steer,
@@ -87,6 +91,18 @@ class JobSteps:
             self._observer.remember_signal(job.id, step.arguments["asked"], signal)
         return answer
 
+    async def _probe(self, step: Step, _: Committed) -> Told:
+        """Neither the batch script nor slurmd's own steps get it, but every node of the job is asked."""
+        job = await self._job(step, JobState.RUNNING)
+        if step.arguments["node"] not in job.nodes:
+            raise ChangedError(f"job {job.id} has left {step.arguments['node']}")
+        words = (f"--signal={IGNORED}", job.id)
+        answer = told("scancel", await self._commands.run("scancel", *words))
+        if answer.status in (ToldStatus.DONE, ToldStatus.UNKNOWN):
+            node = step.arguments["node"]
+            self._observer.remember_signal(node, step.arguments["asked"], IGNORED)
+        return answer
+
     async def _requeue(self, step: Step, _: Committed) -> Told:
         died = step.precondition.get("died", "")
         job = await self._job(step, JobState.ENDED if died else JobState.RUNNING)
@@ -106,11 +122,7 @@ class JobSteps:
 
     async def _steer(self, step: Step, _: Committed) -> Told:
         job = await self._job(step, JobState.WAITING, JobState.HELD)
-        changes = [
-            f"{key}={step.arguments[key]}"
-            for key in ("ExcNodeList", "ReqNodeList", "ReservationName", "AdminComment")
-            if key in step.arguments
-        ]
+        changes = [f"{key}={step.arguments[key]}" for key in _STEERED if key in step.arguments]
         return await updated(self._commands, f"jobid={job.handle}", *changes)
 
     async def _start(self, step: Step, _: Committed) -> Told:

@@ -239,6 +239,9 @@ def _steer(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Step | No
         changes["AdminComment"] = " ".join((*others, word))
     if not changes:
         return None
+    if job.state is JobState.HELD and scene.time >= job.submitted + _NEXT_SECOND_S:
+        # While it is held it is not begun by that: one update less between the fence and its start.
+        changes["StartTime"] = "now"
     return Step(
         kind=steps.STEER,
         arguments={"job": job.id, **changes},

@@ -1,6 +1,7 @@
 """How things stand for an intent: what is read, remembered and proven."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -11,7 +12,9 @@ from accelwatch.clock import Clock
 from accelwatch_slurm.commands import Commands
 from accelwatch_slurm.fencing import Answered, proof_of
 from accelwatch_slurm.job_text import SlurmJob, job_of
+from accelwatch_slurm.marks import is_fenced
 from accelwatch_slurm.moving_parts import nodes_of
+from accelwatch_slurm.node_text import node_of
 from accelwatch_slurm.reading import Reader
 from accelwatch_slurm.scene import (
     BAD,
@@ -35,10 +38,11 @@ from accelwatch_slurm.standing import seen_node
 _WITH_JOBS = (IntentKind.QUARANTINE, IntentKind.FENCE, IntentKind.REBOOT)
 _EMPTIED = (IntentKind.FENCE, IntentKind.REBOOT)
 _PROVEN = (IntentKind.FENCE, IntentKind.MOVE_JOB)
-_OF_RUNS = (IntentKind.MOVE_JOB, IntentKind.FOLLOW_JOB)
 _SEARCH_S = 5.0
 """For the search of a checkpoint; what is not found in time is not known."""
 _MOST_REMEMBERED = 1024
+_OFF_HOLDS_S = 5.0
+"""How long a word of a power switch that a node is off counts: no machine boots within that."""
 _SLACK = 1.2
 """Of the controller's time-outs, which it takes a little longer to act on."""
 
@@ -55,12 +59,14 @@ class Observer:
         self._clock = clock
         self._answering: dict[tuple[str, float | None], float] = {}
         self._signalled: dict[tuple[str, str], str] = {}
+        self._off: dict[str, float] = {}
+        """By node: monotonic seconds at which its switch was asked that said that it has no power."""
 
-    def remember_signal(self, job: str, asked: str, signal: str) -> None:
-        """That a job was sent a signal for an intent; a restart forgets it, and it is sent again."""
+    def remember_signal(self, whom: str, asked: str, signal: str) -> None:
+        """That a job, or the jobs of a node, were sent a signal for an intent; a restart forgets it."""
         if len(self._signalled) > _MOST_REMEMBERED:
             self._signalled.clear()
-        self._signalled[job, asked] = signal
+        self._signalled[whom, asked] = signal
 
     async def survey(self) -> list[NodeSeen]:
         """All nodes."""
@@ -101,18 +107,29 @@ class Observer:
             keys = (await self._reader.jobs()).get(intent.node, ())
         if intent.kind in _EMPTIED:
             own[JOBS] = await self._reader.job_lines(keys)
-        if intent.kind is IntentKind.TEST:
-            own[TRIAL] = await self._reader.trial_line(trial_name(intent))
-        if intent.kind in _OF_RUNS and intent.job is not None:
-            own[CHECKPOINT] = await self._checkpoint(intent.job)
-        if intent.kind is IntentKind.SIGNAL_JOB:
-            own[SIGNALLED] = self._signalled.get((str(intent.job), repr(intent.asked)), "")
+        own |= await self._of_kind(intent)
         proven = False
         if intent.kind in _PROVEN:
             own[BAD] = "\n".join(filter(None, nodes))
-            own[OFF] = ",".join([name for name in bad if await self._is_off(name)])
+            own[OFF] = ",".join(await self._without_power(own[BAD]))
             proven, own[PROOF] = await self._proof(intent, own)
         return self._observed(intent, own, keys, proven)
+
+    async def _of_kind(self, intent: Intent) -> dict[str, str]:
+        """What only intents of its kind are about."""
+        match intent.kind:
+            case IntentKind.TEST:
+                return {TRIAL: await self._reader.trial_line(trial_name(intent))}
+            case IntentKind.SIGNAL_JOB:
+                asked = str(intent.job), repr(intent.asked)
+                return {SIGNALLED: self._signalled.get(asked, "")}
+            case IntentKind.PROBE:
+                sent = self._signalled.get((intent.node, repr(intent.asked)), "")
+                keys = () if sent else (await self._reader.jobs()).get(intent.node, ())
+                return {SIGNALLED: sent, JOBS: await self._reader.job_lines(keys)}
+            case IntentKind.MOVE_JOB | IntentKind.FOLLOW_JOB if intent.job is not None:
+                return {CHECKPOINT: await self._checkpoint(intent.job)}
+        return {}
 
     def _observed(
         self, intent: Intent, own: dict[str, str], keys: Sequence[JobKey], proven: bool
@@ -149,12 +166,29 @@ class Observer:
         found = await self._commands.program(options.search(str(key)), _SEARCH_S)
         return found.output.decode("utf-8", "replace") if found.ok else ""
 
-    async def _is_off(self, node: str) -> bool:
-        """Whether the site's own command says that a node has no power; one that fails says nothing."""
+    async def _without_power(self, lines: str) -> list[str]:
+        """The nodes of some lines that have no power; only those that we set down are asked after."""
         if not self._options.power_state:
-            return False
+            return []
+        nodes = [node for node in map(node_of, lines.splitlines()) if node is not None]
+        fenced = [node.name for node in nodes if node.down and is_fenced(node.reason)]
+        off = await asyncio.gather(*map(self._is_off, fenced))
+        return [name for name, is_off in zip(fenced, off, strict=True) if is_off]
+
+    async def _is_off(self, node: str) -> bool:
+        """Whether the site's own command says that a node has no power; one that fails says nothing.
+
+        Switches are slow: one that said so is not asked again for some seconds.
+        """
+        now = self._clock.monotonic()
+        if now - self._off.get(node, -math.inf) < _OFF_HOLDS_S:
+            return True
+        self._off.pop(node, None)
         argv = [word.replace("{node}", node) for word in self._options.power_state]
-        return (await self._commands.program(argv, self._options.power_timeout_s)).ok
+        off = (await self._commands.program(argv, self._options.power_timeout_s)).ok
+        if off:
+            self._off[node] = now
+        return off
 
     async def _proof(self, intent: Intent, own: dict[str, str]) -> tuple[bool, str]:
         """Whether nothing runs on any bad node that does not answer, and why."""

@@ -20,6 +20,8 @@ def recovered(begun: Begun, scene: Scene) -> Recovery:
     kind = steps.STEPS.get(step.kind)
     if kind is None:
         return Recovery.UNKNOWN
+    if step.kind == steps.PROBE:
+        return _sent(begun)
     seen = _is_seen(step, scene)
     if seen is None:
         return Recovery.UNKNOWN
@@ -32,6 +34,12 @@ def recovered(begun: Begun, scene: Scene) -> Recovery:
         late = scene.time - begun.started > kind.timeout_s + kind.settle_s
         return Recovery.REDO if late else Recovery.UNKNOWN
     return Recovery.UNKNOWN
+
+
+def _sent(begun: Begun) -> Recovery:
+    """Nothing of it is to be seen, and it is not sent twice: what may have been sent counts as sent."""
+    never = begun.started is None or (begun.told is not None and begun.told.status in _NOT_DONE)
+    return Recovery.REDO if never else Recovery.DONE
 
 
 def _is_seen(step: Step, scene: Scene) -> bool | None:

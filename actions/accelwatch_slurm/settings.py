@@ -38,6 +38,9 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     rebooted or tested."""
     hold_place: bool = True
     """Whether a job that is moved keeps its place by a reservation; needs the rights of an operator."""
+    probe_silent: bool = False
+    """Whether Slurm is made to ask the slurmd of a node whose agent falls silent under a job, by a
+    signal that processes ignore."""
     spares: str = ""
     """Name of the standing reservation over the spare nodes."""
     spare_users: str = msgspec.field(default_factory=own_user)

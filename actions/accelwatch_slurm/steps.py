@@ -11,6 +11,7 @@ UNMARK = "unmark"
 HOLD = "hold"
 SET_DOWN = "set_down"
 POWER_OFF = "power_off"
+PROBE = "probe"
 SIGNAL = "signal"
 ALLOW_REQUEUE = "allow_requeue"
 RESERVE = "reserve"
@@ -42,6 +43,7 @@ STEPS = {
     HOLD: _SEEN_AT_ONCE,
     SET_DOWN: StepKind(idempotent=True, reversible=False, timeout_s=20.0, settle_s=15.0),
     POWER_OFF: StepKind(idempotent=True, reversible=False, timeout_s=90.0, settle_s=60.0),
+    PROBE: StepKind(idempotent=False, reversible=False, timeout_s=20.0, settle_s=1.0),
     SIGNAL: StepKind(idempotent=True, reversible=False, timeout_s=20.0, settle_s=1.0),
     ALLOW_REQUEUE: _SEEN_AT_ONCE,
     RESERVE: _SEEN_AT_ONCE,

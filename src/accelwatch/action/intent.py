@@ -30,6 +30,8 @@ class IntentKind(StrEnum):
     """Nothing of the job runs any more, and it is not begun again."""
     FOLLOW_JOB = "follow_job"
     """A job that was begun again has run on for `run_s`, or has ended as it should."""
+    PROBE = "probe"
+    """The scheduler has found out whether its daemon on the node is silent; nothing else has changed."""
     DRAW_SPARE = "draw_spare"
     RETURN_SPARE = "return_spare"
     RESET_DEVICE = "reset_device"

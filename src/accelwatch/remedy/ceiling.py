@@ -42,6 +42,7 @@ NEEDS: Mapping[IntentKind, Ceiling] = MappingProxyType(
         IntentKind.QUARANTINE: Ceiling.QUARANTINE,
         IntentKind.SIGNAL_JOB: Ceiling.DRAIN,
         IntentKind.CANCEL_JOB: Ceiling.DRAIN,
+        IntentKind.PROBE: Ceiling.RESUME,
         IntentKind.FENCE: Ceiling.RESUME,
         IntentKind.MOVE_JOB: Ceiling.RESUME,
         IntentKind.SWAP_IN_JOB: Ceiling.RESUME,

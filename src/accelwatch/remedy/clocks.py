@@ -29,6 +29,11 @@ DEATH_SETTLES_S = 120.0
 REVIVAL_S = 3600.0
 """How long a job that has died waits to be begun again, before a person has it."""
 
+PROBE_S = 30.0
+"""How long a scheduler may take to find out that its daemon on a node is silent."""
+PROBE_AGAIN_S = 60.0
+"""Between two probes of a node at least, however often it falls silent."""
+
 QUARANTINE_S = 600.0
 RELEASE_S = 600.0
 FENCE_S = 1800.0

@@ -161,6 +161,8 @@ def _chore(sur: Surroundings, key: str, pursued: Pursued) -> None:
     if pursued.intent.kind is Kind.TEST:
         tested(sur, pursued)
         return
+    if pursued.intent.kind is Kind.PROBE:
+        return  # what it has come to is what the next survey shows
     if pursued.intent.kind is Kind.MOVE_JOB:
         revived(sur, pursued)
         return

@@ -49,6 +49,8 @@ class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[NodeSeen, ...] = ()
     unavailable: str = ""
     """Why nothing is known; empty when something is."""
+    probes: bool = False
+    """Whether the action can have its scheduler find out that its daemon on a node is silent."""
 
 
 Observation = Pursued | Surveyed

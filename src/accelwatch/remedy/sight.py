@@ -15,6 +15,7 @@ from accelwatch.remedy.departures import departed
 from accelwatch.remedy.holding import is_taken_over
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.places import machine_of
+from accelwatch.remedy.probing import speaks_again
 from accelwatch.remedy.pursued import Surveyed
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.surroundings import Surroundings
@@ -57,6 +58,10 @@ def _heard(sur: Surroundings, heard: NodeHeard) -> None:
         replaced(sur, heard.node)
     if before is None or machine_of(before) != machine_of(heard):
         sur.recount(names=True)
+    if before is not None and heard.late is not before.late:
+        if not heard.late:
+            speaks_again(sur, heard.node)
+        sur.look("late", heard.node, sur.now if heard.late else None)
     remedy = sur.state.remedies.get(heard.node)
     if remedy is None:
         return
@@ -101,7 +106,7 @@ def _surveyed(sur: Surroundings, survey: Surveyed) -> None:
         return
     _take_up(sur, survey)
     _answers(sur, known, survey.time)
-    sur.look("schedulers", survey.action, Scheduler(time=survey.time))
+    sur.look("schedulers", survey.action, Scheduler(time=survey.time, probes=survey.probes))
     _look(sur, survey)
 
 

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from accelwatch.action.contract import Action, ActionUnavailableError
+from accelwatch.action.intent import IntentKind
 from accelwatch.clock import Clock
 from accelwatch.remedy.pursued import Surveyed
 
@@ -23,7 +24,9 @@ async def surveyed(name: str, action: Action, clock: Clock) -> Surveyed:
     asked = clock.wall()
     try:
         async with asyncio.timeout(_WITHIN_S):
-            return Surveyed(action=name, time=asked, nodes=tuple(await action.survey()))
+            nodes = tuple(await action.survey())
+            probes = IntentKind.PROBE in action.intents
+            return Surveyed(action=name, time=asked, nodes=nodes, probes=probes)
     except ActionUnavailableError as error:
         why = str(error)
     except TimeoutError:

@@ -14,6 +14,7 @@ from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.order import Waiting, in_order
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.own_ends import look_for_ends
+from accelwatch.remedy.probing import probe_silent
 from accelwatch.remedy.resuming import revive
 from accelwatch.remedy.spare_tests import keep_tested
 from accelwatch.remedy.stage import Stage, Trigger
@@ -48,6 +49,7 @@ def tick(sur: Surroundings) -> None:
     look_for_ends(sur)
     revive(sur)
     keep_tested(sur)
+    probe_silent(sur)
     before = sur.touched
     before.everything |= every
     sur.touched = Touched(Looked())

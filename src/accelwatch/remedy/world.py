@@ -20,6 +20,8 @@ class NodeHeard(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds of its newest data."""
     healthy: bool | None = None
     """True: data is there and every rule that could act says False on it. None: nobody can tell."""
+    late: bool = False
+    """Whether it has fallen silent: long before it is given up, and often only for a moment."""
     down: bool = False
     """Whether the hub has given it up: it has been silent for longer than a node that is only late."""
     generation: str = ""
@@ -45,6 +47,8 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds of its last answer."""
     unavailable: str = ""
     """Why it did not answer the last time; empty when it did."""
+    probes: bool = False
+    """Whether it can be made to find out that its daemon on a node is silent."""
 
 
 class Good(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +88,10 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     schedulers: Mapping[str, Scheduler] = {}
     """By action."""
     guard: DataGuardState = DataGuardState()
+    late: Mapping[str, float] = {}
+    """By the hub's name of a node that has fallen silent: Unix seconds since when that is known."""
+    probed: Mapping[str, float] = {}
+    """By the hub's name of the node: Unix seconds of its last probe."""
     settled: Mapping[str, float] = {}
     """Unix seconds of the last look of an action at a node: what was surveyed before is out of date."""
     census: Census | None = None

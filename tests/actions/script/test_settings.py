@@ -30,6 +30,7 @@ def hooked(**changes: Any) -> dict[str, Any]:
         ({"hook": {}}, "hook: unknown key; did you mean hooks?"),
         (options(hooks={"quarantin": HOOK}), "quarantin"),
         (options(hooks={"follow_job": HOOK}), "hooks.follow_job: nothing is called for that"),
+        (options(hooks={"probe": HOOK}), "hooks.probe: nothing is called for that"),
         (options(parallel=0), "parallel: expected 1 to 64"),
         (options(parallel=65), "parallel: expected 1 to 64"),
         (hooked(argv=[]), "hooks.quarantine: expected either argv or url"),

@@ -581,3 +581,60 @@ def test_a_component_is_moved_only_when_all_of_its_job_is_shown() -> None:
     ending = part(0, "COMPLETING", NodeList="n2")
     waits = part(1, "PENDING", Restarts="1")
     assert kind_of(propose(wanted, {"job": waits, "parts": f"{ending}\n{waits}"})) == "Wait"
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "jobs", "sent", "proposed"),
+    [
+        ("ALLOCATED", "", job("RUNNING"), "", "probe"),
+        ("ALLOCATED+DRAIN", "accelwatch:inc-1:r x", job("RUNNING"), "", "probe"),
+        ("ALLOCATED+DRAIN", "fan broken", job("RUNNING"), "", "Refusal"),
+        ("ALLOCATED", "", job("COMPLETING"), "", "Refusal"),
+        ("ALLOCATED", "", "", "", "Refusal"),
+        ("ALLOCATED", "", "", "URG", "Wait"),
+        ("ALLOCATED+NOT_RESPONDING", "", "", "URG", "Achieved"),
+        ("ALLOCATED+NOT_RESPONDING", "", job("RUNNING"), "", "Achieved"),
+    ],
+)
+def test_a_probe_is_sent_once_to_a_job_that_runs(
+    state: str, reason: str, jobs: str, sent: str, proposed: str
+) -> None:
+    own = {"node": node(state, reason), "jobs": jobs, "signalled": sent}
+    assert kind_of(propose(intent(IntentKind.PROBE), own, probe_silent=True)) == proposed
+
+
+@pytest.mark.parametrize(
+    ("started", "told", "recovery"),
+    [
+        (None, None, Recovery.REDO),
+        (NOW, None, Recovery.DONE),
+        (NOW, ToldStatus.DONE, Recovery.DONE),
+        (NOW, ToldStatus.UNKNOWN, Recovery.DONE),
+        (NOW, ToldStatus.REFUSED, Recovery.REDO),
+        (NOW, ToldStatus.RETRY, Recovery.REDO),
+    ],
+)
+def test_a_probe_that_may_have_been_sent_is_not_sent_again(
+    started: float | None, told: ToldStatus | None, recovery: Recovery
+) -> None:
+    step = Step(kind="probe", arguments={"node": "n1", "job": "1", "asked": "1.0"})
+    answer = None if told is None else Told(status=told)
+    observed = Observed(time=NOW, own={"node": node("ALLOCATED")})
+    begun = Begun(step=step, started=started, told=answer)
+    assert action(probe_silent=True).recover(begun, observed) is recovery
+
+
+@pytest.mark.parametrize(
+    ("held", "after_s", "starts"), [(True, 2.0, True), (True, 0.5, False), (False, 2.0, False)]
+)
+def test_a_job_that_is_held_is_steered_and_started_by_one_update_but_not_in_its_requeues_second(
+    held: bool, after_s: float, starts: bool
+) -> None:
+    waits = job("PENDING", Restarts="1", SubmitTime="1795355700")
+    if held:
+        waits = waits.replace("Priority=5", "Priority=0") + " AdminComment=accelwatch:inc-1:held"
+    silent = node("DOWN*", "accelwatch:inc-1:r fenced x")
+    own = {"bad": silent, "job": waits, "proof": "its power is off"}
+    step = propose(intent(IntentKind.MOVE_JOB, job=KEY), own, time=1795355700.0 + after_s)
+    assert isinstance(step, Step)
+    assert (step.kind, step.arguments.get("StartTime")) == ("steer", "now" if starts else None)

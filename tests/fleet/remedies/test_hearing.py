@@ -1,7 +1,7 @@
 """What the engine is told of nodes: what has changed at once, and the rest often enough to be fresh."""
 
 import machines
-from accelwatch.fleet.remedies.hearing import AGAIN_S, Hearing
+from accelwatch.fleet.remedies.hearing import AGAIN_S, LATE_S, Hearing
 from accelwatch.fleet.target import targets_of
 from accelwatch.remedy.clocks import FRESH_S, GAP_S
 from accelwatch.remedy.world import NodeHeard
@@ -85,6 +85,34 @@ def test_a_node_that_is_gone_is_forgotten_and_news_when_it_comes_back() -> None:
     assert heard.after(0.0) is not None
     heard.hearing.forget_others(["b"])
     assert heard.after(1.0) is not None
+
+
+def test_a_node_has_turned_when_it_falls_silent_and_when_it_speaks_again() -> None:
+    heard = Heard()
+    node = heard.site.fleet.nodes["a"]
+    assert not heard.hearing.has_turned(node), "nothing was told of it yet"
+    assert heard.after(0.0) is not None
+    heard.site.clock.advance(LATE_S)
+    assert not heard.hearing.has_turned(node)
+    heard.site.clock.advance(0.1)
+    assert heard.hearing.has_turned(node)
+    told = heard.hearing.news(node, (), "resume")
+    assert told is not None
+    assert (told.late, told.down) == (True, False)
+    assert not heard.hearing.has_turned(node)
+    back = heard.after(0.1)
+    assert back is not None
+    assert not back.late
+
+
+def test_one_that_tells_of_itself_seldom_is_given_two_of_its_intervals() -> None:
+    heard = Heard()
+    heard.after(0.0)
+    heard.source.interval_s = 10.0
+    heard.site.clock.advance(19.9)
+    assert not heard.hearing.has_turned(heard.site.fleet.nodes["a"])
+    heard.site.clock.advance(0.2)
+    assert heard.hearing.has_turned(heard.site.fleet.nodes["a"])
 
 
 def test_that_a_node_is_given_up_is_told_at_once_and_that_it_is_back_as_well() -> None:

@@ -17,6 +17,8 @@ from accelwatch.schema.device import DeviceState
 AGAIN_S = 20.0
 """After which a node is told of again though nothing but the time is another: what is decided upon may
 be a minute old."""
+LATE_S = 2.0
+"""Age of the newest data, or two of its node's intervals, from which on it has fallen silent."""
 SAMPLE_S = 30.0
 """A device that was not read for so long is not known to be well."""
 _WELL = frozenset({DeviceState.OK, DeviceState.DEGRADED})
@@ -41,6 +43,7 @@ class Hearing:
             node=node.name,
             time=0.0 if best is None else best.arrived_wall,
             healthy=looks_well(self._fleet, node, troubled),
+            late=self._is_late(node),
             down=self._fleet.state_of(node) is NodeState.DOWN,
             generation=known.generation,
             boot_id=machine.boot_id,
@@ -65,6 +68,16 @@ class Hearing:
             return now
         self._told[node.name] = before
         return None
+
+    def has_turned(self, node: Node) -> bool:
+        """Whether a node that was told of has fallen silent since, or speaks again."""
+        told = self._told.get(node.name)
+        return told is not None and told.late is not self._is_late(node)
+
+    def _is_late(self, node: Node) -> bool:
+        best = node.best
+        age_s = node.age_s(self._fleet.clock.monotonic())
+        return best is None or age_s is None or age_s > max(LATE_S, 2 * best.interval_s)
 
     def forget_others(self, nodes: Collection[str]) -> None:
         """Know only these nodes any more."""

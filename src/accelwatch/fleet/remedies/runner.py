@@ -168,7 +168,7 @@ class RemedyRunner:
             if remedy is None or remedy.hold is None:
                 agents += 1
                 silent += self._fleet.state_of(node) not in SPEAKING
-            if everybody or remedy is not None:
+            if everybody or remedy is not None or self._hearing.has_turned(node):
                 ceiling = self._evaluator.ceiling_of(node.name)
                 tell = self._hearing.news if remedy is None else self._hearing.heard
                 told = tell(node, troubled, ceiling)
