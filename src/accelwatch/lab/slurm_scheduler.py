@@ -24,6 +24,7 @@ _ACTIONS = """\
       slurm_conf: {folder}/slurm.conf
       commands: {commands}
       spares: {spares}
+      probe_silent: true
       power_off: [{power}, "off", "{{node}}"]
       power_state: [{power}, "is_off", "{{node}}"]
 """
