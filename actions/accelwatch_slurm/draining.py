@@ -5,8 +5,9 @@ shows of its node, as it would be alone.
 """
 
 import asyncio
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from accelwatch.action.contract import ActionUnavailableError
@@ -41,11 +42,21 @@ class Drains:
         self._words = words
         self._lock = asyncio.Lock()
         self._asked: list[_Asked] = []
+        self._alone = 0
 
     @property
     def gather(self) -> bool:
-        """Whether a drain had better wait for others."""
-        return self._reader.in_a_rush
+        """Whether a drain had better wait for others: many look, or one is under way already."""
+        return self._reader.in_a_rush or self._alone > 0 or self._lock.locked()
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """A drain is done by commands of its own; who comes meanwhile gathers."""
+        self._alone += 1
+        try:
+            yield
+        finally:
+            self._alone -= 1
 
     async def together(self, step: Step, operation: Committed) -> Told | None:
         """What has become of it; None when nothing has, and it is to be done alone.

@@ -80,8 +80,9 @@ class NodeSteps:
             answer = await self._drains.together(step, operation)
             if answer is not None:
                 return answer
-        words = self._drain_words(await self.node(step), step, operation)
-        return words if isinstance(words, Told) else await updated(self._commands, *words)
+        with self._drains.alone():
+            words = self._drain_words(await self.node(step), step, operation)
+            return words if isinstance(words, Told) else await updated(self._commands, *words)
 
     def _drain_words(
         self, node: SlurmNode | None, step: Step, operation: Committed

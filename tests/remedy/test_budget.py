@@ -368,3 +368,38 @@ def test_a_group_holds_whom_its_places_name() -> None:
         expected = {place.node for place in places if group in place.groups}
         assert state.held(group) == expected
     assert state.held("rack=r9") == state.held("pool=none") == frozenset()
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(("reserve", "spend", "adopt", "elsewhere", "give back")),
+            st.integers(0, 4),
+            st.sampled_from(("i1", "i2")),
+        )
+    )
+)
+def test_who_is_ours_is_counted_as_if_anew_whatever_was_done(
+    done: list[tuple[str, int, str]],
+) -> None:
+    every, others = places(5, racks=2), places(5, racks=3, pool="other")
+    state, counted = BudgetState(), census(every, ())
+    for what, at, incident in done:
+        place = every[at]
+        if what == "reserve":
+            state, _ = reserve(state, place, incident, counted, now=1.0, budget=FAST)
+        elif what == "adopt":
+            state = adopt(state, place, incident, 1.0)
+        elif what == "elsewhere":
+            state = adopt(state, others[at], incident, 1.0)
+        elif what == "give back":
+            state = give_back(state, place.node, incident)
+        elif place.node in state.own:
+            state = spend(state, place.node)
+        anew = BudgetState(own=state.own)
+        assert {group: nodes for group, nodes in state.by_group.items() if nodes} == anew.by_group
+
+
+def test_fewer_than_may_be_are_never_too_many() -> None:
+    assert free_at((5.0, 9.0), 10.0, 3, HOUR) == 10.0
+    assert free_at((5.0, 9.0), 10.0, 2, HOUR) == 5.0 + HOUR

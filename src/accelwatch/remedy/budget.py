@@ -38,7 +38,8 @@ class BudgetState(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Unix seconds at which quarantines of a pool were reserved, as long as they slow others down."""
 
     @cached_property
-    def _held(self) -> Mapping[str, frozenset[str]]:
+    def by_group(self) -> Mapping[str, frozenset[str]]:
+        """Our own nodes, the reserved ones included, by what they have in common."""
         groups: dict[str, set[str]] = {}
         for node, own in self.own.items():
             for group in own.place.groups:
@@ -47,7 +48,7 @@ class BudgetState(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def held(self, group: str) -> frozenset[str]:
         """Our own nodes of a group, the reserved ones included."""
-        return self._held.get(group, frozenset())
+        return self.by_group.get(group, frozenset())
 
 
 def bound(size: int, budget: Budget) -> int:
@@ -81,7 +82,7 @@ def reserve(
     counted_s = max(HOUR_S, budget.spacing_s)
     for pool in place.all_pools:
         begun[pool] = (*within(begun.get(pool, ()), now, counted_s), now)
-    taken = msgspec.structs.replace(state, begun=begun)
+    taken = _counted_as(state.by_group, msgspec.structs.replace(state, begun=begun))
     return _with(taken, place.node, Own(place=place, incidents=(incident,), at=now)), PERMIT
 
 
@@ -195,4 +196,16 @@ def _pool(name: str) -> str:
 
 
 def _with(state: BudgetState, node: str, own: Own) -> BudgetState:
-    return msgspec.structs.replace(state, own={**state.own, node: own})
+    changed = msgspec.structs.replace(state, own={**state.own, node: own})
+    before = state.own.get(node)
+    if before is None:
+        held = dict(state.by_group)
+        held.update((group, state.held(group) | {node}) for group in own.place.groups)
+        return _counted_as(held, changed)
+    return _counted_as(state.by_group, changed) if before.place == own.place else changed
+
+
+def _counted_as(held: Mapping[str, frozenset[str]], changed: BudgetState) -> BudgetState:
+    """The state with its nodes counted by group already: of a thousand, each decision counts them."""
+    changed.__dict__["by_group"] = held
+    return changed

@@ -14,11 +14,14 @@ WEEK_S = 7 * 86_400.0
 
 def within(times: Sequence[float], now: float, seconds: float) -> tuple[float, ...]:
     """Those of the moments that are less than so many seconds ago, the oldest first."""
-    return tuple(sorted(time for time in times if time > now - seconds))
+    since = now - seconds
+    return tuple(sorted([time for time in times if time > since]))
 
 
 def free_at(times: Sequence[float], now: float, most: int, seconds: float) -> float:
     """When one more is within `most` in any `seconds`: `now`, or a later moment. `most` is above 0."""
+    if len(times) < most:
+        return now
     recent = within(times, now, seconds)
     if len(recent) < most:
         return now

@@ -14,6 +14,7 @@ logger = logging.getLogger(__name__)
 SURVEY_EVERY_S = 5.0
 LEAST_PAUSE_S = 0.25
 """Between two looks, however much is done."""
+MOST_PAUSE_S = 2.0
 _WITHIN_S = 60.0
 """A survey that takes longer is none."""
 
@@ -63,11 +64,15 @@ class Surveys:
         wanted = self._wanted[name]
         while True:
             wanted.clear()
+            began = self._clock.monotonic()
             self._hear(await surveyed(name, self._actions[name], self._clock))
-            # Ends that come together are looked at together.
-            await asyncio.sleep(LEAST_PAUSE_S)
+            # Ends that come together are looked at together; a scheduler that takes long to show all
+            # has at least as much time for what is done to its nodes.
+            took = self._clock.monotonic() - began
+            pause = min(max(LEAST_PAUSE_S, took), MOST_PAUSE_S)
+            await asyncio.sleep(pause)
             try:
-                async with asyncio.timeout(SURVEY_EVERY_S - LEAST_PAUSE_S):
+                async with asyncio.timeout(SURVEY_EVERY_S - pause):
                     await wanted.wait()
             except TimeoutError:
                 continue

@@ -74,6 +74,28 @@ async def all_drained(drains: Drains, *nodes: str) -> list[Any]:
     return await asyncio.gather(*each, return_exceptions=True)
 
 
+def test_a_drain_gathers_while_another_is_under_way_alone_or_with_others() -> None:
+    async def story() -> None:
+        controller = Controller()
+        controller.in_a_rush = False
+        drains = controller.drains()
+        assert not drains.gather
+        with drains.alone():
+            assert drains.gather
+        assert not drains.gather
+        controller.hold.clear()
+        first = asyncio.create_task(drains.together(step("n1"), committed()))
+        await asyncio.sleep(0)
+        assert drains.gather
+        controller.hold.set()
+        await first
+        assert not drains.gather
+        controller.in_a_rush = True
+        assert drains.gather
+
+    asyncio.run(story())
+
+
 def test_who_comes_meanwhile_is_part_of_the_next() -> None:
     async def story() -> None:
         controller = Controller()
