@@ -27,6 +27,7 @@ from accelwatch.tui.noting import Noting
 from accelwatch.tui.opening import OPENINGS
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.terminal_cells import TerminalCells
+from accelwatch.tui.views.device_list import row_width
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.heat_grid import HeatGrid
@@ -386,7 +387,9 @@ class Dashboard(App[None], inherit_bindings=False):
             )
         elif event.rows.id == "devices":
             board = self.board
-            board.sort_devices(sort_at(event.rows.size.width, event.x, owned=board.owned))
+            board.sort_devices(
+                sort_at(row_width(event.rows.size.width), event.x, owned=board.owned)
+            )
             self.show()
         elif event.rows.id == "nodes":
             self.commands.sort_fleet_at(event.rows.size.width, event.x)

@@ -2,13 +2,24 @@
 
 from collections.abc import Hashable
 
-from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.drawing.lines import Line, fit
 from accelwatch.tui.local.device_rows import block, heading, row
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.device_lack import why_none
+from accelwatch.tui.views.sparkline import sparkline
 
+SPARK_FROM = 170
+"""Cells from which a row ends with what its device did in the last five minutes."""
+SPARK = 25
+"""Cells of that: columns of six seconds."""
+_SPARK_TITLE = "LAST 5 MIN"
 BLOCK_LINES = 4
 """Three and a blank one."""
+
+
+def row_width(width: int) -> int:
+    """Cells of the columns; the rest of a wide row is history."""
+    return width - SPARK - 1 if width >= SPARK_FROM else width
 
 
 class DeviceList:
@@ -31,13 +42,16 @@ class DeviceList:
         if self.full or not len(self):
             return None
         board = self._board
-        return heading(
-            width,
+        titles = heading(
+            row_width(width),
             board.paint.glyphs,
             owned=board.owned,
             sort=board.device_sort,
             descending=board.device_descending,
         )
+        if row_width(width) < width:
+            titles.append((fit(_SPARK_TITLE, width - row_width(width)), "head"))
+        return titles
 
     def bare(self, width: int) -> list[Line]:
         """Why there is no device."""
@@ -49,7 +63,10 @@ class DeviceList:
         view = board.devices[index]
         glyphs = board.paint.glyphs
         if not self.full:
-            return row(view, board.snapshot, width, glyphs, owned=board.owned)
+            line = row(view, board.snapshot, row_width(width), glyphs, owned=board.owned)
+            if row_width(width) < width:
+                line += [sparkline(board, view, SPARK), (" ", "text")]
+            return line
         lines = block(view, board.snapshot, width, glyphs)
         return lines[part] if part < len(lines) else []
 

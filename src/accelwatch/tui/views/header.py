@@ -10,6 +10,7 @@ from accelwatch.tui.drawing.lines import Line, clipped, fit, spread, width_of
 from accelwatch.tui.state.action import INCIDENTS
 from accelwatch.tui.state.actions import numbered_screens
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.views.host_line import host_line
 
 if TYPE_CHECKING:
     from accelwatch.tui.fleet.node_view import Heard
@@ -157,6 +158,7 @@ def _second_line(board: Board, width: int, now: float, screen: str) -> Line:
     elif board.started:
         every = f"every {board.preferences.interval_s:g} s"
         right = [(f"{every} {glyphs.dot} ? help ", "faint")]
+    left += host_line(board.snapshot.node, width - width_of(left) - width_of(right) - 1)
     return spread(left, right, width)
 
 

@@ -91,11 +91,11 @@ def _present(board: Board, process: Process) -> tuple[float, Process | None]:
             present = next(
                 (candidate for candidate in now if candidate.start_time == process.start_time), None
             )
-            return _moment(view, board), present
+            return moment_of(view, board), present
     return board.snapshot.time, None
 
 
-def _moment(view: DeviceView, board: Board) -> float:
+def moment_of(view: DeviceView, board: Board) -> float:
     """The moment of the picture on the clock that the device's samples are told by."""
     if view.sample_time is None or view.sample_age_s is None:
         return board.snapshot.time
@@ -123,7 +123,7 @@ def known_values(values: Sequence[float]) -> list[float]:
 
 def _of_device(board: Board, view: DeviceView, place: int, *, hour: bool) -> Graph:
     key, title, role = GRAPHS[place]
-    readable, until = fmt.readable(view), _moment(view, board)
+    readable, until = fmt.readable(view), moment_of(view, board)
     values = board.history.series(view.device.id, key, until, hour=hour, stands=readable)
     known = known_values(values)
     present = tracked_values(view.reading)[TRACKED.index(key)]

@@ -12,21 +12,30 @@ from accelwatch.tui.drawing.lines import Line, fit
 from accelwatch.tui.local.device_cells import utilization
 from accelwatch.tui.local.device_rows import heading, row
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.views.sparkline import sparkline
 from accelwatch.tui.widgets.painted import Painted
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _BLOCKS_ASCII = " .:-=+*#@"
+_SPARK = 15
+"""Cells of history in a roomy cell: columns of ten seconds."""
+_TERSE, _ROOMY = 10, 11 + _SPARK
+"""Cells of a cell beside its label, with the gap behind it."""
 _BELOW = 3
 """Lines of the selected device's row with its heading and a blank."""
 
 
-def cell(view: DeviceView, label_width: int, board: Board) -> Line:
-    """`12 ▇ 97%`; a device in trouble shows its sign and state instead of a load."""
+def cell(view: DeviceView, label_width: int, board: Board, *, roomy: bool = False) -> Line:
+    """`12 ▇ 97%`; a device in trouble shows its sign and state instead of a load.
+
+    Where there is room it has its whole name, and ends with what it did in the last five minutes.
+    """
     glyphs = board.paint.glyphs
-    label = fit(_label(view), label_width, right=True)
+    label = fit(_label(view, roomy=roomy), label_width, right=not roomy)
+    history: Line = [(" ", "text"), sparkline(board, view, _SPARK)] if roomy else []
     if not fmt.readable(view):
         word = fit(f"{fmt.state_glyph(view, glyphs)} {fmt.state_word(view)}", 6)
-        return [(f"{label} ", "dim"), (word, fmt.state_role(view))]
+        return [(f"{label} ", "dim"), (word, fmt.state_role(view)), *history]
     busy = utilization(view)
     blocks = _BLOCKS_ASCII if glyphs.ascii_only else _BLOCKS
     level = blocks[min(round((busy or 0.0) * 8), 8)]
@@ -36,11 +45,13 @@ def cell(view: DeviceView, label_width: int, board: Board) -> Line:
         (sign, fmt.state_role(view)),
         (level * 2, fmt.level_role(busy)),
         (fit(fmt.percent(busy), 4, right=True), "text" if busy else "faint"),
+        *history,
     ]
 
 
-def _label(view: DeviceView) -> str:
-    return view.device.name.removeprefix(view.device.vendor)
+def _label(view: DeviceView, *, roomy: bool = False) -> str:
+    name = view.device.name
+    return name if roomy else name.removeprefix(view.device.vendor)
 
 
 class HeatGrid(Painted):
@@ -60,13 +71,24 @@ class HeatGrid(Painted):
         self.top = 0
 
     @property
+    def _roomy(self) -> bool:
+        """Whether cells with names and history leave most of the terminal to the rest."""
+        width, height = self.app.size
+        columns = max((width - 1) // (self._longest(roomy=True) + _ROOMY), 1)
+        return -(-len(self.board.devices) // columns) <= height // 4
+
+    def _longest(self, *, roomy: bool) -> int:
+        views = self.board.devices[-64:]
+        return max((len(_label(view, roomy=roomy)) for view in views), default=2)
+
+    @property
     def _label_width(self) -> int:
-        return max((len(_label(view)) for view in self.board.devices[-64:]), default=2)
+        return self._longest(roomy=self._roomy)
 
     @property
     def cell_width(self) -> int:
         """With the gap between cells."""
-        return self._label_width + 10
+        return self._label_width + (_ROOMY if self._roomy else _TERSE)
 
     @property
     def columns(self) -> int:
@@ -116,8 +138,9 @@ class HeatGrid(Painted):
         first = (self.top + y) * self.columns
         strips = [paint.strip([(" ", "text")], 1)]
         used = 1
+        roomy, label_width = self._roomy, self._label_width
         for index in range(first, min(first + self.columns, len(board.devices))):
-            spans = cell(board.devices[index], self._label_width, board)
+            spans = cell(board.devices[index], label_width, board, roomy=roomy)
             overlay = ("selected" if self.has_focus else "marked") if index == cursor else ""
             strips.append(paint.strip(spans, self.cell_width - 2, overlay))
             strips.append(paint.strip([], 2))
