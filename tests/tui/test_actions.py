@@ -46,6 +46,10 @@ PROMISED = {
 }
 
 
+def test_every_action_has_an_id_of_its_own() -> None:
+    assert len(by_id()) == len(ACTIONS)
+
+
 def test_no_key_has_two_meanings_on_a_screen() -> None:
     everywhere = frozenset().union(*(action.screens for action in ACTIONS))
     counted = Counter(

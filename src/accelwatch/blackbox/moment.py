@@ -19,6 +19,8 @@ from accelwatch.schema.series import flatten, primary_value
 
 KEYS = ("utilization_ratio", "memory_ratio", "power_watts", "temperature_celsius")
 """What is told of a device at each time; `memory_ratio` is used of size."""
+_NEAR_S = 5.0
+"""So long before the first document, and after the last, events belong to the moment."""
 _READ = ("utilization_ratio", "power_watts", "temperature_celsius")
 
 
@@ -148,7 +150,7 @@ class _Building:
         """All that was taken in. `name` is how the file's name says the device."""
         first, last = (self._times[0], self._times[-1]) if self._times else (0.0, 0.0)
         marks = tuple(
-            mark for mark in self._marking.marks() if first - 60 <= mark.time <= last + 60
+            mark for mark in self._marking.marks() if first - _NEAR_S <= mark.time <= last + _NEAR_S
         )
         bad = next((mark for mark in marks if mark.severity == "critical"), None)
         if about is None:

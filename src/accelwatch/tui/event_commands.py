@@ -24,7 +24,7 @@ class EventCommands:
         screen = self._app.screen
         return screen.selected if isinstance(screen, EventsScreen) else None
 
-    def do_events(self) -> bool:
+    def do_changes(self) -> bool:
         """The screen of events."""
         self._app.commands.open(EVENTS)
         return True

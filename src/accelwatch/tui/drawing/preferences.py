@@ -27,6 +27,7 @@ class Preferences(msgspec.Struct, kw_only=True):
     descending: bool = True
     tree: bool = False
     plot: str = "braille"
+    blackbox: bool = True
     fleet_interval_s: float = 1.0
     fleet_form: str = "list"
     fleet_group: str = "none"
@@ -34,7 +35,6 @@ class Preferences(msgspec.Struct, kw_only=True):
     fleet_descending: bool = True
     fleet_shade: str = "load"
     fleet_events: bool = False
-    blackbox: bool = True
 
 
 COMMENTS = {
