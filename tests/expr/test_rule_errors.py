@@ -6,6 +6,7 @@ from accelwatch.errors import ExpressionError
 from accelwatch.expr import compile_condition, device_names
 from accelwatch.expr.kleene import UNKNOWN
 from accelwatch.expr.rule import compile_rule, compile_rule_value
+from accelwatch.expr.rule_names import rule_names
 from rule_worlds import World
 
 
@@ -194,6 +195,11 @@ def test_a_flag_is_a_condition(told: int) -> None:
     rule = compile_rule_value("ecc_enabled")
     assert rule.evaluate(World(1, numbers={("ecc_enabled",): [told]}).rows[0]) is bool(told)
     assert rule.evaluate(World(1).rows[0]) is UNKNOWN
+
+
+def test_a_quantity_of_something_else_is_named_as_such() -> None:
+    with pytest.raises(ExpressionError, match="device_info does not describe a device"):
+        compile_rule_value("device_info", rule_names())
 
 
 def test_a_value_has_the_names_that_are_given() -> None:

@@ -11,7 +11,7 @@ from accelwatch.expr.heard import MOST_REMEMBERED, Heard
 from accelwatch.expr.kleene import Lookup
 from accelwatch.expr.needs import EventNeed, WindowNeed
 from accelwatch.expr.past import Past, quantile
-from accelwatch.expr.rule import RuleExpression, compile_rule
+from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
 from accelwatch.expr.scene import HOST, Device, Keeper, Scene
 from accelwatch.expr.tree import EventPattern
 from accelwatch.schema.event import Category, ErrorEvent
@@ -276,6 +276,16 @@ def test_events_reach_the_rules_of_a_device() -> None:
     assert [rule.evaluate(one) for one in scene.members] == [True, False]
     later = Scene(scene.keeper, scene.lookups, at=1.0, now=NOW + 6)
     assert [rule.evaluate(one) for one in later.members] == [False, False]
+
+
+@pytest.mark.parametrize(("share", "expected"), [("0", 134.5), ("0.5", 159.5), ("1", 184.5)])
+def test_a_rule_asks_for_the_quantile_that_it_says(share: str, expected: float) -> None:
+    rule = compile_rule_value(f'quantile(power_watts, {share}, "1m")')
+    keeper = Keeper(rule.needs, 1.0)
+    for at, power in RAMP:
+        keeper.take(at, "gpu0", lookup({POWER: power}))
+    scene = Scene(keeper, {HOST: lookup({}), "gpu0": lookup({})}, at=199.0, now=NOW)
+    assert rule.value(scene.members[0]) == expected
 
 
 def test_another_device_has_no_past() -> None:

@@ -41,8 +41,8 @@ def in_the_way(sur: Surroundings, remedy: Remedy, kind: Kind) -> Denial | None:
 def withdrawn(sur: Surroundings, remedy: Remedy, kind: Kind) -> Denial | None:
     """What a person or a ceiling says by now against an intent that was begun."""
     case = remedy_case(sur, remedy)
-    mode = Mode.AUTO if remedy.policy is None else remedy.policy.mode
-    for answer in answers(_bearing(sur, remedy, case, mode), kind):
+    # A rule's own mode is asked before something is begun, and takes nothing back.
+    for answer in answers(_bearing(sur, remedy, case, Mode.AUTO), kind):
         if isinstance(answer, Denial) and answer.why in _WITHDRAWING:
             return answer
     return None

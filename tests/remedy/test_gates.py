@@ -1,0 +1,190 @@
+"""Each guard alone keeps a node from being taken out, and says why in the plan."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import Standing
+from accelwatch.remedy.changes import CaseChanged, Verb
+from accelwatch.remedy.clocks import FRESH_S
+from accelwatch.remedy.denial import DenialKind
+from accelwatch.remedy.plan import planned
+from accelwatch.rules.document import Mode, Severity, Trust
+from accelwatch.rules.rule import Canary
+from remedy_ground import POLICY, SETTINGS, Ground
+
+NODE = "n03"
+LONG_AGO = "what speaks for it is only what happened long ago"
+BLIND = "nobody can tell now what the node is like"
+
+
+def in_the_way(ground: Ground, first: Kind = Kind.QUARANTINE) -> list[tuple[DenialKind, str]]:
+    """What stands in the way of the first step of the plan."""
+    step = planned(ground.state, NODE, ground.now, ground.settings).steps[0]
+    assert step.kind is first
+    return [(denial.why, denial.text) for denial in step.in_the_way]
+
+
+def test_nothing_in_the_way() -> None:
+    ground = Ground()
+    ground.say(Verb.STOP)
+    ground.fault(NODE)
+    ground.say(Verb.START)
+    assert ground.kinds(NODE) == [Kind.QUARANTINE]
+
+
+@pytest.mark.parametrize(
+    ("case", "why", "text"),
+    [
+        ({"blind": True}, DenialKind.DATA, BLIND),
+        ({"orphaned": True}, DenialKind.MODE, "the rule of the incident is gone"),
+        ({"group": "g1"}, DenialKind.GROUP, "it is part of g1, which has one cause"),
+        ({"muted": "s1"}, DenialKind.SILENCE, "it is silenced or in maintenance: s1"),
+        (
+            {"trusted": False},
+            DenialKind.TRUST,
+            "some of the evidence came a way by which anybody could have sent it",
+        ),
+        ({"standing": False, "evidence_at": 0.0}, DenialKind.OLD_EVIDENCE, LONG_AGO),
+        (
+            {"policy": msgspec.structs.replace(POLICY, mode=Mode.OBSERVE)},
+            DenialKind.MODE,
+            "the rule only observes",
+        ),
+        (
+            {"policy": msgspec.structs.replace(POLICY, canary=Canary(share=0.0, for_s=60.0))},
+            DenialKind.CANARY,
+            "nvidia.gpu.lost is new or changed, and acts on 0 of the nodes only, not on n03",
+        ),
+    ],
+)
+def test_what_is_so_of_the_incident(case: dict[str, Any], why: DenialKind, text: str) -> None:
+    ground = Ground()
+    ground.fault(NODE, **case)
+    assert ground.kinds(NODE) == []
+    assert in_the_way(ground)[:1] == [(why, text)]
+
+
+@pytest.mark.parametrize(("boots", "begun"), [(0, [Kind.QUARANTINE]), (1, [])])
+def test_an_event_counts_in_its_own_boot(boots: int, begun: list[Kind]) -> None:
+    ground = Ground()
+    ground.say(Verb.STOP)
+    ground.fault(NODE, standing=False)
+    ground.nodes[NODE].boot += boots
+    ground.step()
+    ground.say(Verb.START)
+    assert ground.kinds(NODE) == begun
+    if not begun:
+        assert in_the_way(ground) == [(DenialKind.OLD_EVIDENCE, LONG_AGO)]
+
+
+@pytest.mark.parametrize(
+    ("case", "why", "text"),
+    [
+        ({"blind": True}, DenialKind.DATA, BLIND),
+        ({"group": "g1"}, DenialKind.GROUP, "it is part of g1, which has one cause"),
+    ],
+)
+def test_what_is_so_by_the_time_it_is_out(case: dict[str, Any], why: DenialKind, text: str) -> None:
+    ground = Ground()
+    known = ground.fault(NODE)
+    ground.step(CaseChanged(node=NODE, case=msgspec.structs.replace(known, **case)))
+    ground.end(NODE)
+    assert ground.kinds(NODE) == [Kind.QUARANTINE]
+    assert (why, text) in in_the_way(ground, Kind.REBOOT)
+
+
+def test_a_rule_may_trust_any_evidence() -> None:
+    ground = Ground()
+    policy = msgspec.structs.replace(POLICY, trust=Trust.ANY)
+    ground.fault(NODE, trusted=False, policy=policy)
+    assert ground.kinds(NODE) == [Kind.QUARANTINE]
+
+
+def foreign(ground: Ground) -> None:
+    ground.nodes[NODE].standing, ground.nodes[NODE].set_by = Standing.FOREIGN, "bo"
+
+
+def given_up(ground: Ground) -> None:
+    ground.nodes[NODE].standing = Standing.DOWN
+
+
+def reserved(ground: Ground) -> None:
+    ground.nodes[NODE].maintenance = True
+
+
+def low(ground: Ground) -> None:
+    ground.nodes[NODE].ceiling = "observe"
+
+
+def held(ground: Ground) -> None:
+    ground.say(Verb.HOLD, NODE, reason="mine")
+
+
+def stopped(ground: Ground) -> None:
+    ground.say(Verb.STOP, reason="storm")
+
+
+def labelled(ground: Ground) -> None:
+    ground.settings = msgspec.structs.replace(SETTINGS, no_auto_label="rack")
+
+
+def observing(ground: Ground) -> None:
+    ground.settings = msgspec.structs.replace(SETTINGS, ceiling="observe")
+
+
+@pytest.mark.parametrize(
+    ("change", "why", "told"),
+    [
+        (foreign, DenialKind.FOREIGN, "bo"),
+        (given_up, DenialKind.FOREIGN, "the scheduler has given n03 up"),
+        (reserved, DenialKind.FOREIGN, "n03 is reserved for maintenance"),
+        (low, DenialKind.CEILING, "the ceiling of the profile of n03 is observe"),
+        (observing, DenialKind.CEILING, "the site's ceiling (remedy.ceiling) is observe"),
+        (held, DenialKind.HELD, "nothing may be done to it: ana: mine"),
+        (labelled, DenialKind.HELD, "nothing may be done to it: it has the label rack"),
+        (stopped, DenialKind.STOPPED, "everything is stopped: ana: storm"),
+    ],
+)
+def test_what_is_so_of_the_node_or_of_everything(
+    change: Callable[[Ground], None], why: DenialKind, told: str
+) -> None:
+    ground = Ground()
+    change(ground)
+    ground.fault(NODE)
+    assert ground.kinds(NODE) == []
+    ((kind, text),) = in_the_way(ground)
+    assert (kind, told in text) == (why, True), text
+
+
+def test_another_node_is_taken_out_beside_one_that_may_not_be() -> None:
+    ground = Ground()
+    low(ground)
+    held(ground)
+    ground.fault(NODE)
+    ground.fault("n20")
+    assert (ground.kinds(NODE), ground.kinds("n20")) == ([], [Kind.QUARANTINE])
+
+
+def test_a_node_is_taken_out_for_the_case_for_which_it_may_be() -> None:
+    ground = Ground()
+    observed = msgspec.structs.replace(POLICY, rule="worse", mode=Mode.OBSERVE)
+    ground.fault(NODE, "i-worse", policy=observed, severity=Severity.CRITICAL)
+    assert ground.kinds(NODE) == []
+    ground.fault(NODE, "i-lesser")
+    (begun,) = [intent for intent in ground.begun if intent.node == NODE]
+    assert (begun.kind, begun.mark.incident) == (Kind.QUARANTINE, "i-lesser")
+
+
+def test_a_scheduler_that_was_not_looked_at_lately_is_not_acted_upon() -> None:
+    ground = Ground()
+    ground.now += FRESH_S + 1
+    whole = ground.looks
+    ground.looks = lambda: whole()[:-1]  # type: ignore[method-assign]
+    ground.fault(NODE)
+    assert ground.kinds(NODE) == []
+    whys = [why for why, _ in in_the_way(ground)]
+    assert whys == [DenialKind.DATA]
