@@ -248,3 +248,26 @@ def test_a_plan_names_the_jobs_that_have_left(policy: Policy) -> None:
     texts = [step.text for step in plan.steps if step.kind is Kind.MOVE_JOB]
     said = "have job 17, which has left n03, begin again if it has died"
     assert texts == ([said] if policy is MOVES else [])
+
+
+def test_nobody_is_called_for_a_pause_before_a_retry() -> None:
+    ground = Ground()
+    ran(ground)
+    taken_out(ground)
+    looked(ground, DEAD)
+    runs = msgspec.structs.replace(DEAD, state=JobState.RUNNING, nodes=("n10", "n04"), restarts=1)
+    ground.end(NODE, moved_to=runs.nodes, job=runs)
+    ground.nodes["n10"].jobs = (JOB,)
+    ground.step()
+    ground.nodes["n10"].jobs = ()
+    ground.fault("n10", policy=MOVES)
+    ground.wait(150, every=10)
+    ground.end("n10")
+    dead = msgspec.structs.replace(DEAD, nodes=("n10", "n04"), restarts=1)
+    ground.end_chore(Kind.FOLLOW_JOB, Ending.REFUSED, RefusalKind.DIED, dead)
+    ground.end("n10", Ending.REFUSED, RefusalKind.DIED, job=dead)
+    held = [one for one in ground.notes if "the last end was just now" in one.text]
+    assert {one.loudness for one in held} == {Loudness.TELL}
+    ground.wait(200, every=10)
+    assert ground.begun[-1].node == "n10"
+    assert (ground.begun[-1].kind, ground.begun[-1].revive) == (Kind.MOVE_JOB, True)

@@ -4,6 +4,7 @@ import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy import breaker
+from accelwatch.remedy.clocks import REVIVAL_S
 from accelwatch.remedy.conditions import Happening
 from accelwatch.remedy.denial import Denial, DenialKind
 from accelwatch.remedy.departures import tidy
@@ -159,13 +160,14 @@ def _tell_denial(sur: Surroundings, node: str) -> None:
         return
     keep(sur, remedy, msgspec.structs.replace(remedy, denial=denial))
     if denial is not None:
-        sur.note(remedy, f"{kind} is held back: {denial.text}", _loudness(denial))
+        sur.note(remedy, f"{kind} is held back: {denial.text}", _loudness(denial, sur.now))
 
 
-def _loudness(denial: Denial) -> Loudness:
+def _loudness(denial: Denial, now: float) -> Loudness:
     """Who has to know: nobody of what passes, a person of what only a person can change."""
     if denial.why in _FOR_PEOPLE:
-        return Loudness.ALERT
+        soon = denial.until is not None and denial.until - now < REVIVAL_S
+        return Loudness.TELL if soon else Loudness.ALERT
     return Loudness.LOG if denial.why.passes_by_itself else Loudness.TELL
 
 
