@@ -86,3 +86,9 @@ def test_each_command_is_the_same_alone() -> None:
         assert isinstance(alone, typer.core.TyperGroup)
         assert set(alone.commands) == {"snapshot", name}
         assert type(alone.commands[name]) is type(command)
+
+
+def test_a_dashboard_begins_its_recording_again_without_an_interval() -> None:
+    words = ["dashboard", "--replay", "demo", "--loop"]
+    assert normalised(words) == words
+    assert normalised(["snapshot", "--loop"]) == ["snapshot", "--loop", "2s"]

@@ -131,12 +131,18 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
         return lists or self.list_gpus or self.query or self.xml
 
 
+_OWN_LOOP = "dashboard"
+"""The command whose `--loop` is without a value: it begins a recording again."""
+
+
 def normalised(argv: list[str]) -> list[str]:
     """The words with the value put in where an option with an optional value stands without one.
 
     nvidia-smi's loop in milliseconds becomes `--watch`. A word that begins with a digit is always a
     value, so that a mistake in it is told as such.
     """
+    if argv[:1] == [_OWN_LOOP]:
+        return argv
     words: list[str] = []
     for position, word in enumerate(argv):
         following = argv[position + 1] if position + 1 < len(argv) else ""
