@@ -117,3 +117,12 @@ def test_of_silence_nobody_asks_for_anything() -> None:
     assert verdict(silent, shot()).remedy == ""
     hung = view(1, state=DeviceState.UNRESPONSIVE, reading=wholly_absent("x", Absence.TIMEOUT))
     assert verdict(hung, shot()).remedy == REMEDIES["unresponsive"]
+
+
+def test_evidence_does_not_say_the_verdict_again() -> None:
+    gone = lost_view(3)
+    error = failure(gone, "XID 79: GPU has fallen off the bus")
+    event = bus_event(gone, text="GPU has fallen off the bus.")
+    found = verdict(gone, shot(errors=(error,), events=(event,)))
+    assert (found.said, found.evidence) == ("GPU has fallen off the bus", "xid_79")
+    assert verdict(gone, shot(errors=(error,))).said == "XID 79: GPU has fallen off the bus"

@@ -73,7 +73,7 @@ def verdict(view: DeviceView, snapshot: Snapshot) -> Verdict:
         *view.health_reasons,
         _WITHOUT_REASON.get(view.reading.absent.get(("*",), Absence.NOT_COLLECTED), ""),
     ]
-    said = next(text for text in claims if text)
+    said = next(text for text in claims if text).removesuffix(".")
     evidence = [
         *(report.code or report.tried for report in reports),
         event.code if event is not None else "",
@@ -89,7 +89,9 @@ def verdict(view: DeviceView, snapshot: Snapshot) -> Verdict:
 
 
 def _others(texts: Sequence[str], said: str) -> list[str]:
-    return [text for text in dict.fromkeys(texts) if text and text not in said]
+    """Those that say more than the verdict, each once."""
+    new = dict.fromkeys(text for text in texts if text and text not in said)
+    return [text for text in new if said not in text]
 
 
 def _gravest(view: DeviceView, events: Iterable[ErrorEvent]) -> ErrorEvent | None:
