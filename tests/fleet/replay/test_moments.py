@@ -82,7 +82,7 @@ def test_values_are_those_of_the_moment_and_not_of_the_next_sample(
 def test_a_device_that_cannot_be_read_is_lost_and_failed(archive: ReplayedArchive) -> None:
     now = devices(at(archive, LOST_FROM + 10_000))[device(0, 1)]
     assert (now.state, now.health) == ("lost", "failed")
-    assert now.values == (None,) * 5
+    assert set(now.values) == {None}
     assert devices(at(archive, LOST_TO))[device(0, 1)].state == "ok"
 
 
