@@ -52,9 +52,25 @@ def test_processes_come_back() -> None:
     assert [(one.pid, one.user, one.command, one.gpu_memory_bytes) for one in found] == expected
 
 
+@pytest.mark.parametrize(
+    ("counts", "expected"), [((), None), ((0,), ()), ((0, 0), ()), ((0, 2), None), ((2,), None)]
+)
+def test_no_processes_are_none_only_where_they_are_counted(
+    counts: tuple[int, ...], expected: tuple[()] | None
+) -> None:
+    device = 'vendor="nvidia",device="nvidia0",uuid="GPU-1"'
+    page = f"accel_device_info{{{device}}} 1\naccel_power_watts{{{device}}} 5\n" + "".join(
+        f'accel_processes{{{device},type="{kind}"}} {count}\n'
+        for kind, count in zip(("compute", "graphics"), counts, strict=False)
+    )
+    (view,) = read_devices(page, NOW).devices
+    assert view.reading.processes == expected
+
+
 def test_a_lost_device_stays_lost_and_its_event_is_known() -> None:
     was = machines.lost_view(3)
-    _, now = back(machines.view(), was)
+    well, now = back(machines.view(), was)
+    assert (well.state_since, now.state_since) == (NOW, NOW - 600)
     assert (now.state, now.health) == (DeviceState.LOST, Health.FAILED)
     assert now.reading.absent == {("*",): Absence.LOST}
     assert now.event_counts == was.event_counts
