@@ -266,7 +266,7 @@ def test_a_browser_shows_the_dashboard(served: int, tmp_path: Path, name: str) -
     assert picture.startswith(b"\x89PNG")
 
 
-PAINTED = 100_000
+PAINTED = 50_000
 """Pixels of text and bars that only a drawn dashboard has."""
 _COUNT = """
 (() => {
