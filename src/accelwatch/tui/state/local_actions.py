@@ -172,6 +172,7 @@ OF_SCREENS: tuple[Action, ...] = (
         label="why",
         help="Why the selected device, node or job is as it is: one sentence, evidence, what to do.",
         screens=SORTED | {DEVICE, INCIDENT},
+        footer=True,
     ),
     Action(
         group="Looking",
