@@ -151,10 +151,18 @@ class Slurm:
             if line.startswith("ReservationName="):
                 self.scontrol("delete", line.split()[0])
         self.scontrol("update", f"node={','.join(self.names)}", "extra=", "comment=")
+        until(self._resumed, "all nodes are idle", _IDLE_S)
+
+    def _resumed(self) -> bool:
+        """Whether every node could take a job; those that could not are resumed.
+
+        Again and again: a daemon that was begun lately may report a boot after it was resumed, for which
+        the controller sets its node down.
+        """
         for line in self.scontrol("-o", "show", "nodes").splitlines():
             if "DRAIN" in line or "DOWN" in line:
                 self.scontrol("update", line.split()[0], "state=resume", check=False)
-        until(self.is_idle, "all nodes are idle", _IDLE_S)
+        return self.is_idle()
 
     def is_idle(self) -> bool:
         """Whether every node could take a job."""
