@@ -20,6 +20,7 @@ from accelwatch.fleet.wire import DeviceNow
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import ReadFailure
+from accelwatch.schema.verdict import Verdict
 from fleets import Faults, fleet_view
 from incident_samples import incident
 from machines import NOW
@@ -192,6 +193,23 @@ def test_what_a_rule_has_found_is_told_in_its_words() -> None:
     assert said.remedy == "look at cooling and clocks; the job waits for its slowest GPU"
     assert said.evidence[1] == "throttle_active.thermal_hardware is set"
     assert said.incident == "i7"
+
+
+def test_evidence_that_another_line_contains_is_told_once() -> None:
+    view = msgspec.structs.replace(fleet_view(2, faults={"n002/3": "lost"}))
+    scene = scene_of_fleet(view)
+    place = next(one for one in scene.devices if one.word == "lost")
+    known = Verdict(said="fell off the bus", evidence="set")
+    devices = [
+        msgspec.structs.replace(one, verdict=known) if one is place else one
+        for one in scene.devices
+    ]
+    scene = msgspec.structs.replace(scene, devices=devices, incidents=(low_power().incident,))
+
+    evidence = asked(scene, "n002/3").evidence
+    assert "throttle_active.thermal_hardware is set" in evidence
+    assert "fell off the bus" in evidence
+    assert "set" not in evidence
 
 
 def test_a_device_with_an_incident_is_one_trouble() -> None:

@@ -170,8 +170,11 @@ _OF_STATES = frozenset(text for _, text in STATE_HEALTH.values())
 
 
 def _evidence(one: Trouble) -> tuple[str, ...]:
+    """What the sentence does not say yet; a line that another one contains is left out."""
     said = {_verdict(one), *_OF_STATES}
-    return tuple(text for text in one.evidence if text not in said)[:_MOST_EVIDENCE]
+    told = [text for text in one.evidence if text not in said]
+    apart = [text for text in told if not any(text != other and text in other for other in told)]
+    return tuple(apart)[:_MOST_EVIDENCE]
 
 
 def _waits(scene: Scene, subject: Subject, chief: Trouble) -> str:
