@@ -83,7 +83,7 @@ def test_a_condition_is_the_hubs_to_look_for() -> None:
         await stage.press("escape")
         assert stage.fed.filters[-1] == ""
         await stage.press("slash", *'rak=="r01"', "enter")
-        assert stage.screen_name == "PromptScreen"
+        assert stage.screen_name == "FilterScreen"
         assert "unknown name rak" in stage.text()
         await stage.press("escape")
 

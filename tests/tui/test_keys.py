@@ -29,7 +29,7 @@ def test_quit_works_while_something_is_typed() -> None:
     async def go() -> None:
         async with running(source) as stage:
             await stage.press("slash", "q")
-            assert stage.screen_name == "PromptScreen"
+            assert stage.screen_name == "FilterScreen"
             await stage.pilot.press("ctrl+c")
         assert source.ended
 
@@ -134,7 +134,7 @@ def test_filtering_devices_by_text_and_expression() -> None:
 def test_a_wrong_filter_is_told_with_its_column_and_not_taken() -> None:
     async def check(stage: Stage) -> None:
         await stage.press("slash", *"indx", "equals_sign", "equals_sign", "1", "enter")
-        assert stage.screen_name == "PromptScreen"
+        assert stage.screen_name == "FilterScreen"
         assert "unknown name indx (column 1); did you mean index?" in stage.text()
         await stage.press("escape")
         assert len(stage.app.board.devices) == 8
@@ -264,7 +264,7 @@ def test_a_terminal_that_cannot_be_given_back_is_kept() -> None:
         await stage.press("ctrl+z")
         assert "no shell waits for this program" in stage.text()
         await stage.press("slash", "ctrl+z")
-        assert stage.screen_name == "PromptScreen"
+        assert stage.screen_name == "FilterScreen"
 
     on(check)
 

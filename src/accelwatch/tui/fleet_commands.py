@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from accelwatch.errors import ExpressionError
+from accelwatch.fleet.names import fleet_names
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.ordering import SORTS, TITLES
 from accelwatch.fleet.wire import DevicePlace
@@ -74,8 +75,8 @@ class FleetCommands:
 
     def do_filter(self) -> bool:
         """Ask for a filter: plain text, or a condition that the hub looks for."""
-        from accelwatch.tui.local.filters import complaint
-        from accelwatch.tui.screens.prompt import PromptScreen
+        from accelwatch.tui.local.filters import complaint, words_of
+        from accelwatch.tui.screens.filter_line import FilterScreen
 
         if self._screen is None:
             return False
@@ -88,11 +89,21 @@ class FleetCommands:
                 return complaint(error)
             return ""
 
-        hint = 'plain text, or a condition such as state == "lost" or user == "ada"; empty: all'
-        prompt = PromptScreen(
-            app.board, "Filter devices", controller.board.filter_text, hint, wrong
+        def taken(text: str | None) -> None:
+            if text is not None:
+                controller.set_filter(text)
+                app.board.remember_filter(FLEET, text)
+
+        line = FilterScreen(
+            app.board,
+            "Filter devices",
+            controller.board.filter_text,
+            'plain text, or a condition such as state == "lost" or user == "ada"; empty: all',
+            wrong,
+            names=words_of(fleet_names(controller.board.labels)),
+            earlier=app.board.typed_filters.get(FLEET, ()),
         )
-        app.push_screen(prompt, lambda text: None if text is None else controller.set_filter(text))
+        app.push_screen(line, taken)
         return True
 
     def do_sort(self) -> bool:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from accelwatch.display import printable
 from accelwatch.errors import ExpressionError
+from accelwatch.expr import device_names
+from accelwatch.query.lookup import process_names
 from accelwatch.schema.reading import Process
 from accelwatch.tui.drawing.lines import wrapped
 from accelwatch.tui.local import signals
@@ -66,7 +68,7 @@ class ProcessCommands:
     def do_filter(self) -> bool:
         """Ask for a filter: of devices on the Local screen, of processes on theirs."""
         from accelwatch.tui.local import filters
-        from accelwatch.tui.screens.prompt import PromptScreen
+        from accelwatch.tui.screens.filter_line import FilterScreen
 
         app = self._app
         if not self._here:
@@ -82,20 +84,35 @@ class ProcessCommands:
                 return filters.complaint(error)
             return ""
 
-        def taken(text: str | None) -> None:
-            if text is None:
-                return
+        def apply(text: str) -> str:
             if of_processes:
                 app.processes.set_filter(text, filters.process_filter(text, host))
             else:
                 app.board.set_filter(text.strip(), filters.device_filter(text, host))
             app.show()
+            shown = (len(app.board.devices), len(app.board.snapshot.devices))
+            left, whole = (app.processes.kept, app.processes.whole) if of_processes else shown
+            return f"{left} of {whole} {what}"
 
-        title = "Filter processes" if of_processes else "Filter devices"
-        example = 'user == "ada"' if of_processes else "utilization_ratio < 0.1"
+        def taken(text: str | None) -> None:
+            apply(before if text is None else text)
+            if text is not None:
+                app.board.remember_filter(what, text)
+
+        what = "processes" if of_processes else "devices"
+        example = 'user == "ada"' if of_processes else "util < 10"
         before = app.processes.filter_text if of_processes else app.board.filter_text
-        hint = f"plain text, or a condition such as {example}; empty shows all"
-        app.push_screen(PromptScreen(app.board, title, before, hint, wrong), taken)
+        line = FilterScreen(
+            app.board,
+            f"Filter {what}",
+            before,
+            f"plain text, or a condition such as {example}; empty shows all",
+            wrong,
+            names=filters.words_of(process_names() if of_processes else device_names()),
+            earlier=app.board.typed_filters.get(what, ()),
+            apply=apply,
+        )
+        app.push_screen(line, taken)
         return True
 
     def do_sort(self) -> bool:

@@ -13,6 +13,7 @@ from accelwatch.expr import (
     compile_condition,
     device_names,
 )
+from accelwatch.expr.as_read import SPOKEN
 from accelwatch.query.lookup import lookup, process_lookup, process_names
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing.device_signs import device_class
@@ -25,6 +26,11 @@ def is_expression(text: str, names: NameTable) -> bool:
     """Whether a text is meant as a condition rather than as words to look for."""
     first = re.split(r"[.\[]", text, maxsplit=1)[0]
     return bool(_OPERATOR.search(text)) or first in names.rows
+
+
+def words_of(names: NameTable) -> list[str]:
+    """What can be written in a condition, words of the screen first."""
+    return [*SPOKEN, *names.known, "present", "missing", "matches"]
 
 
 def device_filter(text: str, host: str) -> Callable[[DeviceView], bool] | None:

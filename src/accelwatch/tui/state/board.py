@@ -3,8 +3,9 @@
 No Textual in here: a screen asks the board, and the board knows no screen.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from accelwatch.schema.snapshot import DeviceView, Snapshot
@@ -62,11 +63,16 @@ EMPTY = Snapshot(time=0.0, host="", version="")
 """Stands until the first one comes."""
 SLICE = 128
 """Devices that are noted at a time; two milliseconds."""
+MOST_FILTERS = 50
+"""Filters that are kept to be had again."""
 DeviceFilter = Callable[[DeviceView], bool]
 
 
 class Board:
     """Mutable; belongs to the application's thread."""
+
+    typed_filters: Mapping[str, Sequence[str]] = MappingProxyType({})
+    """What was looked for before, the latest last: of `devices`, `processes`, a `fleet`."""
 
     def __init__(self, preferences: Preferences, looks: Looks) -> None:
         self.preferences = preferences
@@ -172,6 +178,13 @@ class Board:
         """Show only devices that `keeps` is true for."""
         self.filter_text, self._filter = text, keeps
         self._choose()
+
+    def remember_filter(self, what: str, text: str) -> None:
+        """A filter that was typed, so that it can be had again."""
+        text = text.strip()
+        typed = [one for one in self.typed_filters.get(what, ()) if one != text]
+        if text:
+            self.typed_filters = {**self.typed_filters, what: [*typed, text][-MOST_FILTERS:]}
 
     def _choose(self) -> None:
         keeps = self._filter

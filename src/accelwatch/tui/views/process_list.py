@@ -46,6 +46,8 @@ class ProcessList:
         self.tagged: set[Key] = set()
         self.keeps: ProcessFilter | None = None
         self.filter_text = ""
+        self.kept = self.whole = 0
+        """How many processes the filter leaves, and of how many."""
         self.empty: frozenset[str] = NONE_EMPTY
         """Columns in which no row has anything."""
         self.scroll = 0
@@ -55,10 +57,10 @@ class ProcessList:
     def update(self) -> None:
         """Take the board's processes anew."""
         preferences = self._board.preferences
-        rows = rows_of(self._board.devices)
-        if self.keeps is not None:
-            rows = [row for row in rows if self.keeps(row)]
-        rows = merged(rows)
+        every = rows_of(self._board.devices)
+        rows = merged(every if self.keeps is None else [row for row in every if self.keeps(row)])
+        self.kept = len(rows)
+        self.whole = len(rows) if self.keeps is None else len(merged(every))
         self.empty = empty_columns(rows)
         self.rows = arranged(
             rows, preferences.sort, descending=preferences.descending, tree=preferences.tree

@@ -1,0 +1,125 @@
+"""The line in which a filter is typed: it takes effect at once, completes names, knows earlier ones."""
+
+import pytest
+from textual.widgets import Input
+
+from accelwatch.tui.screens.filter_line import completed
+from accelwatch.tui.state.board import MOST_FILTERS
+from dashboards import Stage, board_of, on
+from fleets import FleetStage
+from fleets import on as on_fleet
+
+NAMES = ["temp", "power_watts", "power_limit_watts", "present"]
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("power_w", "power_watts"),
+        ("temp > 8 and po", "temp > 8 and power_watts"),
+        ("power_watts", None),
+        ("p", None),
+        ("nix", None),
+        ("temp > 8", None),
+        ("", None),
+    ],
+)
+def test_the_last_word_is_completed(text: str, whole: str | None) -> None:
+    assert completed(text, NAMES) == whole
+
+
+async def typed(stage: Stage, text: str) -> None:
+    await stage.press(*(" " if one == " " else one for one in text))
+
+
+def line(stage: Stage) -> Input:
+    return stage.app.screen.query_one(Input)
+
+
+def test_a_filter_takes_effect_while_it_is_typed_and_esc_takes_it_back() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("slash")
+        await typed(stage, "nvidia3")
+        assert len(stage.app.board.devices) == 1
+        assert "1 of 8 devices" in stage.text()
+        await stage.press("escape")
+        assert len(stage.app.board.devices) == 8
+        assert stage.app.board.filter_text == ""
+        assert stage.app.board.typed_filters == {}
+
+    on(check)
+
+
+def test_what_is_wrong_yet_changes_nothing() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("slash")
+        await typed(stage, "index<2")
+        assert "2 of 8 devices" in stage.text()
+        await typed(stage, "<")
+        assert len(stage.app.board.devices) == 2
+        assert "of 8 devices" not in stage.text()
+
+    on(check)
+
+
+def test_a_name_is_completed_with_right() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("slash")
+        await typed(stage, "power_w")
+        await stage.pilot.pause(0.1)
+        await stage.press("right")
+        assert line(stage).value == "power_watts"
+
+    on(check)
+
+
+def test_earlier_filters_come_back_with_up_and_the_present_one_with_down() -> None:
+    async def check(stage: Stage) -> None:
+        for text in ("nvidia1", "nvidia2", "nvidia1"):
+            await stage.press("slash", "ctrl+u")
+            await typed(stage, text)
+            await stage.press("enter")
+        assert stage.app.board.typed_filters["devices"] == ["nvidia2", "nvidia1"]
+        await stage.press("slash")
+        seen = []
+        for key in ("up", "up", "up", "down", "down", "down"):
+            await stage.press(key)
+            seen.append(line(stage).value)
+        assert seen == ["nvidia1", "nvidia2", "nvidia2", "nvidia1", "nvidia1", "nvidia1"]
+
+    on(check)
+
+
+def test_processes_have_their_own_filter_and_count() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("4", "slash")
+        await typed(stage, "ada")
+        kept, whole = stage.app.processes.kept, stage.app.processes.whole
+        assert 0 < kept < whole
+        assert f"{kept} of {whole} processes" in stage.text()
+        await stage.press("enter", "escape")
+        assert stage.app.board.typed_filters["processes"] == ["ada"]
+
+    on(check)
+
+
+def test_a_fleets_filters_are_remembered() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("slash")
+        await typed(stage, "n002")
+        await stage.press("enter", "slash", "up")
+        assert line(stage).value == "n002"
+        await stage.press("escape")
+        assert stage.app.board.typed_filters["fleet"] == ["n002"]
+
+    on_fleet(check)
+
+
+def test_so_many_are_kept_and_nothing_empty() -> None:
+    board = board_of()
+    for number in range(MOST_FILTERS + 5):
+        board.remember_filter("devices", f"n{number}")
+    board.remember_filter("devices", "  ")
+
+    kept = board.typed_filters["devices"]
+    assert (len(kept), kept[-1]) == (MOST_FILTERS, f"n{MOST_FILTERS + 4}")
