@@ -48,7 +48,7 @@ def test_each_part_of_an_owner_is_a_field_of_rows_and_places_and_a_group(name: s
 
 
 def test_every_state_of_a_fleet_has_its_place_among_the_worst() -> None:
-    assert {*SHOWN_STATES, "failed"} == set(WORST_FIRST)
+    assert {*SHOWN_STATES, "failed", "hot"} == set(WORST_FIRST)
     assert sorted(WORST_FIRST, key=severity, reverse=True) == list(WORST_FIRST)
     assert set(NODE_SEVERITY) == set(NodeState)
     assert set(GONE.values()) <= {word for word in WORST_FIRST if severity(word) >= BAD}

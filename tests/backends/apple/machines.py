@@ -53,7 +53,10 @@ def write_command(root: Path, path: str, shell: str) -> None:
 
 
 def lay_out(root: Path, mac: Mac) -> None:
-    """All commands of a machine."""
+    """All commands of a machine, and what every macOS has."""
+    version = root / "System/Library/CoreServices/SystemVersion.plist"
+    version.parent.mkdir(parents=True)
+    version.write_text("<plist/>")
     ioreg = mac.ioreg or _IOREG.format(
         platform=printing(f"{mac.name}-platform.{mac.form}"),
         accelerators=printing(f"{mac.name}-accelerators.{mac.form}"),
