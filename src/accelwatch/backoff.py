@@ -4,6 +4,7 @@
 that long, at random, so that thousands who lost the same server do not come back to it at once.
 """
 
+import functools
 import math
 from typing import TYPE_CHECKING
 
@@ -56,10 +57,8 @@ class SpreadBackoff:
     """Waits of a server's client: between half and all of 0.5, 1, 2 ... seconds, up to `limit_s`."""
 
     def __init__(self, limit_s: float, random: "Random | None" = None) -> None:
-        from random import Random
-
         self._limit_s = limit_s
-        self._random = random or Random()  # noqa: S311 - spreads load, keeps no secret
+        self._random = random or _shared_random()
         self._failures = 0
 
     def succeeded(self) -> None:
@@ -72,6 +71,14 @@ class SpreadBackoff:
         whole = doubled(FIRST_SPREAD_S, self._failures, self._limit_s)
         wait = whole * self._random.uniform(0.5, 1.0)
         return wait if asked_s is None else max(wait, asked_s + self._random.uniform(0.0, 1.0))
+
+
+@functools.cache
+def _shared_random() -> "Random":
+    """One for all, as each holds 2.5 KiB."""
+    from random import Random
+
+    return Random()  # noqa: S311 - spreads load, keeps no secret
 
 
 def retry_after(header: str | None, now: float) -> float | None:

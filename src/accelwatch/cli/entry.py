@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from accelwatch.cli import check_options
+from accelwatch.cli import check_options, long_lived
 from accelwatch.cli.arguments import normalised, parse
 from accelwatch.cli.output import complain, quiet_exit
 from accelwatch.errors import AccelwatchError
@@ -31,6 +31,8 @@ def dispatch(words: list[str]) -> int:
     if arguments is None or arguments.watch is not None:
         gc.enable()  # off only for a single reading, see accelwatch.sampler.early
     if arguments is None:
+        if _COMPLETION not in os.environ and (ready := long_lived.prepared(words)) is not None:
+            return guarded(ready)
         return guarded(lambda: _with_typer(words))
     from accelwatch.cli.snapshot import run
 

@@ -72,25 +72,43 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     A field is an option when its annotation has a `typer.Option`; one that is a struct brings its own.
     """
-    hints = get_type_hints(function, include_extras=True)
-    parameters = inspect.signature(function).parameters
-    tables = {name: hints[name] for name in parameters if _is_table(hints[name])}
 
     @functools.wraps(function)
     def with_options(**values: Any) -> None:
-        made = {name: _made(table, values) for name, table in tables.items()}
-        function(**made, **{name: values[name] for name in parameters if name not in tables})
+        call_with(function, values)
 
+    hints = get_type_hints(function, include_extras=True)
     expanded: list[inspect.Parameter] = []
-    for name, parameter in parameters.items():
-        if name in tables:
-            expanded += _parameters(tables[name])
+    for name, parameter in inspect.signature(function).parameters.items():
+        if _is_table(hints[name]):
+            expanded += _parameters(hints[name])
         else:
             keyword = inspect.Parameter.KEYWORD_ONLY
             expanded.append(parameter.replace(kind=keyword, annotation=hints[name]))
     with_options.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
     with_options.__annotations__ = {one.name: one.annotation for one in expanded}
     return with_options
+
+
+def call_with(function: Callable[..., None], values: dict[str, Any]) -> None:
+    """Call a function of structs with options by name; one that is left out has its default."""
+    hints = get_type_hints(function, include_extras=True)
+    names = inspect.signature(function).parameters
+    tables = {name: _made(hints[name], values) for name in names if _is_table(hints[name])}
+    function(**tables, **{name: values[name] for name in names if name not in tables})
+
+
+def declarations(
+    function: Callable[..., None],
+) -> Iterator[tuple[inspect.Parameter, tuple[str, ...]]]:
+    """Each option of a command as `command` made it, and its flags."""
+    for parameter in inspect.signature(function).parameters.values():
+        for part in get_args(parameter.annotation)[1:]:
+            if isinstance(part, OptionInfo):
+                # In an annotation the first flag stands where else the default would.
+                said = (part.default, *(part.param_decls or ()))
+                flags = [flag for flag in said if isinstance(flag, str)]
+                yield parameter, tuple(flags) or (f"--{parameter.name.replace('_', '-')}",)
 
 
 def _is_table(kind: Any) -> bool:
@@ -124,7 +142,7 @@ def _made(table: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.Struct
     taken = {
         field.name: _made(hint, values) if _is_table(hint) else values[field.name]
         for field, hint in _rows(table)
-        if _is_table(hint) or _is_option(hint)
+        if _is_table(hint) or (_is_option(hint) and field.name in values)
     }
     return table(**taken)
 

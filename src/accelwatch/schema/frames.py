@@ -36,16 +36,20 @@ class Splitter:
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The bodies that `chunk` completes; each is read once given. Raises FrameSizeError."""
-        pending = self._pending
-        pending += chunk
+        held: bytes | bytearray = chunk
+        if self._pending:
+            self._pending += chunk
+            held = self._pending
         begin = 0
         try:
-            while len(pending) - begin >= PREFIX_BYTES:
+            while len(held) - begin >= PREFIX_BYTES:
                 start = begin + PREFIX_BYTES
-                end = start + body_size(pending[begin:start], self._limit)
-                if len(pending) < end:
+                end = start + body_size(held[begin:start], self._limit)
+                if len(held) < end:
                     return
                 begin = end
-                yield bytes(pending[start:end])
+                yield bytes(held[start:end])
         finally:
-            del pending[:begin]
+            # A new one: an emptied bytearray keeps its room, kilobytes in each of thousands of streams.
+            if begin or held is chunk:
+                self._pending = bytearray(held[begin:])

@@ -1,8 +1,10 @@
 import asyncio
 import contextlib
+import ctypes
 import gc
 import weakref
 from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 import pytest
 
@@ -29,6 +31,7 @@ async def _tended(
     monkeypatch.setattr(gc, "freeze", lambda: done.append("freeze"))
     monkeypatch.setattr(gc, "unfreeze", lambda: done.append("unfreeze"))
     monkeypatch.setattr(gc, "get_freeze_count", lambda: next(counts, 100))
+    monkeypatch.setattr(collecting, "give_back", lambda: done.append("give back"))
     task = asyncio.create_task(collecting.tend())
     while done.count("freeze") < turns:
         await asyncio.sleep(0)
@@ -39,28 +42,36 @@ async def _tended(
 
 
 YOUNG_TURN = ["collect 1", "freeze"]
-WHOLE_TURN = ["unfreeze", "collect 2", "freeze"]
+FIRST_TURN = [*YOUNG_TURN, "give back"]
+WHOLE_TURN = ["unfreeze", "collect 2", "freeze", "give back"]
 
 
 def test_only_what_is_young_is_looked_through_while_the_fleet_stays_as_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     done = asyncio.run(_tended(monkeypatch, 8, [100, 125, 125]))
-    assert done == [*YOUNG_TURN * 8, "unfreeze"]
+    assert done == [*FIRST_TURN, *YOUNG_TURN * 7, "unfreeze"]
 
 
 def test_everything_is_looked_through_when_there_is_a_quarter_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     done = asyncio.run(_tended(monkeypatch, 5, [100, 126]))
-    assert done == [*YOUNG_TURN * 3, *WHOLE_TURN, *YOUNG_TURN, "unfreeze"]
+    assert done == [*FIRST_TURN, *YOUNG_TURN * 2, *WHOLE_TURN, *YOUNG_TURN, "unfreeze"]
 
 
 def test_a_quarter_more_is_of_what_there_was_after_the_last_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     done = asyncio.run(_tended(monkeypatch, 10, [100, 200, 200, 250, 251]))
-    assert done == [*YOUNG_TURN * 3, *WHOLE_TURN, *YOUNG_TURN * 5, *WHOLE_TURN, "unfreeze"]
+    assert done == [
+        *FIRST_TURN,
+        *YOUNG_TURN * 2,
+        *WHOLE_TURN,
+        *YOUNG_TURN * 5,
+        *WHOLE_TURN,
+        "unfreeze",
+    ]
 
 
 def test_a_cycle_that_a_gone_target_left_is_found_in_the_end(
@@ -93,3 +104,26 @@ def test_a_cycle_that_a_gone_target_left_is_found_in_the_end(
 def test_old_objects_are_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(_tended(monkeypatch, 1))
     assert gc.get_threshold() == collecting.YOUNG
+
+
+def test_freed_memory_goes_back_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Glibc:
+        asked: ClassVar[list[int]] = []
+
+        def __init__(self, _name: None) -> None:
+            self.malloc_trim = self.asked.append
+
+    monkeypatch.setattr(ctypes, "CDLL", Glibc)
+    collecting.give_back()
+    assert Glibc.asked == [0]
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])
+def test_a_c_library_without_it_is_none_the_worse(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_name: None) -> None:
+        raise error
+
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    collecting.give_back()
