@@ -10,7 +10,6 @@ from accelwatch.fleet.follow.frames import (
     MAX_SLOTS,
     RawBackends,
     RawContext,
-    RawDevice,
     RawProcesses,
     RawTick,
     Received,
@@ -212,7 +211,7 @@ class TargetSource:
         self._count(tick.sequence)
         for raw in tick.devices:
             device = self._slots.get(raw.slot)
-            if device is None or not _fits(raw, device):
+            if device is None or count_of(raw.values) != len(device.columns.series):
                 text = f"values for slot {raw.slot} do not fit its layout"
                 raise TargetFault(Reason.GARBAGE, text)
             before = device.tick
@@ -254,10 +253,6 @@ def _with_context(usage: Usage, message: Owners | RawProcesses | Findings) -> Us
     return msgspec.structs.replace(
         usage, health_reasons=message.health_reasons, event_counts=message.event_counts
     )
-
-
-def _fits(raw: RawDevice, device: StreamDevice) -> bool:
-    return count_of(raw.values) == len(device.columns.series)
 
 
 def _is_accelerator(device: Device) -> bool:
