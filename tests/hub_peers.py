@@ -30,6 +30,7 @@ from accelwatch.schema.compact import CompactEncoder, Tick
 from accelwatch.schema.context_encoder import EventNumbers
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.web.listeners import open_tcp
+from accelwatch.web.page import Headers, Page, Query
 from accelwatch.web.stream import MSGPACK, framed
 from accelwatch.web.web_config import Protection
 from fake_feed import FakeFeed
@@ -50,7 +51,10 @@ class Agent:
 
 @contextlib.asynccontextmanager
 async def agent(
-    snapshot: Snapshot | None = None, protection: Protection | None = None, port: int = 0
+    snapshot: Snapshot | None = None,
+    protection: Protection | None = None,
+    port: int = 0,
+    usage: Callable[[Query, Headers], Page] | None = None,
 ) -> AsyncIterator[Agent]:
     """An agent's server over a composed snapshot."""
     feed, own, clock = FakeFeed(snapshot or machines.snapshot()), OwnMetrics(), SystemClock()
@@ -67,6 +71,7 @@ async def agent(
         ready=lambda: True,
         interval_s=0.1,
         protection=protection,
+        usage=usage,
     )
     sockets = open_tcp(f"127.0.0.1:{port}")
     one = Agent(server, feed, sockets[0].getsockname()[1])

@@ -16,6 +16,7 @@ from accelwatch.agent.ruling import Ruling
 from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.server import AgentServer
 from accelwatch.agent.taking import STEP_S, Taking
+from accelwatch.agent.using import Using
 from accelwatch.blackbox.files import FOLDER as BLACKBOX
 from accelwatch.blackbox.keeping import BlackBox
 from accelwatch.blackbox.writer import Writer
@@ -122,6 +123,7 @@ class Agent:
             standing_selection(self._settings),
         )
         self._taking = Taking(black_box(self._settings, self._state), self._collection)
+        self._using = Using(self._collection, self._settings.usage)
         presence = HubPresence(self._clock)
         self._ruling = Ruling(self._collection, self._clock, self._own, self._state, presence)
         self._server = AgentServer(
@@ -135,6 +137,7 @@ class Agent:
             incidents=self._ruling.pages,
             silences=self._ruling.silences,
             may_change=lambda: may_change(self._server.protection, self._front.web),
+            usage=self._using.page,
             presence=presence,
             limits=server_limits(self._settings.web),
             protection=protection,
@@ -153,6 +156,7 @@ class Agent:
         self._front.start(self._front.open_sockets())
         self._collection.start()
         self._taking.start()
+        self._using.start()
         self._workloads.start()
         try:
             await self._ruling.change(self._settings)
@@ -160,6 +164,7 @@ class Agent:
             await self.life.run(self._collection.failed)
         finally:
             await self._taking.stop()
+            await self._using.stop()
             await self._ruling.stop()
             await asyncio.gather(
                 self._front.stop(),
@@ -184,6 +189,7 @@ class Agent:
         settings = self._without_restart_only(settings)
         await self._ruling.change(settings)
         self._settings = settings
+        self._using.settings = settings.usage
         set_up_logging(settings.log.level, settings.log.format)
         self._front.change(settings.web, protection)
         self._scrape.standing = standing_selection(settings)

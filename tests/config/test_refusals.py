@@ -18,8 +18,8 @@ BAD = [
     (
         "a: 1\nb: 2",
         "F:1: a: unknown key; expected one of alerts, blackbox, collect, exposition, hub, log, rules,"
-        " state_dir, web, workloads\nF:2: b: unknown key; expected one of alerts, blackbox, collect,"
-        " exposition, hub, log, rules, state_dir, web, workloads",
+        " state_dir, usage, web, workloads\nF:2: b: unknown key; expected one of alerts, blackbox,"
+        " collect, exposition, hub, log, rules, state_dir, usage, web, workloads",
     ),
     ("collect:\n  intervall: 1s", "F:2: collect.intervall: unknown key; did you mean interval?"),
     (
@@ -53,6 +53,16 @@ BAD = [
     (
         "collect:\n  backends: [1]",
         "F:2: collect.backends: '1' is out of place; expected text; put it in quotes",
+    ),
+    (
+        "usage:\n  price_per_kwh: cheap",
+        "F:2: usage.price_per_kwh: 'cheap' is no price; expected a number from 0 to 999999 such as"
+        " 0.30",
+    ),
+    (
+        "usage:\n  currency: EUR 1",
+        "F:2: usage.currency: 'EUR 1' is no currency; expected a word of at most 8 letters such as"
+        " EUR",
     ),
     ("collect: 3", "F:1: collect: expected a mapping"),
     (

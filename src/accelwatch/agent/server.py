@@ -25,6 +25,7 @@ from accelwatch.judging.paths import (
     SILENCES,
     methods_of_silences,
 )
+from accelwatch.usage.asking import PATH as USAGE
 from accelwatch.web.changing import refusal_of_change
 from accelwatch.web.http_server import HttpServer, ServerLimits
 from accelwatch.web.index import index_page
@@ -57,6 +58,7 @@ class Pages:
         incidents: "Callable[[], IncidentPages | None]",
         silences: "Callable[[], SilencePages | None]",
         may_change: Callable[[], bool],
+        usage: Callable[[Query, Headers], Page] | None,
     ) -> None:
         self._silences = silences
         self._may_change = may_change
@@ -77,6 +79,8 @@ class Pages:
             "/-/healthy": lambda _query, _: plain(200, "healthy"),
             "/-/ready": self._readiness,
         }
+        if usage is not None:
+            self._pages[USAGE] = usage
 
     def methods(self, path: str) -> tuple[str, ...]:
         """The methods that a path takes; empty when there is no such path."""
@@ -147,6 +151,7 @@ class AgentServer:
         incidents: "Callable[[], IncidentPages | None]" = lambda: None,
         silences: "Callable[[], SilencePages | None]" = lambda: None,
         may_change: Callable[[], bool] = lambda: False,
+        usage: Callable[[Query, Headers], Page] | None = None,
         presence: HubPresence | None = None,
         interval_s: float = 1.0,
         limits: ServerLimits | None = None,
@@ -154,7 +159,8 @@ class AgentServer:
     ) -> None:
         """`incidents` and `silences` give the pages about rules, None while there are none.
 
-        `may_change` is whether those who can reach the agent may change something in it.
+        `usage` gives the page of who uses the devices. `may_change` is whether those who can
+        reach the agent may change something in it.
         """
         self.pulse = Pulse(feed, interval_s)
         self.presence = presence or HubPresence(clock)
@@ -175,6 +181,7 @@ class AgentServer:
                 incidents=incidents,
                 silences=silences,
                 may_change=may_change,
+                usage=usage,
             ),
             AgentStreams(feed, self.pulse, clock, self.presence),
             clock,

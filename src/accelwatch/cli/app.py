@@ -43,6 +43,7 @@ _COMMANDS: Mapping[str, _Command] = MappingProxyType(
         "backends": _Command("doctor", "backends_command"),
         "doctor": _Command("doctor", "doctor_command"),
         "why": _Command("why_command", "why_command"),
+        "usage": _Command("usage_command", "usage_command"),
         "dashboard": _Command("dashboard_command", "dashboard_command"),
         "agent": _Command("agent_command", "agent"),
         "alerts": _Command("alerts_command", "alerts"),

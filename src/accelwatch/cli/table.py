@@ -1,6 +1,6 @@
 """The one-shot table: a row a device, a row a process, in plain text with optional colour."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from datetime import datetime
 
 import msgspec
@@ -40,13 +40,19 @@ class Style(msgspec.Struct, frozen=True):
 Cells = list[str]
 
 
-def aligned(header: Cells, rows: list[Cells], style: Style, codes: list[str]) -> list[str]:
-    """Lines of a table; `codes` are the rows' colours."""
+def aligned(
+    header: Cells,
+    rows: list[Cells],
+    style: Style,
+    codes: list[str],
+    right: Container[str] = _RIGHT,
+) -> list[str]:
+    """Lines of a table; `codes` are the rows' colours, `right` the titles of columns of numbers."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    right = [title in _RIGHT for title in header]
-    lines = [style.paint(_join(header, widths, right), "1")]
+    to_right = [title in right for title in header]
+    lines = [style.paint(_join(header, widths, to_right), "1")]
     for row, code in zip(rows, codes, strict=True):
-        lines.append(style.paint(_join(row, widths, right), code))
+        lines.append(style.paint(_join(row, widths, to_right), code))
     return lines
 
 

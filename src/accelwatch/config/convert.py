@@ -93,7 +93,7 @@ def plain(node: yaml.Node) -> Any:
 
 def _formed(form: str, wanted: inspect.Type, node: yaml.ScalarNode, base: Path) -> Any:
     # YAML reads 22:00 as a number of base sixty.
-    numbers = form in ("duration", "address", "share", "time_of_day")
+    numbers = form in ("duration", "address", "share", "time_of_day", "price")
     allowed = ("str", "int", "float") if numbers else ("str",)
     if kind(node) not in allowed:
         raise Mistake(f"{_shown(node)} is out of place; expected {expected(form)}")

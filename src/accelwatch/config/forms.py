@@ -111,6 +111,18 @@ def _share(text: str, _base: Path) -> float:
     return float(number) / (100 if text.strip().endswith("%") else 1)
 
 
+def _price(text: str, _base: Path) -> float:
+    if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?|\.\d{1,6}", text.strip(), re.ASCII):
+        raise ValueError(f"{text!r} is no price")
+    return float(text)
+
+
+def _currency(text: str, _base: Path) -> str:
+    if not re.fullmatch(r"[^\W\d_]{0,8}|[$\u00a3\u00a5\u20ac]", text):
+        raise ValueError(f"{text!r} is no currency")
+    return text
+
+
 FORMS: dict[str, Form] = {
     "duration": Form(_duration, "a duration such as 500ms, 1s or 5m"),
     "address": Form(_address, 'host:port such as "127.0.0.1:9877", "[::1]:9877" or ":9877"'),
@@ -120,6 +132,8 @@ FORMS: dict[str, Form] = {
     "time_of_day": Form(_time_of_day, "a time of day such as 22:00"),
     "time_zone": Form(_time_zone, "a name of the tz database such as Europe/Berlin"),
     "share": Form(_share, "a share such as 5% or 0.05"),
+    "price": Form(_price, "a number from 0 to 999999 such as 0.30"),
+    "currency": Form(_currency, "a word of at most 8 letters such as EUR"),
     "name": Form(_name, "a name of letters, digits, dots and dashes"),
 }
 

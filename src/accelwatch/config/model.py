@@ -21,6 +21,7 @@ from accelwatch.config.field_types import (
     Path,
     Short,
 )
+from accelwatch.config.usage import UsageSettings
 
 
 class Collect(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,4 +130,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     alerts: Alerts = Alerts()
     hub: HubRelation = HubRelation()
     blackbox: BlackBoxSettings = BlackBoxSettings()
+    usage: UsageSettings = UsageSettings()
     state_dir: Path | None = None

@@ -13,6 +13,7 @@ from accelwatch.config.field_types import Long, Path, Short
 from accelwatch.config.layers import Flag, values_of_flags
 from accelwatch.config.model import Log, RuleSettings, Web
 from accelwatch.config.reader import Reader, Values, build, place_of
+from accelwatch.config.usage import UsageSettings
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.archive.settings import History, check_history
 from accelwatch.fleet.dialects.precedence import precedence
@@ -67,6 +68,7 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Evidence = Evidence()
     remedy: remedies.RemedySettings = remedies.RemedySettings()
     history: History = History()
+    usage: UsageSettings = UsageSettings()
     web: Web = Web(listen_address=(DEFAULT_ADDRESS,), stream_max_clients=512, max_connections=1024)
     log: Log = Log()
     state_dir: Path | None = None

@@ -11,9 +11,8 @@ from accelwatch.fleet.picture.why.subject import Kind, Subject
 from accelwatch.fleet.picture.why.troubles import RUINS_JOBS, Trouble, troubles
 from accelwatch.schema.health import STATE_HEALTH
 from accelwatch.schema.moments import moment_or_none
+from accelwatch.usage.shares import IDLE_RATIO
 
-IDLE_RATIO = 0.05
-"""Load below which a device counts as idle."""
 _MOST_EVIDENCE = 8
 
 

@@ -1,0 +1,20 @@
+"""Who uses the devices, as a hub or an agent has counted it."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.usage.asking import PATH
+from accelwatch.usage.report import Report
+
+_decode = msgspec.json.Decoder(Report).decode
+
+
+async def read_usage(session: HubSession, asked: Mapping[str, str]) -> Report:
+    """The report; `asked` has `by` and `since`. Raises TargetFault."""
+    try:
+        return _decode(await session.document(PATH, asked))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise TargetFault(Reason.GARBAGE, f"no report of usage: {error}") from error

@@ -1,0 +1,267 @@
+"""Integrates observations over time, for each user, each job, and all devices together.
+
+A device's reading holds until the next one. Between two that are further apart than a limit nobody
+saw anything: those seconds are told as such and count for nothing else. What a device does is counted
+once in the total, however many share it.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import READS_UNTIL_STALE
+from accelwatch.usage.observation import Observation
+from accelwatch.usage.shares import FREE, UNKNOWN, Holder, Kind, Quantity, Share, by_user
+from accelwatch.usage.sums import Sums
+
+WINDOW_S = 3600.0
+"""How far back a ledger tells, in whole minutes, and how long it remembers who is gone."""
+_MINUTE_S = 60.0
+_MOST = 4096
+"""Users, and jobs, of which a ledger keeps sums."""
+
+
+class By(StrEnum):
+    """What a row stands for."""
+
+    USER = "user"
+    JOB = "job"
+
+
+class Account:
+    """Everything counted for one holder."""
+
+    def __init__(self, holder: Holder, time: float) -> None:
+        self.holder = holder
+        self.first = time
+        """Unix seconds since which it is counted."""
+        self.last = time
+        self.began: float | None = None
+        """Unix seconds of its oldest process."""
+        self.devices: dict[str, tuple[str, float]] = {}
+        """By what tells them apart: the name, and when it was held last."""
+        self.minutes: dict[int, Sums] = {}
+        """By the minute of the clock: those of the last hour."""
+        self._older = Sums()
+        """What was counted before these minutes."""
+        self.reasons: dict[str, Absence] = {}
+        """Why a quantity was not known when it was last missed."""
+
+    def see(self, observation: Observation, began: float | None, time: float) -> None:
+        """It holds a device now."""
+        self.last = time
+        self.devices[observation.device] = observation.name, time
+        if began is not None and (self.began is None or began < self.began):
+            self.began = began
+
+    def sums(self, time: float) -> Sums:
+        """Those that a moment belongs to."""
+        minute = int(time // _MINUTE_S)
+        sums = self.minutes.get(minute)
+        if sums is None:
+            sums = self.minutes[minute] = Sums()
+        return sums
+
+    def forget(self, since: float) -> None:
+        """Let go of minutes that were over by then; their sums stay in those of all time."""
+        for minute in [one for one in self.minutes if (one + 1) * _MINUTE_S <= since]:
+            self._older.add(self.minutes.pop(minute))
+
+    def over(self, since: float | None) -> Sums:
+        """Sums of the minutes from the one of a moment on; of all time where None."""
+        total = Sums()
+        if since is None:
+            total.add(self._older)
+        for minute, sums in self.minutes.items():
+            if since is None or (minute + 1) * _MINUTE_S > since:
+                total.add(sums)
+        return total
+
+
+class _Seen(NamedTuple):
+    """A device when it was last heard of; the shares in the order of `By`."""
+
+    time: float
+    observation: Observation
+    shares: tuple[tuple[Share, ...], ...]
+
+
+class Ledger:
+    """What users and jobs have used; bounded by who was there in the last hour. One thread only."""
+
+    def __init__(self, *, gap_limit_s: float, most: int = _MOST) -> None:
+        self._gap_limit_s = gap_limit_s
+        self._most = most
+        self._before: dict[str, _Seen] = {}
+        self._accounts: dict[By, dict[Holder, Account]] = {By.USER: {}, By.JOB: {}}
+        self.total: Account | None = None
+        """All devices together; None before the first reading."""
+        self.time = 0.0
+        """Unix seconds of the newest reading."""
+        self.dropped = 0
+        """Holders that were let go of early, because there were too many."""
+
+    def accounts(self, by: By) -> list[Account]:
+        """Of everybody who was there in the last hour."""
+        return list(self._accounts[by].values())
+
+    def add(self, time: float, observations: Iterable[Observation]) -> None:
+        """The readings of one moment, Unix seconds. One that is not newer than its last replaces it."""
+        if self.total is None:
+            self.total = Account(Holder(Kind.TOTAL), time)
+        new_minute = int(time // _MINUTE_S) != int(self.time // _MINUTE_S)
+        self.time = time
+        for observation in observations:
+            self._add(time, observation)
+        if new_minute:
+            self._forget(time - WINDOW_S)
+
+    def _add(self, time: float, observation: Observation) -> None:
+        before = self._before.get(observation.device)
+        if before is not None and _alike(before.observation, observation):
+            users = before.shares[0]
+        else:
+            users = by_user(observation.shares, observation.load, observation.memory_bytes)
+        now = _Seen(time, observation, (users, observation.shares))
+        assert self.total is not None
+        self.total.see(observation, None, time)
+        for by, shares in zip(By, now.shares, strict=True):
+            for share in shares:
+                self._account(by, share.holder, time).see(observation, share.began, time)
+        if before is None or time <= before.time:
+            self._before[observation.device] = now
+            return
+        held = before.observation
+        near = time - before.time <= max(self._gap_limit_s, READS_UNTIL_STALE * held.pace_s)
+        if near and _same_sample(before, now):
+            return
+        self._before[observation.device] = now
+        if near and held.seen:
+            self._hold(before, now)
+        else:
+            self._miss(before, now)
+
+    def _hold(self, before: _Seen, now: _Seen) -> None:
+        """The device was held as it was seen, until now."""
+        held, seconds = before.observation, now.time - before.time
+        load = _load(held, now.observation, seconds)
+        energy = _energy(held, now.observation, seconds)
+        assert self.total is not None
+        whole = Share(
+            holder=self.total.holder, load=load, memory_bytes=held.memory_bytes, energy=1.0
+        )
+        span = _Span(now.time, seconds, energy)
+        _enter(self.total, span, whole, load)
+        for by, shares in zip(By, before.shares, strict=True):
+            for share in shares:
+                account = self._account(by, share.holder, now.time)
+                _enter(account, span, share, load if share.alone else share.load)
+
+    def _miss(self, before: _Seen, now: _Seen) -> None:
+        """Nobody saw the device; only who held it before and after is said to have held it then."""
+        assert self.total is not None
+        missed = [self.total]
+        for by, old, new in zip(By, before.shares, now.shares, strict=True):
+            still = {share.holder for share in new}
+            missed += [
+                self._account(by, share.holder, now.time) for share in old if share.holder in still
+            ]
+        for account in missed:
+            for moment, seconds in _minutes(before.time, now.time):
+                account.sums(moment).miss(seconds)
+
+    def _account(self, by: By, holder: Holder, time: float) -> Account:
+        accounts = self._accounts[by]
+        if holder not in accounts:
+            if len(accounts) >= self._most:
+                self._drop_one(accounts)
+            accounts[holder] = Account(holder, time)
+        return accounts[holder]
+
+    def _drop_one(self, accounts: dict[Holder, Account]) -> None:
+        gone = min(accounts.values(), key=lambda one: one.last)
+        del accounts[gone.holder]
+        self.dropped += 1
+
+    def _forget(self, since: float) -> None:
+        for accounts in self._accounts.values():
+            for account in list(accounts.values()):
+                account.forget(since)
+                if account.last < since and account.holder not in (FREE, UNKNOWN):
+                    del accounts[account.holder]
+        if self.total is not None:
+            self.total.forget(since)
+        self._before = {
+            device: before for device, before in self._before.items() if before.time >= since
+        }
+
+
+def _alike(one: Observation, other: Observation) -> bool:
+    """Whether shares by user are the same as well."""
+    return (
+        one.shares == other.shares
+        and one.load == other.load
+        and one.memory_bytes == other.memory_bytes
+    )
+
+
+def _same_sample(before: _Seen, now: _Seen) -> bool:
+    """Whether nothing was read in between; who holds the device may be known anew all the same."""
+    then = before.observation.sample_time
+    same = then is not None and then == now.observation.sample_time
+    return same and before.observation.shares == now.observation.shares
+
+
+class _Span(NamedTuple):
+    """A time for which a device was held: when it ended, its seconds, the device's joules."""
+
+    end: float
+    seconds: float
+    energy: Quantity
+
+
+def _enter(account: Account, span: _Span, share: Share, load: Quantity) -> None:
+    own = span.energy if isinstance(span.energy, Absence) else span.energy * share.energy
+    account.sums(span.end).hold(
+        span.seconds,
+        load=load,
+        memory_bytes=share.memory_bytes,
+        energy_joules=own,
+        shared=not share.alone,
+        divided=share.divided,
+    )
+    known = {"load_ratio": load, "memory_bytes": share.memory_bytes, "energy_joules": own}
+    for name, value in known.items():
+        if isinstance(value, Absence):
+            account.reasons[name] = value
+
+
+def _load(held: Observation, now: Observation, seconds: float) -> Quantity:
+    """The mean load of the time between: by its counter, else as it was at the beginning."""
+    if isinstance(held.load, Absence) or held.busy_s is None or now.busy_s is None:
+        return held.load
+    grown = now.busy_s - held.busy_s
+    return min(grown / seconds, 1.0) if grown >= 0 else held.load
+
+
+def _energy(held: Observation, now: Observation, seconds: float) -> Quantity:
+    """Joules of the time between: by a counter that did not begin anew, else power over time."""
+    if held.energy_joules is not None and now.energy_joules is not None:
+        grown = now.energy_joules - held.energy_joules
+        if grown >= 0:
+            return grown
+    if isinstance(held.power_watts, Absence):
+        return held.power_watts
+    return held.power_watts * seconds
+
+
+def _minutes(since: float, until: float) -> Iterable[tuple[float, float]]:
+    """A time in pieces of a minute of the clock each, as (a moment within it, seconds)."""
+    start = max(since, until - WINDOW_S)
+    if start > since:
+        yield since, start - since
+    while start < until:
+        end = min((start // _MINUTE_S + 1) * _MINUTE_S, until)
+        yield start, end - start
+        start = end
