@@ -6,6 +6,7 @@ work and still has the key was resumed by somebody else.
 
 import json
 import re
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -74,8 +75,12 @@ def field_of(node: SlurmNode, field: str) -> str:
     return {"extra": node.extra, "comment": node.comment}.get(field, "")
 
 
+@lru_cache(maxsize=4096)
 def mark_in(text: str) -> NodeMark | None:
-    """What stands under our key in the text of a field; None when nothing does."""
+    """What stands under our key in the text of a field; None when nothing does.
+
+    A node's field is read in every survey and several times for each step, and seldom another.
+    """
     try:
         return msgspec.convert(_object(text).get(_PREFIX), NodeMark | None)
     except msgspec.ValidationError:

@@ -57,6 +57,8 @@ class Ledger:
         self._new_id = new_id
         self._heard = written
         self._known: dict[Place, dict[str, Operation]] = {}
+        self._actions: dict[str, None] = {}
+        """By which anything was begun, the first that was seen first."""
         self.problem = ""
         """What is wrong with the journal; empty when the last word was written."""
         for state in states:
@@ -74,8 +76,8 @@ class Ledger:
 
     def action_of(self, intent: Intent) -> str:
         """The action by which something was begun for an intent; empty when nothing was."""
-        for (action, node), on in self._known.items():
-            if node == intent.node and any(one.intent == intent for one in on.values()):
+        for action in self._actions:
+            if any(one.intent == intent for one in self._on(action, intent.node).values()):
                 return action
         return ""
 
@@ -155,6 +157,7 @@ class Ledger:
 
     def _keep(self, operation: Operation) -> None:
         place = operation.action, operation.intent.node
+        self._actions[operation.action] = None
         old = self._clock.wall() - KEPT_S
         self._known[place] = {
             one.id: one
