@@ -79,11 +79,13 @@ def test_what_every_tick_brings_wakes_nobody() -> None:
             inbox.hear([pursued("a")])
         elif what == "heard":
             inbox.hear([NodeHeard(node="n1", time=1.0)])
+        elif what == "urgent":
+            inbox.hear([NodeHeard(node="n1", time=1.0)], urgent=True)
         began = loop.time()
         await inbox.wait(1.0)
         return loop.time() - began
 
     async def play() -> list[float]:
-        return [await waited(what) for what in ("case", "end", "heard", "")]
+        return [await waited(what) for what in ("case", "end", "urgent", "heard", "")]
 
-    assert run(loop, play()) == [0.0, 0.0, 1.0, 1.0]
+    assert run(loop, play()) == [0.0, 0.0, 0.0, 1.0, 1.0]

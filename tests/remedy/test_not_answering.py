@@ -217,3 +217,20 @@ def test_a_move_that_was_refused_for_its_silence_is_no_resume_of_the_job() -> No
     ground.nodes["n03"].answering = False
     ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE)
     assert name_of(JOB) not in ground.state.retries.jobs
+
+
+@pytest.mark.parametrize(("silent_s", "waits"), [(4, True), (11, False)])
+def test_a_node_is_taken_out_when_it_has_been_silent_for_ten_seconds_however_late_that_is_known(
+    silent_s: int, *, waits: bool
+) -> None:
+    ground = Ground()
+    node = ground.nodes["n03"]
+    node.answering = node.agent = False
+    node.given_up = True
+    ground.wait(silent_s, every=1)
+    ground.fault("n03", policy=job_policy())
+    assert ground.stage("n03") is Stage.UNREACHABLE
+    ground.wait(2, every=1)
+    assert (ground.stage("n03") is Stage.UNREACHABLE) is waits
+    ground.wait(6, every=1)
+    assert ground.kinds("n03") == [QUARANTINE]

@@ -1,7 +1,8 @@
 """How long the stages of a remedy wait, where no setting says so."""
 
 UNREACHABLE_S = 10.0
-"""How long a node has to be silent on both paths before it counts as not answering."""
+"""How long nothing may have been heard of a node, besides that its scheduler's daemon is silent, before
+it counts as not answering."""
 FRESH_S = 60.0
 """How old a look at a node may be that something is decided upon."""
 GAP_S = 60.0

@@ -162,10 +162,10 @@ class Engine:
         if not self._refused:
             self._inbox.tell(changes)
 
-    def hear(self, observations: Iterable[Heard]) -> None:
-        """What the hub sees of nodes."""
+    def hear(self, observations: Iterable[Heard], *, urgent: bool = False) -> None:
+        """What the hub sees of nodes; what is `urgent` is decided upon at once."""
         if not self._refused:
-            self._inbox.hear(observations)
+            self._inbox.hear(observations, urgent=urgent)
 
     async def ask(self, command: Command, address: str = "") -> Reply:
         """What a person wants; when this returns it is written down, or the answer says why not."""
@@ -352,6 +352,11 @@ class Engine:
             *self._pursuits.problems,
         )
         return tuple(dict.fromkeys(one for one in told if one))
+
+    @property
+    def probes(self) -> bool:
+        """Whether a scheduler can be made to find out that a node is silent, so that it is urgent."""
+        return any(one.probes for one in self.state.world.schedulers.values())
 
     @property
     def doing(self) -> Mapping[str, str]:

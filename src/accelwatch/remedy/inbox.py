@@ -44,13 +44,13 @@ class Inbox:
             self._changes[key] = one
         self._news.set()
 
-    def hear(self, observations: Iterable[Heard]) -> None:
-        """Take up what is seen; what every tick brings wakes nobody."""
+    def hear(self, observations: Iterable[Heard], *, urgent: bool = False) -> None:
+        """Take up what is seen; what every tick brings wakes nobody, unless it is `urgent`."""
         for one in observations:
             key = self._key(one)
             self._heard.pop(key, None)
             self._heard[key] = one
-            if isinstance(one, (Pursued, Surveyed)):
+            if urgent or isinstance(one, (Pursued, Surveyed)):
                 self._news.set()
 
     def _key(self, one: Heard) -> object:

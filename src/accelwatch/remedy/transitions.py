@@ -153,7 +153,9 @@ def _due(sur: Surroundings, remedy: Remedy, stage: Stage) -> float | None:
         case Stage.AWAITING_APPROVAL:
             return sur.now + sur.settings.approval_s
         case Stage.UNREACHABLE:
-            return sur.now + clocks.UNREACHABLE_S
+            heard = sur.heard(remedy.node)
+            since = sur.now if heard is None else heard.time
+            return max(since + clocks.UNREACHABLE_S, sur.now)
         case Stage.DRAINING:
             return sur.now + clocks.DRAIN_S
         case Stage.VERIFYING:

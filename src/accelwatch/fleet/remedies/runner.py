@@ -14,10 +14,12 @@ from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.remedies.cases import Cases
 from accelwatch.fleet.remedies.hearing import Hearing
 from accelwatch.fleet.remedies.measures import StageTimes, standing
+from accelwatch.fleet.remedies.turns import Turns
 from accelwatch.fleet.remedies.worth import worth_of
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.node import Node
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.journal.records import ENGINE
 from accelwatch.incidents.register import Line
@@ -78,6 +80,7 @@ class RemedyRunner:
         )
         self._cases = Cases(rules)
         self._hearing = Hearing(fleet)
+        self._turns = Turns(fleet, self._hearing, self._tell_of, lambda: self.engine.probes)
         self._times = StageTimes()
         self._digest = ""
         self._looks = 0
@@ -96,6 +99,7 @@ class RemedyRunner:
         await self.engine.begin(one for one in self._rules.states if one.kind != used.KIND)
         self._cases.restore(self.engine.state)
         self._spawn(self._run())
+        self._spawn(self._turns.run())
 
     async def stop(self) -> None:
         """Decide no more; what is under way is looked after when a hub begins again."""
@@ -137,6 +141,12 @@ class RemedyRunner:
                 self._broken = ""
             due = max(due + LOOK_EVERY_S, self._clock.monotonic())
             await asyncio.sleep(due - self._clock.monotonic())
+
+    def _tell_of(self, turned: Sequence[Node]) -> None:
+        """Nodes have fallen silent, or speak again: that is decided upon at once."""
+        troubled, ceiling_of = self._troubled(), self._evaluator.ceiling_of
+        told = [self._hearing.heard(node, troubled, ceiling_of(node.name)) for node in turned]
+        self.engine.hear(told, urgent=True)
 
     def heard(self, incidents: Sequence[Incident]) -> None:
         """Incidents have changed: the engine is told at once."""

@@ -1,0 +1,112 @@
+"""Who falls silent is told of within moments, where a probe may come of it; less often in a large fleet."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from accelwatch.clock import Clock
+from accelwatch.fleet.remedies.hearing import LATE_S, Hearing
+from accelwatch.fleet.remedies.turns import EVERY_S, Turns
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.target import targets_of
+from hub_bench import THRESHOLDS
+from remedy.virtual_time import LoopClock, VirtualLoop, run
+from told_fleet import view
+
+
+class Site:
+    """Two nodes that have spoken once, and who is told to have turned, with the time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.fleet = Fleet(clock, THRESHOLDS, None)
+        self.targets = targets_of(["a", "b"], {})
+        self.fleet.set_targets(self.targets)
+        self.hearing = Hearing(self.fleet)
+        self.began = clock.monotonic()
+        self.told: list[tuple[str, float]] = []
+        self.wanted = True
+        self.turns = Turns(self.fleet, self.hearing, self.tell, lambda: self.wanted)
+        for target in self.targets:
+            self.speak(target.key)
+        for node in self.fleet.nodes.values():
+            self.hearing.heard(node, (), "resume")
+
+    def speak(self, key: str) -> None:
+        now = self.clock.wall()
+        self.fleet.read(key, [view(0, sample_time=now)], now, 1.0)
+
+    def tell(self, turned: Sequence[Node]) -> None:
+        for node in turned:
+            self.told.append((node.name, self.clock.monotonic() - self.began))
+            self.hearing.heard(node, (), "resume")
+
+    async def plays(self, seconds: float) -> None:
+        """Looks go on; `b` speaks every second, `a` not again before the fifth."""
+        looking = asyncio.create_task(self.turns.run())
+        for second in range(1, int(seconds) + 1):
+            await asyncio.sleep(1.0)
+            self.speak(self.targets[1].key)
+            if second == 5:
+                self.speak(self.targets[0].key)
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+
+
+def played(*, wanted: bool = True) -> list[tuple[str, float]]:
+    loop = VirtualLoop()
+    site = Site(LoopClock(loop))
+    site.wanted = wanted
+    run(loop, site.plays(6.0))
+    site.fleet.close()
+    return site.told
+
+
+def test_it_is_told_as_soon_as_it_falls_silent_and_when_it_speaks_again() -> None:
+    (silent, at), (back, then) = played()
+    assert (silent, back) == ("a", "a")
+    assert LATE_S < at <= LATE_S + EVERY_S
+    assert 5.0 <= then <= 5.0 + EVERY_S
+
+
+def test_nobody_looks_where_nothing_comes_of_it() -> None:
+    assert played(wanted=False) == []
+
+
+def test_after_everything_was_held_up_what_has_arrived_is_taken_up_first() -> None:
+    loop = VirtualLoop()
+    site = Site(clock := LoopClock(loop))
+
+    async def story() -> None:
+        looking = asyncio.create_task(site.turns.run())
+        await asyncio.sleep(0)
+        loop._skipping.now += LATE_S + 1.0  # the process was stopped meanwhile
+        await asyncio.sleep(EVERY_S / 2)
+        for target in site.targets:
+            site.speak(target.key)
+        await asyncio.sleep(1.0)
+        looking.cancel()
+
+    run(loop, story())
+    assert clock is site.clock
+    assert site.told == []
+    site.fleet.close()
+
+
+def test_a_mistake_ends_no_look_for_good(caplog: pytest.LogCaptureFixture) -> None:
+    loop = VirtualLoop()
+    site = Site(LoopClock(loop))
+    tell, mistakes = site.turns._tell, [ValueError("one mistake")]
+
+    def told(nodes: Sequence[Node]) -> None:
+        if mistakes:
+            raise mistakes.pop()
+        tell(nodes)
+
+    site.turns._tell = told
+    run(loop, site.plays(70.0))
+    assert "a look for nodes that fall silent failed" in caplog.text
+    assert [name for name, at in site.told if at > 60.0] == ["a"]
+    site.fleet.close()
