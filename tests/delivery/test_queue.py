@@ -7,6 +7,7 @@ import pytest
 
 from accelwatch.alert import Notice, NoticeKind, Outcome, Status
 from accelwatch.config.alerts import Alerts, Quiet, Route, SinkSettings
+from accelwatch.delivery.calling import call_of, entity_of
 from accelwatch.delivery.message import NEVER, Message
 from accelwatch.delivery.notice import notice_of
 from accelwatch.delivery.queue import (
@@ -19,7 +20,8 @@ from accelwatch.delivery.queue import (
     Traits,
 )
 from accelwatch.delivery.routing import Routes
-from accelwatch.incidents.incident import Incident, Moment, MomentKind
+from accelwatch.delivery.text import headline
+from accelwatch.incidents.incident import Facts, Incident, Moment, MomentKind
 from accelwatch.rules.document import Scope, Severity
 from accelwatch.rules.verdict import Entity
 from incident_samples import START, incident, later, over, storm
@@ -452,6 +454,45 @@ def test_what_is_said_besides_incidents_replaces_itself() -> None:
     scene.queue.post("a", "undelivered:b", said, scene.now)
     assert len(scene.send()) == 1
     assert [one.sequence for one in scene.said] == [1, 2]
+
+
+def spoken(text: str = "the spare n4 failed quick", node: str = "n4") -> Incident:
+    return call_of(text, entity_of(node), Facts(), START)
+
+
+def test_a_call_without_an_incident_goes_the_way_of_incidents() -> None:
+    night = Quiet(begins="00:00", ends="23:59")
+    scene = Scene(
+        Route(match=("node=n4",), sinks=("a",)),
+        Route(min_severity="critical", sinks=("b",)),
+        Route(match=("rule=accelwatch.remedy",), sinks=("c",), quiet=night),
+        names=("a", "b", "c"),
+    )
+    assert scene.queue.call(spoken(), scene.now) == {"a", "c"}
+    assert [scene.send(sink) for sink in "abc"] == [[f"called {spoken().id}"], [], []]
+    (said,) = scene.said
+    assert headline(said) == "WARNING needs a person: the spare n4 failed quick: n4"
+    assert scene.queue.call(spoken("job 7 has died of itself", ""), scene.now) == {"c"}
+    scene.after(86_400.0).send("c")
+    assert headline(scene.said[-1]).endswith("job 7 has died of itself: the cluster")
+
+
+def test_the_same_call_is_one_message_and_another_one_is_another() -> None:
+    scene = Scene()
+    for one in (spoken(), spoken(), spoken("the spare n4 failed long")):
+        scene.queue.call(one, scene.now)
+    assert len(scene.send()) == 2
+    scene.queue.call(spoken(), scene.now)
+    assert [one.sequence for one in scene.said] == [2, 1]
+    assert len(scene.send()) == 1, "it is called again when it is so again"
+
+
+def test_calls_are_bounded_as_incidents_are_and_those_that_are_known_find_room() -> None:
+    scene = Scene()
+    for number in range(MOST_MESSAGES + 5):
+        scene.queue.call(spoken(f"job {number}"), scene.now)
+    assert scene.queue.call(spoken("job 0"), scene.now) == {"a"}
+    assert scene.queue.untold == 5
 
 
 def test_what_is_no_incident_is_not_repeated_and_is_forgotten_after_a_day() -> None:

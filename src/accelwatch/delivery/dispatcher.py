@@ -15,6 +15,7 @@ from accelwatch.alert import Notice, NoticeKind, Outcome, Sink, Status
 from accelwatch.clock import Clock
 from accelwatch.config.alerts import Alerts
 from accelwatch.delivery.asking import Asking, NobodyAsks, named
+from accelwatch.delivery.calling import is_call
 from accelwatch.delivery.circuit import Circuit
 from accelwatch.delivery.dead_man import DeadManPing
 from accelwatch.delivery.message import NEVER
@@ -86,7 +87,7 @@ class Dispatcher:
 
     def _notice(self, incident: Incident, kind: NoticeKind, sequence: int) -> Notice:
         link = ""
-        if self._settings.external_url:
+        if self._settings.external_url and not is_call(incident):
             link = f"{self._settings.external_url.rstrip('/')}{self._asking.page}{incident.id}"
         asks = self._asking.asks(incident)
         hub = self._settings.hub
@@ -110,6 +111,12 @@ class Dispatcher:
         start, and when a silence begins or ends.
         """
         for name in self._queue.changed(incident, muted, self._clock.wall()):
+            self._bells[name].set()
+        self._to_save.set()
+
+    def call(self, incident: Incident) -> None:
+        """Call a person for what no incident that is kept is about, as the routes say."""
+        for name in self._queue.call(incident, self._clock.wall()):
             self._bells[name].set()
         self._to_save.set()
 

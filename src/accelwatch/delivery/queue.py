@@ -256,7 +256,26 @@ class Queue:
         self._agenda.place(message, due, now)
         return True
 
-    def post(self, sink: str, id_: str, notice: Notice, now: float) -> None:
+    def call(self, incident: Incident, now: float) -> set[str]:
+        """Call a person for what no incident that is kept is about; the sinks that have to do it.
+
+        `incident` says of what, and is told once; the same id replaces what was said before.
+        """
+        plans = self._routes.plans(incident, now)
+        room = {
+            name
+            for name in plans
+            if self._count[name] < MOST_MESSAGES or (incident.id, name) in self._messages
+        }
+        self.untold += len(plans) - len(room)
+        for name in room:
+            notice = self._describe(incident, NoticeKind.CALLED, 1)
+            self.post(name, incident.id, notice, now, plans[name].due)
+        return room
+
+    def post(
+        self, sink: str, id_: str, notice: Notice, now: float, due: float | None = None
+    ) -> None:
         """Say something that is no incident; the same id replaces what was said before."""
         before = self._messages.get((id_, sink))
         sequence = 1 if before is None else before.notice.sequence + 1
@@ -264,7 +283,7 @@ class Queue:
         message = before or Message(incident=id_, sink=sink, notice=notice, queued=now, once=True)
         message.notice, message.waits, message.seen = notice, True, now
         self._keep(message)
-        self._agenda.place(message, now, now)
+        self._agenda.place(message, now if due is None else due, now)
 
     def _replace(self, message: Message, incident: Incident, kind: NoticeKind, now: float) -> None:
         if not message.waits:

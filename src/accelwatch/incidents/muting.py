@@ -121,6 +121,10 @@ class Muting:
         """What mutes an incident, as it was when it was last looked at."""
         return self._mutes.get(id_)
 
+    def muted_now(self, incident: Incident) -> Mute | None:
+        """What would mute an incident that nobody keeps."""
+        return self._of_single(incident, incident.updated)
+
     def forget(self, id_: str) -> None:
         """An incident that nobody asks for any more."""
         self._mutes.pop(id_, None)

@@ -72,6 +72,11 @@ class Alerting:
             for incident in incidents:
                 self._dispatcher.changed(incident, bool(self._muted(incident)))
 
+    def call(self, incident: Incident) -> None:
+        """Call a person for what no incident that is kept is about, unless nobody is to hear of it."""
+        if self._dispatcher is not None and not self._muted(incident):
+            self._dispatcher.call(incident)
+
     async def stop(self) -> None:
         """Send no more, and write down what waits."""
         if self._dispatcher is not None:

@@ -11,8 +11,9 @@ from pathlib import Path
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings
 from accelwatch.delivery.asking import Asking
+from accelwatch.delivery.calling import call_of, entity_of
 from accelwatch.errors import AccelwatchError
-from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.incident import Facts, Incident
 from accelwatch.incidents.journal.records import StateRecord
 from accelwatch.incidents.muting import Mute
 from accelwatch.incidents.register import Heard, Register, take_up
@@ -218,6 +219,14 @@ class RuleRunner:
         if self._teller is not None:
             seen.update(self._teller.to_write(now))
         await self._register.remember(seen, now)
+
+    def call(self, text: str, node: str = "") -> None:
+        """Call a person for what no incident is about: an alert like any other, told once."""
+        entity = entity_of(node)
+        facts = self._evaluator.facts(entity) if node else Facts()
+        call = call_of(text, entity, facts, self._clock.wall())
+        if self._register.muting.muted_now(call) is None:
+            self._alerting.call(call)
 
     @property
     def told_by(self) -> Told:

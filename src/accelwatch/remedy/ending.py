@@ -19,7 +19,7 @@ from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.resuming import followed, revived
 from accelwatch.remedy.spare_tests import tested
 from accelwatch.remedy.stage import Stage, Trigger
-from accelwatch.remedy.standing_in import is_back, without, works
+from accelwatch.remedy.standing_in import hub_name, is_back, without, works
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.transitions import balance, happen, keep
 
@@ -168,7 +168,7 @@ def _chore(sur: Surroundings, key: str, pursued: Pursued) -> None:
         return
     if pursued.ending is not Ending.ACHIEVED:
         text = f"{pursued.intent.kind} ({key}) was not done: {pursued.text}"
-        sur.note(None, text, Loudness.ALERT)
+        sur.call(text, hub_name(sur, pursued.intent.node))
     if pursued.ending is Ending.ACHIEVED:
         is_back(sur, pursued.intent)
 

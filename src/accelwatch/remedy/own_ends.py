@@ -92,7 +92,7 @@ def looked(sur: Surroundings, key: str, pursued: Pursued) -> None:
         text = (
             f"job {row.job} has died of itself and is not begun again: its nodes are not known here"
         )
-        sur.note(None, text, Loudness.ALERT)
+        sur.call(text)
         return
     run = Run(
         node=node,

@@ -9,7 +9,6 @@ from accelwatch.remedy import data_guard, spares
 from accelwatch.remedy.ceiling import Bearing, Ceiling, answers
 from accelwatch.remedy.clocks import FRESH_S, TEST_S
 from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.spares import SpareStanding
 from accelwatch.remedy.standing_in import candidate, hub_name
@@ -83,9 +82,9 @@ def tested(sur: Surroundings, pursued: Pursued) -> None:
     if pursued.refusal is RefusalKind.UNFIT:
         text = f"failed {pursued.intent.test}: {pursued.text}"
         sur.set("spares", spares.failed(known, name, text))
-        sur.note(None, f"the spare {name} {text}; it is not drawn", Loudness.ALERT)
+        sur.call(f"the spare {name} {text}; it is not drawn", hub_name(sur, name))
         return
     sur.set("spares", spares.untested(known, name))
     if pursued.ending is not Ending.CANCELLED:
         text = f"the spare {name} could not be tested: {pursued.text}"
-        sur.note(None, text, Loudness.ALERT)
+        sur.call(text, hub_name(sur, name))

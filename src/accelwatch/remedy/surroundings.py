@@ -139,6 +139,10 @@ class Surroundings:
             Note(text=text, loudness=loudness, node=node, incident=incident, actor=actor)
         )
 
+    def call(self, text: str, node: str = "") -> None:
+        """Have a person called for what no incident is about; `node` is the hub's name."""
+        self._notes.append(Note(text=text, loudness=Loudness.ALERT, node=node))
+
     def remedy(self, node: str) -> Remedy:
         """The remedy of a node; a healthy one where there is none."""
         known = self.state.remedies.get(node)

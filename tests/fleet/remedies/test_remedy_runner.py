@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.action.intent import Mark
+from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.incidents.incident import MomentKind
 from accelwatch.incidents.journal.records import ENGINE
+from accelwatch.judging.silencing import NewSilence, silence_of
 from accelwatch.remedy.changes import Command, Verb
 from accelwatch.remedy.stage import Stage
 from fleet.remedies.hub_site import HubSite, until
+from receivers import receiver
 from remedy.fake_scheduler import FakeScheduler
 
 
@@ -80,6 +84,36 @@ def test_a_person_is_called_when_somebody_takes_a_node_over(
             await until(lambda: any(one.kind is MomentKind.CALL for one in rules.open[0].timeline))
             call = next(one for one in rules.open[0].timeline if one.kind is MomentKind.CALL)
             assert "took a over" in call.text
+
+    asyncio.run(story())
+
+
+def test_a_person_is_called_for_what_no_incident_is_about_unless_that_is_silenced(
+    tmp_path: Path, fake_plugin: list[FakeScheduler]
+) -> None:
+    site = HubSite(tmp_path)
+    fake_plugin.append(site.world)
+    # As after a journal was lost.
+    site.world.nodes["n1"].mark, site.world.nodes["n1"].reason = Mark("i9", 1), "ours"
+
+    async def story() -> None:
+        async with receiver() as there:
+            sink = SinkSettings(name="a", type="webhook", options={"url": f"{there.base}/x"})
+            site.alerts = Alerts(sinks=(sink,), external_url="http://hub.example")
+            async with site.running() as (rules, _):
+                await there.wait_for(1)
+                said = there.requests[0].json()
+                assert said["type"] == "incident.called"
+                assert "a bears a mark of ours (i9)" in said["data"]["title"]
+                assert said["data"]["where"].startswith("a")
+                assert not said["data"].get("link"), "there is no page of it"
+                now = site.clock.wall()
+                silenced = NewSilence(matchers=("node=a",), reason="we know", lasts="1m")
+                await rules.register.mute(silence_of(silenced, "s1", now, "ann"))
+                rules.call("the spare a failed quick", "a")
+                rules.call("the spare b failed quick", "b")
+                await there.wait_for(2)
+                assert there.requests[1].json()["data"]["where"] == "b"
 
     asyncio.run(story())
 

@@ -1,4 +1,4 @@
-"""Who falls silent is told of within moments, where a probe may come of it; less often in a large fleet."""
+"""Who falls silent is told of within moments, where a probe may come of it."""
 
 import asyncio
 from collections.abc import Sequence

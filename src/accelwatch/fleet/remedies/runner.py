@@ -209,13 +209,20 @@ class RemedyRunner:
                 note.node or "-",
                 note.incident or "-",
             )
-        lines = [
-            Line(one.incident, one.actor or ENGINE, one.text, one.loudness is Loudness.ALERT)
-            for one in notes
-            if one.incident
-        ]
+        lines = []
+        for one in notes:
+            calls = one.loudness is Loudness.ALERT
+            if one.incident and self._keeps(one.incident):
+                lines.append(Line(one.incident, one.actor or ENGINE, one.text, calls))
+            elif calls:
+                self._rules.call(one.text, one.node)
         if lines:
             self._spawn(self._rules.register.note(lines))
+
+    def _keeps(self, incident: str) -> bool:
+        """Whether a line can be written into its history, by which people hear of it."""
+        known = self._rules.incident(incident)
+        return known is not None and not known.entity.group
 
     def series(self) -> dict[Series, Number]:
         """How it does, for /metrics."""
