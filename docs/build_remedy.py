@@ -40,7 +40,10 @@ it counts as done when it is observed, not when somebody says so.
 What could not be done, or of what nobody knows whether it was, calls a person (`needs a person` in the
 [alerts](alerts.md)), also when its incident is over by then. `accelwatch plan NODE` says what it is, and
 `accelwatch incidents` lists the incident beside those that are open until something else was said of it.
-A release that failed is tried again like everything else, after 15 minutes, then 30.
+A release that failed is tried again like everything else, after 15 minutes, then 30. A person is called
+as well when a job that is moved does not leave another node for a minute, one that does not answer its
+scheduler and that no rule has named; and, without an incident, when an idle spare fails its test, a job
+that has died of itself cannot be begun again, or a node bears a mark that the journal does not know.
 
 A plan (`accelwatch plan NODE`) shows the steps that are left, what is in the way of each, and its price
 in GPU-hours: saved is what the node's jobs would lose until a person has acted (an hour and a half, the

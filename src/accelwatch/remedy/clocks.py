@@ -30,6 +30,9 @@ DEATH_SETTLES_S = 120.0
 REVIVAL_S = 3600.0
 """How long a job that has died waits to be begun again, before a person has it."""
 
+HANGS_S = 60.0
+"""How long a move may wait for a silent node that nothing named before a person is told."""
+
 PROBE_S = 30.0
 """How long a scheduler may take to find out that its daemon on a node is silent."""
 PROBE_AGAIN_S = 60.0

@@ -128,6 +128,8 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that wait for a fence, or were there when it began: they may be held in the queue by now."""
     fence_first: bool = False
     """Whether a job could not leave the node because that did not answer."""
+    hanging: tuple[str, ...] = ()
+    """Other nodes that a moved job could not leave, and of which people were told."""
     ticketed: bool = False
     unfit: str = ""
     """Which test it has failed; it is not well before something was done about it."""

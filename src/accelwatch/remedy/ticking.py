@@ -9,6 +9,7 @@ from accelwatch.remedy.conditions import Happening
 from accelwatch.remedy.denial import Denial, DenialKind
 from accelwatch.remedy.departures import tidy
 from accelwatch.remedy.gates import in_the_way
+from accelwatch.remedy.hanging import tell_hanging
 from accelwatch.remedy.jobs import cancels, must_fence, next_job
 from accelwatch.remedy.ladder import INTENTS, next_rung
 from accelwatch.remedy.model import Remedy
@@ -42,15 +43,14 @@ def tick(sur: Surroundings) -> None:
     if every or sur.touched.nodes or sur.touched.everything:
         _groups(sur)
     sur.set("breaker", breaker.advanced(sur.state.breaker, now, sur.settings.breaker))
-    for table in ("vetoes", "denied"):
-        rows = getattr(sur.state, table)
-        for key in [key for key, row in rows.items() if row.until is not None and row.until <= now]:
-            sur.put(table, key, None)
+    _let_expire(sur)
     tidy(sur)
     look_for_ends(sur)
     revive(sur)
     keep_tested(sur)
     probe_silent(sur)
+    if every:
+        tell_hanging(sur)
     before = sur.touched
     before.everything |= every
     sur.touched = Touched(Looked())
@@ -75,6 +75,14 @@ def tick(sur: Surroundings) -> None:
             everything=after.everything,
         )
     )
+
+
+def _let_expire(sur: Surroundings) -> None:
+    for table in ("vetoes", "denied"):
+        rows = getattr(sur.state, table)
+        for key, row in list(rows.items()):
+            if row.until is not None and row.until <= sur.now:
+                sur.put(table, key, None)
 
 
 def _nodes_of(sur: Surroundings, shown: set[str], remedies: list[Remedy]) -> set[str]:
