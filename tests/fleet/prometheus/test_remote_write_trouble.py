@@ -13,12 +13,13 @@ from aiohttp import web
 
 import machines
 from accelwatch.clock import SystemClock
+from accelwatch.delivery.push_queue import Counts, Request
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.scrape_settings import TlsConfig
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.fleet.tsdb.encoding import Encoder
 from accelwatch.fleet.tsdb.peer import Peer
-from accelwatch.fleet.tsdb.sending import Counts, Request, Shard
+from accelwatch.fleet.tsdb.sending import shard
 from accelwatch.fleet.tsdb.settings import RemoteWrite, Store, check_peers
 from accelwatch.schema.snapshot import Owner
 from fake_store import FakeStore, decoded, fake_store, soon
@@ -41,12 +42,12 @@ async def queued(store: FakeStore, counts: Counts, *numbers: int, limit: int = 1
     """Queue requests and wait until the queue is empty."""
     settings = RemoteWrite(url=f"{store.url}/write", timeout_s=1.0)
     peer = Peer(settings)
-    shard = Shard(peer, counts, limit, 0.05)
+    line = shard(peer, counts, limit, 0.05)
     for number in numbers:
-        shard.put(request(number))
-    running = asyncio.create_task(shard.run())
+        line.put(request(number))
+    running = asyncio.create_task(line.run())
     try:
-        await soon(lambda: shard.empty)
+        await soon(lambda: line.empty)
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -174,14 +175,14 @@ def test_nobody_listens() -> None:
         async with fake_store() as store:
             url = store.url
         peer = Peer(RemoteWrite(url=f"{url}/write", timeout_s=1.0))
-        shard = Shard(peer, counts, 1000, 0.05)
-        shard.put(request(1))
-        running = asyncio.create_task(shard.run())
+        line = shard(peer, counts, 1000, 0.05)
+        line.put(request(1))
+        running = asyncio.create_task(line.run())
         await soon(lambda: counts.retries > 2)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         await peer.close()
-        assert shard.pending == 10
+        assert line.pending == 10
 
     asyncio.run(main())
 

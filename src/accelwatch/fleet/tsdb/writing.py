@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping
 
 from accelwatch.clock import Clock
+from accelwatch.delivery.push_queue import Counts, Request
 from accelwatch.fleet.rounds import rounds
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
@@ -16,7 +17,7 @@ from accelwatch.fleet.state.node import Node, speaks_for
 from accelwatch.fleet.tsdb.encoding import Encoder, NodeSent
 from accelwatch.fleet.tsdb.outgoing import UP, Outgoing, Owned, hub_labels, node_labels
 from accelwatch.fleet.tsdb.peer import Peer
-from accelwatch.fleet.tsdb.sending import Counts, Request, Shard
+from accelwatch.fleet.tsdb.sending import shard
 from accelwatch.fleet.tsdb.settings import RemoteWrite
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Number
@@ -63,7 +64,7 @@ class Writer:
         self.counts = Counts()
         limit = settings.queue_bytes // settings.shards
         self._shards = [
-            Shard(self._peer, self.counts, limit, settings.max_backoff_s)
+            shard(self._peer, self.counts, limit, settings.max_backoff_s)
             for _ in range(settings.shards)
         ]
         self._batches = [_Batch() for _ in self._shards]
@@ -79,8 +80,8 @@ class Writer:
     async def run(self) -> None:
         """Write at the interval until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            for shard in self._shards:
-                tasks.create_task(shard.run())
+            for one in self._shards:
+                tasks.create_task(one.run())
             tasks.create_task(rounds(self._settings.interval_s, self.round, "remote write"))
 
     async def close(self) -> None:
@@ -182,7 +183,7 @@ class Writer:
             ("fleet_remote_write_samples_total",): counts.sent,
             ("fleet_remote_write_samples_failed_total",): counts.failed,
             ("fleet_remote_write_samples_dropped_total",): counts.dropped,
-            ("fleet_remote_write_samples_pending",): sum(shard.pending for shard in self._shards),
+            ("fleet_remote_write_samples_pending",): sum(one.pending for one in self._shards),
             ("fleet_remote_write_retries_total",): counts.retries,
             ("fleet_remote_write_bytes_total",): counts.bytes,
         }
