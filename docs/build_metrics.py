@@ -37,6 +37,10 @@ of 32 or 64 bits becomes in base units, is never shown: the value is absent as `
 `doctor` name the quantity and the number (for other exporters a note of the device does, and
 `accel_fleet_series_rejected_total` counts). The same holds for a part that is greater than its whole,
 such as more memory in use than there is.
+
+**OTel** is how a row goes out by [OTLP](otlp.md): a metric of the semantic conventions with its
+attributes, where `$` stands before one of the labels. A row without one goes out under its Prometheus
+family.
 """
 
 

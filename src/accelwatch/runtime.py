@@ -12,6 +12,7 @@ import msgspec
 from accelwatch.agent.collection import Collection
 from accelwatch.agent.hub_presence import HubPresence
 from accelwatch.agent.own_metrics import OwnMetrics
+from accelwatch.agent.pushing import Pushing
 from accelwatch.agent.ruling import Ruling
 from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.server import AgentServer
@@ -126,6 +127,7 @@ class Agent:
         self._using = Using(self._collection, self._settings.usage)
         presence = HubPresence(self._clock)
         self._ruling = Ruling(self._collection, self._clock, self._own, self._state, presence)
+        self._pushing = Pushing(self._collection, self._clock, self._own)
         self._server = AgentServer(
             self._collection,
             self._scrape,
@@ -146,7 +148,7 @@ class Agent:
         self.life = Lifecycle(
             notifier,
             "serving",
-            alive=lambda: self._collection.alive and self._ruling.alive,
+            alive=lambda: self._collection.alive and self._ruling.alive and self._pushing.alive,
             read_again=self._read_again,
         )
         self._pace()
@@ -160,11 +162,13 @@ class Agent:
         self._workloads.start()
         try:
             await self._ruling.change(self._settings)
+            await self._pushing.change(self._settings.otlp)
             self._own.reloads["agent"] = True
             await self.life.run(self._collection.failed)
         finally:
             await self._taking.stop()
             await self._using.stop()
+            await self._pushing.stop()
             await self._ruling.stop()
             await asyncio.gather(
                 self._front.stop(),
@@ -188,6 +192,7 @@ class Agent:
     async def _change(self, settings: Settings, protection: Protection) -> None:
         settings = self._without_restart_only(settings)
         await self._ruling.change(settings)
+        await self._pushing.change(settings.otlp)
         self._settings = settings
         self._using.settings = settings.usage
         set_up_logging(settings.log.level, settings.log.format)

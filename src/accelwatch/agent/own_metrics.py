@@ -20,6 +20,8 @@ class OwnMetrics:
         """Configuration (`agent`, `web`) to whether it was last read without a mistake."""
         self.of_rules: Callable[[], Mapping[Series, Number]] = dict
         """What the rules say of themselves; nothing while there are none."""
+        self.of_pushing: Callable[[], Mapping[Series, Number]] = dict
+        """What is said of pushing; nothing while there is none."""
 
     def scraped(self, code: int, seconds: float) -> None:
         """A scrape was answered."""
@@ -35,6 +37,7 @@ class OwnMetrics:
         for name, well in sorted(self.reloads.items()):
             own["exporter_config_last_reload_successful", name] = int(well)
         own.update(self.of_rules())
+        own.update(self.of_pushing())
         return own
 
     def histograms(self) -> dict[str, Histogram]:

@@ -21,6 +21,7 @@ from accelwatch.config.field_types import (
     Path,
     Short,
 )
+from accelwatch.config.otlp import Otlp
 from accelwatch.config.usage import UsageSettings
 
 
@@ -131,4 +132,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     hub: HubRelation = HubRelation()
     blackbox: BlackBoxSettings = BlackBoxSettings()
     usage: UsageSettings = UsageSettings()
+    otlp: Otlp = Otlp()
     state_dir: Path | None = None

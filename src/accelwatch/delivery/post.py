@@ -49,11 +49,17 @@ class PostError(Exception):
 class Poster:
     """Sends the requests of one sink or hook; its session begins with the first."""
 
-    def __init__(self, timeout_s: float, ca_file: str = "", connections: int = 2) -> None:
-        """Raises ConfigError where the file of authorities cannot be used."""
+    def __init__(
+        self,
+        timeout_s: float,
+        ca_file: str = "",
+        connections: int = 2,
+        certificate: tuple[str, str] | None = None,
+    ) -> None:
+        """`certificate` is our own with its key, as files. Raises ConfigError for a file of no use."""
         self._timeout_s = timeout_s
         self._connections = connections
-        self._tls = tls_context(ca_file)
+        self._tls = tls_context(ca_file, certificate)
         self._session: aiohttp.ClientSession | None = None
 
     async def post(
@@ -134,14 +140,29 @@ async def _beginning(stream: aiohttp.StreamReader) -> bytes:
     return bytes(content)
 
 
-def tls_context(ca_file: str) -> ssl.SSLContext | bool:
-    """How servers are checked: by the system's authorities, or those of a file. Raises ConfigError."""
-    if not ca_file:
+def tls_context(ca_file: str, certificate: tuple[str, str] | None = None) -> ssl.SSLContext | bool:
+    """How servers are checked, by the system's authorities or those of a file, and what they are shown.
+
+    Raises ConfigError.
+    """
+    if not ca_file and certificate is None:
         return True
     try:
-        return ssl.create_default_context(cafile=ca_file)
+        context = ssl.create_default_context(cafile=ca_file or None)
     except (OSError, ssl.SSLError) as error:
         raise ConfigError(f"ca_file: {ca_file}: no certificates can be read from it") from error
+    if certificate is not None:
+        try:
+            context.load_cert_chain(*certificate, password=_no_password)
+        except (OSError, ssl.SSLError, ValueError) as error:
+            raise ConfigError(
+                f"cert_file: {certificate[0]}: not a certificate with the key of {certificate[1]}"
+            ) from error
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted, which is not supported")
 
 
 def outcome_of(answer: Answer, reference: str = "") -> Outcome:

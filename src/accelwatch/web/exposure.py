@@ -6,6 +6,7 @@ from pathlib import Path
 from accelwatch import plugins
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import Settings, Web
+from accelwatch.config.otlp import Otlp, mistakes
 from accelwatch.errors import ConfigError
 from accelwatch.located_yaml.complaint import Complaint, refuse
 from accelwatch.web.listeners import exposed
@@ -26,6 +27,8 @@ def checked(settings: Settings) -> Protection:
         refuse(
             Complaint("", f"alerts.{key}", text) for key, text in sinks.mistakes(settings.alerts)
         )
+    if settings.otlp != Otlp():
+        refuse(Complaint("", f"otlp.{key}", text) for key, text in mistakes(settings.otlp))
     return protection_of(settings.web)
 
 

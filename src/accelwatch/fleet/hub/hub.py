@@ -75,8 +75,8 @@ class Hub:
         self._began: dict[str, float] = {}
         self._targets: dict[str, Target] = {}
         self._stored: dict[str, Target] = {}
-        self.peers = Peers(settings.prometheus, settings.remote_write, self, clock)
-        """The store that the fleet is read from and the receiver that it is written to."""
+        self.peers = Peers(settings.prometheus, settings.remote_write, settings.otlp, self, clock)
+        """The store that the fleet is read from and the receivers that it is written to."""
         self._recording = Recording(settings.history, self.fleet, clock, self._maintenance)
         self._watch: TargetWatch | None = None
         self._client: Client | None = None
@@ -128,7 +128,7 @@ class Hub:
         if not same or _alerts(settings) is not _alerts(before):
             await self._end()
             self._begin()
-        await self.peers.reload(settings.prometheus, settings.remote_write)
+        await self.peers.reload(settings.prometheus, settings.remote_write, settings.otlp)
         await self._recording.reload(settings.history)
         if self._watch is not None:
             self._watch.set(standing, self._ways())

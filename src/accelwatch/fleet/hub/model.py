@@ -12,6 +12,8 @@ from accelwatch.config.alerts import Alerts
 from accelwatch.config.field_types import Long, Path, Short
 from accelwatch.config.layers import Flag, values_of_flags
 from accelwatch.config.model import Log, RuleSettings, Web
+from accelwatch.config.otlp import Otlp
+from accelwatch.config.otlp import mistakes as mistakes_of_otlp
 from accelwatch.config.reader import Reader, Values, build, place_of
 from accelwatch.config.usage import UsageSettings
 from accelwatch.errors import ConfigError, UsageError
@@ -62,6 +64,7 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
     merge: Merge = Merge()
     prometheus: Store = Store()
     remote_write: RemoteWrite = RemoteWrite()
+    otlp: Otlp = Otlp()
     federation: Federation = Federation()
     rules: RuleSettings = RuleSettings()
     alerts: Alerts = Alerts()
@@ -134,6 +137,8 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
 
         for key, text in sinks.mistakes(settings.alerts):
             yield f"alerts.{key}", text
+    for key, text in mistakes_of_otlp(settings.otlp):
+        yield f"otlp.{key}", text
     for key, text in _of_remedies(settings.remedy):
         yield f"remedy.{key}", text
     yield from _of_links(settings)

@@ -2,30 +2,38 @@
 
 import asyncio
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from accelwatch.clock import Clock
+from accelwatch.config.otlp import Otlp
 from accelwatch.fleet.tsdb.follow import Sink, StoreFollower
 from accelwatch.fleet.tsdb.settings import RemoteWrite, Store
 from accelwatch.fleet.tsdb.writing import OwnSeries, Writer
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
+if TYPE_CHECKING:
+    from accelwatch.fleet.tsdb.otlp_writing import OtlpWriter
+
 
 class Peers:
-    """A hub's store and receiver, each if it is configured; the loop's thread only."""
+    """A hub's store and receivers, each if it is configured; the loop's thread only."""
 
-    def __init__(self, store: Store, write: RemoteWrite, sink: Sink, clock: Clock) -> None:
-        self._settings = store, write
+    def __init__(
+        self, store: Store, write: RemoteWrite, otlp: Otlp, sink: Sink, clock: Clock
+    ) -> None:
+        self._settings = store, write, otlp
         self._sink = sink
         self._clock = clock
         self.store: StoreFollower | None = None
         self.writer: Writer | None = None
+        self.otlp: OtlpWriter | None = None
         self._own_series: OwnSeries | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Open connections and begin."""
-        store, write = self._settings
+        store, write, otlp = self._settings
         loop = asyncio.get_running_loop()
         if store.url:
             self.store = StoreFollower(store, self._sink, self._clock)
@@ -34,12 +42,20 @@ class Peers:
             self.writer = Writer(write, self._sink.fleet, self._clock)
             self.writer.own_series = self._own_series
             self._tasks.append(loop.create_task(self.writer.run(), name="remote write"))
+        if otlp.endpoint:
+            from accelwatch.fleet.tsdb.otlp_writing import OtlpWriter
+
+            self.otlp = OtlpWriter(otlp, self._sink.fleet, self._clock)
+            self.otlp.own_series = self._own_series
+            self._tasks.append(loop.create_task(self.otlp.run(), name="otlp"))
 
     def also_write(self, own_series: OwnSeries) -> None:
         """Where `accel_fleet_*` come from, which are written as well."""
         self._own_series = own_series
         if self.writer is not None:
             self.writer.own_series = own_series
+        if self.otlp is not None:
+            self.otlp.own_series = own_series
 
     async def stop(self) -> None:
         """End; what is not written by then is lost."""
@@ -51,16 +67,18 @@ class Peers:
             await self.store.close()
         if self.writer is not None:
             await self.writer.close()
-        self.store = self.writer = None
+        if self.otlp is not None:
+            await self.otlp.close()
+        self.store = self.writer = self.otlp = None
         self._sink.fleet.store = None
 
-    async def reload(self, store: Store, write: RemoteWrite) -> None:
+    async def reload(self, store: Store, write: RemoteWrite, otlp: Otlp) -> None:
         """Begin anew where the settings have changed."""
-        if (store, write) != self._settings:
+        if (store, write, otlp) != self._settings:
             await self.stop()
             if not store.url:  # another one's first answer takes the place of what is known
                 self._sink.set_store_targets({})
-            self._settings = store, write
+            self._settings = store, write, otlp
             self.start()
 
     @property
@@ -71,14 +89,16 @@ class Peers:
     @property
     def ready(self) -> bool:
         """Whether the store has answered, if the fleet is read from one."""
-        store, _ = self._settings
+        store, _, _ = self._settings
         return not store.url or (self.store is not None and self.store.began)
 
     def own(self) -> Mapping[Series, Number]:
-        """Our own series of both."""
+        """Our own series of them all."""
         series: dict[Series, Number] = {}
         if self.store is not None:
             series.update(self.store.own())
         if self.writer is not None:
             series.update(self.writer.own())
+        if self.otlp is not None:
+            series.update(self.otlp.own())
         return series

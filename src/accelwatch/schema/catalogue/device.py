@@ -18,7 +18,6 @@ METRICS: tuple[Metric, ...] = (
             "parent",
         ),
         source=MetricSource.IDENTITY,
-        otel="hw.* attributes (hw.id, hw.name, hw.model, hw.vendor, hw.type)",
     ),
     Metric(
         "device_inventory_info",
@@ -33,7 +32,6 @@ METRICS: tuple[Metric, ...] = (
             "vbios_version",
         ),
         source=MetricSource.IDENTITY,
-        otel="hw.serial_number, hw.firmware_version",
     ),
     Metric(
         "driver_info",
@@ -47,7 +45,6 @@ METRICS: tuple[Metric, ...] = (
         ),
         scope=Scope.VENDOR,
         source=MetricSource.IDENTITY,
-        otel="hw.driver_version",
     ),
     Metric(
         "device_up",
@@ -56,7 +53,6 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Whether the most recent read of the accelerator succeeded (1) or the accelerator is known but unreadable or gone (0).",
         source=MetricSource.DERIVED,
-        otel="hw.status{hw.state}",
         bounds=FLAG,
     ),
     Metric(
@@ -109,7 +105,7 @@ METRICS: tuple[Metric, ...] = (
         "ratio",
         "Busy ratio of a fixed-function or copy engine.",
         labels=("engine",),
-        otel="hw.gpu.utilization{hw.gpu.task=encoder or decoder}",
+        otel="hw.gpu.utilization{hw.gpu.task=$engine}",
     ),
     Metric(
         "memory_controller_utilization_ratio",
@@ -195,7 +191,6 @@ METRICS: tuple[Metric, ...] = (
         "Capacity of a secondary memory pool (bar1, gtt, visible, sram, ddr, host).",
         labels=("pool",),
         group="pools",
-        otel="hw.memory.size",
     ),
     Metric(
         "memory_pool_used_bytes",
@@ -205,7 +200,6 @@ METRICS: tuple[Metric, ...] = (
         "Used part of a secondary memory pool.",
         labels=("pool",),
         group="pools",
-        otel="hw.gpu.memory.usage",
     ),
     Metric(
         "temperature_celsius",
@@ -215,7 +209,7 @@ METRICS: tuple[Metric, ...] = (
         "Temperature by sensor.",
         labels=("sensor",),
         primary=(("gpu",), ("junction",)),
-        otel="hw.temperature{hw.sensor_location}",
+        otel="hw.temperature{hw.sensor_location=$sensor}",
     ),
     Metric(
         "temperature_limit_celsius",
@@ -228,7 +222,7 @@ METRICS: tuple[Metric, ...] = (
             "limit",
         ),
         primary=(("gpu", "slowdown"), ("junction", "slowdown")),
-        otel="hw.temperature.limit{hw.limit_type}",
+        otel="hw.temperature.limit{hw.sensor_location=$sensor,hw.limit_type=$limit}",
     ),
     Metric(
         "temperature_headroom_celsius",
@@ -252,7 +246,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.MINIMAL,
         "watts",
         "Power draw of the whole accelerator.",
-        otel="hw.power{hw.type=gpu}",
+        otel="hw.power",
     ),
     Metric(
         "power_average_watts",
@@ -270,7 +264,6 @@ METRICS: tuple[Metric, ...] = (
         "Power draw of one component (memory, compute, soc, module).",
         labels=("component",),
         group="components",
-        otel="hw.power{hw.sensor_location}",
     ),
     Metric(
         "power_limit_watts",
@@ -280,7 +273,6 @@ METRICS: tuple[Metric, ...] = (
         "Power limit by kind.",
         labels=("limit",),
         primary=(("enforced",),),
-        otel="hw.power.limit (proposed by XPUM)",
     ),
     Metric(
         "power_component_limit_watts",
@@ -333,7 +325,7 @@ METRICS: tuple[Metric, ...] = (
         "Voltage of a supply rail.",
         labels=("rail",),
         group="components",
-        otel="hw.voltage",
+        otel="hw.voltage{hw.sensor_location=$rail}",
     ),
     Metric(
         "current_amperes",
@@ -352,7 +344,6 @@ METRICS: tuple[Metric, ...] = (
         "Current clock frequency by domain.",
         labels=("domain",),
         primary=(("graphics",), ("sm",), ("npu",), ("soc",)),
-        otel="hw.frequency (XPUM, not in semconv)",
     ),
     Metric(
         "clock_limit_hertz",

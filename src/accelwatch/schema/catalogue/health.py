@@ -36,7 +36,7 @@ METRICS: tuple[Metric, ...] = (
         "bytes",
         "PCIe bytes moved, from a cumulative hardware counter, seen from the device.",
         labels=("direction",),
-        otel="hw.gpu.io{network.io.direction}",
+        otel="hw.gpu.io{network.io.direction=$direction}",
     ),
     Metric(
         "pcie_throughput_bytes_per_second",
@@ -54,7 +54,7 @@ METRICS: tuple[Metric, ...] = (
         "events",
         "PCIe link errors by type.",
         labels=("type",),
-        otel="hw.errors",
+        otel="hw.errors{error.type=$type}",
     ),
     Metric(
         "interconnect_links",
@@ -101,7 +101,7 @@ METRICS: tuple[Metric, ...] = (
             "fabric",
             "type",
         ),
-        otel="hw.errors",
+        otel="hw.errors{error.type=$type}",
     ),
     Metric(
         "link_up",
@@ -164,7 +164,7 @@ METRICS: tuple[Metric, ...] = (
         "Memory and cache ECC errors since the driver was loaded.",
         labels=("severity",),
         primary=(("uncorrected",),),
-        otel="hw.errors{error.type}",
+        otel="hw.errors{error.type=$severity}",
     ),
     Metric(
         "ecc_lifetime_errors",
@@ -187,7 +187,6 @@ METRICS: tuple[Metric, ...] = (
             "location",
         ),
         group="ecc",
-        otel="hw.errors",
     ),
     Metric(
         "ecc_enabled",
@@ -294,7 +293,7 @@ METRICS: tuple[Metric, ...] = (
             "category",
         ),
         source=MetricSource.DERIVED,
-        otel="hw.errors{error.type}",
+        otel="hw.errors{error.type=$code}",
     ),
     Metric(
         "error_event_last_timestamp_seconds",
@@ -316,7 +315,7 @@ METRICS: tuple[Metric, ...] = (
         "Health as a state set; exactly one state is 1.",
         labels=("state",),
         source=MetricSource.DERIVED,
-        otel="hw.status{hw.state}",
+        otel="hw.status{hw.state=$state}",
     ),
     Metric(
         "reset_required",

@@ -16,7 +16,6 @@ METRICS: tuple[Metric, ...] = (
             "profile",
         ),
         source=MetricSource.IDENTITY,
-        otel="hw.parent",
     ),
     Metric(
         "partition_memory_size_bytes",
@@ -97,7 +96,6 @@ METRICS: tuple[Metric, ...] = (
         ),
         group="processes",
         source=MetricSource.IDENTITY,
-        otel="process.*",
     ),
     Metric(
         "kubernetes_allocation_info",
@@ -114,7 +112,6 @@ METRICS: tuple[Metric, ...] = (
             "resource",
         ),
         source=MetricSource.IDENTITY,
-        otel="k8s.*",
     ),
     Metric(
         "job_allocation_info",

@@ -1,0 +1,137 @@
+"""What the catalogue's column `otel` means: a metric of the semantic conventions and its attributes.
+
+`hw.gpu.io{network.io.direction=$direction}` is the metric `hw.gpu.io` whose attribute is our label
+`direction`; a value without `$` is the attribute itself. Labels that are not named keep their names. A
+row without the column goes out under its Prometheus family, so that rules find it there.
+"""
+
+from enum import StrEnum
+from functools import cache
+
+import msgspec
+
+from accelwatch.schema.device import DeviceKind
+from accelwatch.schema.metrics import Kind, Metric, Scope
+
+_UCUM = {
+    "": "",
+    "amperes": "A",
+    "bytes": "By",
+    "bytes/s": "By/s",
+    "celsius": "Cel",
+    "hertz": "Hz",
+    "joules": "J",
+    "ratio": "1",
+    "rpm": "rpm",
+    "seconds": "s",
+    "unix seconds": "s",
+    "volts": "V",
+    "watts": "W",
+}
+"""Units of the catalogue as UCUM writes them; of things that are counted, `{thing}`."""
+_GPU_ONLY = "hw.gpu."
+
+
+class Instrument(StrEnum):
+    """What a receiver may do with the numbers."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    """A cumulative, monotonic sum."""
+    UP_DOWN = "updowncounter"
+    """A cumulative sum that may fall."""
+
+
+class Convention(msgspec.Struct, frozen=True):
+    """A metric as the semantic conventions define it."""
+
+    instrument: Instrument
+    unit: str
+    part: bool = False
+    """Whether it is of a part of the device (a sensor, a fan), which then has a `hw.id` of its own."""
+
+
+CONVENTIONS = {
+    "hw.energy": Convention(Instrument.COUNTER, "J"),
+    "hw.errors": Convention(Instrument.COUNTER, "{error}"),
+    "hw.fan.speed": Convention(Instrument.GAUGE, "rpm", part=True),
+    "hw.fan.speed_ratio": Convention(Instrument.GAUGE, "1", part=True),
+    "hw.gpu.io": Convention(Instrument.COUNTER, "By"),
+    "hw.gpu.memory.limit": Convention(Instrument.UP_DOWN, "By"),
+    "hw.gpu.memory.usage": Convention(Instrument.UP_DOWN, "By"),
+    "hw.gpu.utilization": Convention(Instrument.GAUGE, "1"),
+    "hw.power": Convention(Instrument.GAUGE, "W"),
+    "hw.status": Convention(Instrument.UP_DOWN, "1"),
+    "hw.temperature": Convention(Instrument.GAUGE, "Cel", part=True),
+    "hw.temperature.limit": Convention(Instrument.GAUGE, "Cel", part=True),
+    "hw.voltage": Convention(Instrument.GAUGE, "V", part=True),
+}
+"""opentelemetry.io/docs/specs/semconv/hardware, version 1.44."""
+
+_WORDS = {
+    "hw.limit_type": {"shutdown": "high.critical", "slowdown": "high.degraded"},
+}
+"""Our words for values that the conventions have others for."""
+
+
+class Outlet(msgspec.Struct, frozen=True):
+    """How a row of the catalogue goes out."""
+
+    name: str
+    unit: str
+    instrument: Instrument
+    help: str
+    attributes: tuple[tuple[str, str], ...] = ()
+    """Those that are the same for every series."""
+    labels: tuple[str, ...] = ()
+    """What the row's labels are called, in their order."""
+    words: tuple[dict[str, str], ...] = ()
+    """Other words for the values of each label."""
+    conventional: bool = False
+    part: bool = False
+
+
+def unit_of(row: Metric) -> str:
+    """The unit of a row in UCUM."""
+    known = _UCUM.get(row.unit)
+    return f"{{{row.unit.removesuffix('s')}}}" if known is None else known
+
+
+@cache
+def outlet(row: Metric, kind: DeviceKind) -> Outlet:
+    """The outlet of a row for a kind of device; `hw.gpu.*` is of GPUs only."""
+    if not row.otel or (row.otel.startswith(_GPU_ONLY) and kind is not DeviceKind.GPU):
+        return _by_family(row)
+    name, given = parsed(row.otel)
+    convention = CONVENTIONS[name]
+    renamed = {value[1:]: key for key, value in given.items() if value.startswith("$")}
+    labels = tuple(renamed.get(label, label) for label in row.labels)
+    return Outlet(
+        name=name,
+        unit=convention.unit,
+        instrument=convention.instrument,
+        help=row.help,
+        attributes=tuple((key, value) for key, value in given.items() if value[0] != "$"),
+        labels=labels,
+        words=tuple(_WORDS.get(label, {}) for label in labels),
+        conventional=row.scope is Scope.DEVICE,
+        part=convention.part,
+    )
+
+
+def parsed(otel: str) -> tuple[str, dict[str, str]]:
+    """The metric and its attributes, each with a value or `$` and one of our labels."""
+    name, _, inside = otel.removesuffix("}").partition("{")
+    return name, dict(pair.split("=", 1) for pair in inside.split(",") if pair)
+
+
+def _by_family(row: Metric) -> Outlet:
+    instrument = Instrument.COUNTER if row.kind is Kind.COUNTER else Instrument.GAUGE
+    return Outlet(
+        name=row.family,
+        unit=unit_of(row),
+        instrument=instrument,
+        help=row.help,
+        labels=row.labels,
+        words=({},) * len(row.labels),
+    )

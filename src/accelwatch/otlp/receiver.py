@@ -1,0 +1,116 @@
+"""A receiver of OTLP over HTTP: what a request carries, and what its answer means.
+
+The specification of OTLP/HTTP says which answers may be others later: 429, 502, 503 and 504.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceResponse,
+)
+
+from accelwatch.config.otlp import Otlp
+from accelwatch.delivery.post import Poster, PostError
+from accelwatch.delivery.push_queue import NotTaken, Request
+from accelwatch.errors import ConfigError
+from accelwatch.located_yaml.nodes import read_file
+from accelwatch.untrusted_text import escaped
+
+logger = logging.getLogger(__name__)
+
+_HEADERS = {"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"}
+_PASSING = frozenset({429, 502, 503, 504})
+_HINTS = {
+    401: "; check the credentials (otlp.header_files)",
+    403: "; check the credentials (otlp.header_files)",
+    404: "; check the path of otlp.endpoint",
+}
+_SHOWN = 200
+VARIABLES = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS")
+"""Variables with headers, the second over the first, as every exporter of OpenTelemetry reads them."""
+
+
+class Receiver:
+    """Sends requests; header files are read for each: they are small and may change."""
+
+    def __init__(self, settings: Otlp, environ: Mapping[str, str] = os.environ) -> None:
+        """Raises ConfigError where certificates or a variable cannot be used."""
+        self._settings = settings
+        self._standing = {**from_environment(environ), **settings.headers}
+        self._told = ""
+        self._poster = Poster(
+            settings.timeout_s,
+            settings.ca_file or "",
+            certificate=(settings.cert_file, settings.key_file)
+            if settings.cert_file and settings.key_file
+            else None,
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._poster.close()
+
+    async def send(self, request: Request) -> int:
+        """How many points were refused of a request that was taken. Raises NotTaken."""
+        try:
+            files = await asyncio.to_thread(self._from_files)
+        except ConfigError as error:
+            raise NotTaken(str(error), passes=True, label="reason=credentials") from error
+        headers = {**self._standing, **files, **_HEADERS}
+        try:
+            answer = await self._poster.post(
+                self._settings.url, request.body, headers, reads_body=True
+            )
+        except PostError as error:
+            raise NotTaken(str(error), passes=True, label="reason=no-answer") from error
+        if answer.well:
+            return self._refused(answer.body, request.samples)
+        hint = "; redirects are not followed" if 300 <= answer.code < 400 else ""
+        raise NotTaken(
+            f"answered {answer.code}{_HINTS.get(answer.code, hint)}",
+            passes=answer.code in _PASSING,
+            label=f"code={answer.code}",
+            retry_after_s=answer.retry_after_s,
+        )
+
+    def _refused(self, body: bytes, points: int) -> int:
+        """Points that a receiver refused of those it was sent, which it says in a partial success."""
+        try:
+            partial = ExportMetricsServiceResponse.FromString(body).partial_success
+        except DecodeError:
+            return 0  # it took them, whatever it says
+        refused = min(max(int(partial.rejected_data_points), 0), points)
+        text = escaped(partial.error_message[:_SHOWN])
+        if (refused or text) and text != self._told:
+            self._told = text
+            logger.warning("otlp took a request in part refused=%d: %s", refused, text)
+        return refused
+
+    def _from_files(self) -> dict[str, str]:
+        return {name: _line(place) for name, place in self._settings.header_files.items()}
+
+
+def from_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Headers of the variables: `name=value,name=value`, percent-encoded. Raises ConfigError."""
+    headers: dict[str, str] = {}
+    for variable in VARIABLES:
+        for pair in filter(None, map(str.strip, environ.get(variable, "").split(","))):
+            name, equals, value = pair.partition("=")
+            text = unquote(value.strip())
+            if not equals or not name.strip().isascii() or not text.isprintable():
+                raise ConfigError(f"{variable}: expected name=value,name=value, percent-encoded")
+            headers[name.strip()] = text
+    return headers
+
+
+def _line(name: str) -> str:
+    text = read_file(Path(name)).decode("utf-8", "replace").strip()
+    if not text or not text.isprintable():
+        raise ConfigError(f"{name}: a header's value is one line of printable characters")
+    return text

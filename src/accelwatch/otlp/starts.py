@@ -1,0 +1,33 @@
+"""Since when a cumulative sum counts, of counters whose true beginning nobody knows.
+
+The data model of OpenTelemetry ("Cumulative streams: handling unknown start time"): the first point, and
+the first after a counter fell, begins a run at its own time; the points after it share that beginning.
+"""
+
+from collections.abc import Hashable
+
+from accelwatch.schema.reading import Number
+
+
+class Starts:
+    """Of one node; between `begin` and `end`, a series that is not asked for is forgotten."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[int, Number]] = {}
+        self._seen: dict[Hashable, tuple[int, Number]] = {}
+
+    def begin(self) -> None:
+        """A round begins."""
+        self._seen = {}
+
+    def of(self, series: Hashable, value: Number, time_ns: int, *, monotonic: bool) -> int:
+        """The start of a series whose value is `value` at a time; both in Unix nanoseconds."""
+        start, before = self._known.get(series, (time_ns, value))
+        if monotonic and value < before:
+            start = time_ns
+        self._seen[series] = (start, value)
+        return start
+
+    def end(self) -> None:
+        """The round is over."""
+        self._known = self._seen
