@@ -139,6 +139,16 @@ def _return(bench: Bench) -> Intent:
     return intent(IntentKind.RETURN_SPARE, spare="s1")
 
 
+def _probe(bench: Bench) -> Intent:
+    bench.job("n1")
+    return intent(IntentKind.PROBE)
+
+
+def _swap(bench: Bench) -> Intent:
+    _held(bench)
+    return intent(IntentKind.SWAP_IN_JOB, job=bench.job("n1", "n2"))
+
+
 def _begins_anew(kind: IntentKind) -> Play:
     def play(bench: Bench) -> Intent:
         _held(bench)
@@ -162,7 +172,10 @@ PLAYS: Mapping[IntentKind, Play] = {
     IntentKind.POWER_CYCLE: _begins_anew(IntentKind.POWER_CYCLE),
     IntentKind.TEST: _begins_anew(IntentKind.TEST),
     IntentKind.SERVICE: lambda _: intent(IntentKind.SERVICE),
+    IntentKind.PROBE: _probe,
+    IntentKind.SWAP_IN_JOB: _swap,
 }
+"""All that have an effect."""
 STEPS: Mapping[IntentKind, int] = {IntentKind.MOVE_JOB: 3}
 """How many steps an intent takes; one where nothing is said."""
 CASES = [

@@ -31,6 +31,8 @@ from accelwatch.clock import Clock
 START_AFTER_S = 2.0
 """From requeue to start: what batch_sched_delay is in Slurm."""
 BOOT_S = 60.0
+MESSAGE_S = 10.0
+"""After which a message to a daemon has timed out: MessageTimeout in Slurm."""
 LATE_S = 12.0
 """How long after it was asked a controller that hung applies what it was asked for."""
 
@@ -52,6 +54,7 @@ class Node:
     tested: int = 0
     test_fails: bool = False
     tickets: int = 0
+    probed: int = 0
     alive: set[str] = field(default_factory=set)
     """Jobs with processes on it, whatever the scheduler believes."""
 
@@ -238,6 +241,8 @@ STEPS: Mapping[str, StepKind] = {
     "power_cycle": _SLOWLY,
     "test": StepKind(idempotent=True, reversible=False),
     "ticket": _ONCE,
+    "probe": _ONCE,
+    "swap": _AGAIN,
 }
 NEVER_AGAIN = frozenset({"reset", "reboot", "power_cycle"})
 """Where nothing that is seen proves that it cannot happen yet."""
@@ -283,6 +288,7 @@ class FakeAction:
                 "tested": str(node.tested),
                 "failing": "yes" if node.test_fails else "",
                 "tickets": str(node.tickets),
+                "probed": "yes" if node.probed else "",
             }
         if intent.spare:
             own["drawn"] = world.spares.get(intent.spare, "")
@@ -410,6 +416,22 @@ def _ticket(world: FakeScheduler, what: Mapping[str, str], operation: Committed)
     world.nodes[what["node"]].tickets += 1
 
 
+def _probe(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
+    """Its daemon is silent, which the scheduler finds out after a while."""
+    node = world.nodes[what["node"]]
+    node.probed += 1
+
+    def found_out() -> None:
+        node.answering = False
+
+    world.after(MESSAGE_S, found_out)
+
+
+def _swap(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
+    job = _job(world, what)
+    job.nodes = tuple(name for name in job.nodes if name != what["node"])
+
+
 _EFFECTS: Mapping[str, Callable[[FakeScheduler, Mapping[str, str], Committed], None]] = {
     "drain": _drain,
     "undrain": _undrain,
@@ -427,6 +449,8 @@ _EFFECTS: Mapping[str, Callable[[FakeScheduler, Mapping[str, str], Committed], N
     "power_cycle": _reboot,
     "test": _test,
     "ticket": _ticket,
+    "probe": _probe,
+    "swap": _swap,
 }
 
 
@@ -574,6 +598,21 @@ def _test_node(intent: Intent, observed: Observed) -> Proposal:
     return Achieved("the test has passed")
 
 
+def _probe_node(intent: Intent, observed: Observed) -> Proposal:
+    if _node(observed).answering is False:
+        return Achieved("its daemon is silent")
+    if observed.own["probed"]:
+        return Wait(1.0, "nobody knows yet")
+    return _step("probe", intent)
+
+
+def _swap_in_job(intent: Intent, observed: Observed) -> Proposal:
+    assert observed.job is not None
+    if intent.node not in observed.job.nodes:
+        return Achieved("it goes on without the node")
+    return _step("swap", intent)
+
+
 def _service(intent: Intent, observed: Observed) -> Proposal:
     return _step("ticket", intent)
 
@@ -593,6 +632,8 @@ _PROPOSALS: Mapping[IntentKind, Callable[[Intent, Observed], Proposal]] = {
     IntentKind.POWER_CYCLE: _begin_anew("power_cycle"),
     IntentKind.TEST: _test_node,
     IntentKind.SERVICE: _service,
+    IntentKind.PROBE: _probe_node,
+    IntentKind.SWAP_IN_JOB: _swap_in_job,
     IntentKind.FOLLOW_JOB: lambda intent, observed: followed(intent, observed.job, observed.time),
 }
 
@@ -600,6 +641,9 @@ _PROPOSALS: Mapping[IntentKind, Callable[[Intent, Observed], Proposal]] = {
 def _recovered(begun: Begun, observed: Observed) -> Recovery:
     """By what is seen; where nothing is to be seen, only an answer tells."""
     step = begun.step
+    if step.kind == "probe":
+        # What may have been sent counts as sent.
+        return Recovery.REDO if begun.started is None else Recovery.DONE
     happened = _SEEN_TO_HAVE_HAPPENED.get(step.kind)
     if happened is None:
         answered = begun.told is not None and begun.told.status is ToldStatus.DONE
@@ -637,6 +681,9 @@ _SEEN_TO_HAVE_HAPPENED: Mapping[str, Callable[[Step, Observed], bool]] = {
     "requeue": _has_moved_on,
     "cancel": lambda step, observed: (
         observed.job is not None and observed.job.state in (JobState.ENDED, JobState.MISSING)
+    ),
+    "swap": lambda step, observed: (
+        observed.job is not None and step.arguments["node"] not in observed.job.nodes
     ),
     "restore": lambda step, observed: (
         observed.own.get("exclude", step.arguments["exclude"]) == step.arguments["exclude"]

@@ -75,6 +75,10 @@ def may_be_known(kind: IntentKind, point: Point, step: str) -> bool:
     return True
 
 
+def test_every_kind_that_has_an_effect_is_played() -> None:
+    assert set(PLAYS) == set(IntentKind) - {IntentKind.FOLLOW_JOB}, "which only looks"
+
+
 @pytest.mark.parametrize(("kind", "point", "number"), CASES)
 def test_a_killed_engine_goes_on_without_harm(
     bench: Bench, kind: IntentKind, point: Point, number: int
