@@ -8,6 +8,9 @@ from pathlib import Path
 
 from accelwatch.errors import UsageError
 
+NO_GROUP = "none"
+"""Asks for no group that is read without being named."""
+
 
 def names(given: Iterable[str], argument: str) -> tuple[str, ...]:
     """The names of a list. Raises UsageError for a text, which Python takes for a list of letters."""
@@ -17,16 +20,19 @@ def names(given: Iterable[str], argument: str) -> tuple[str, ...]:
 
 
 def opt_in(groups: Iterable[str]) -> frozenset[str]:
-    """The opt-in groups that are named, every one for `all`. Raises UsageError for one that is none."""
+    """The opt-in groups that are named, every one for `all`, no one for `none`.
+
+    Raises UsageError for what is no group.
+    """
     from accelwatch.schema.metrics import nearest, opt_in_groups
 
     known = opt_in_groups()
     asked = frozenset(groups)
-    for group in sorted(asked - {*known, "all"}):
+    for group in sorted(asked - {*known, "all", NO_GROUP}):
         close = nearest(group, list(known))
         hint = f"; did you mean {close}?" if close else f"; there are {', '.join(known)}"
         raise UsageError(f"no opt-in group {group!r}{hint}")
-    return frozenset(known) if "all" in asked else asked
+    return frozenset(known) if "all" in asked else asked - {NO_GROUP}
 
 
 def installed(backends: Iterable[str], option: str) -> tuple[str, ...]:

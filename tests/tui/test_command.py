@@ -143,7 +143,7 @@ def test_the_options_of_the_command_line_arrive(monkeypatch: pytest.MonkeyPatch)
         "readonly": True,
         "condition": "index == 1",
         "loop": True,
-        "machine": CollectSettings(),
+        "machine": CollectSettings(groups=frozenset({"host"})),
         "served": False,
     }
 
@@ -170,17 +170,44 @@ def test_the_dashboard_reads_the_machine_that_it_is_told(
     monkeypatch.setattr(LiveSource, "begin", begin)
     app = typer.Typer()
     app.command()(dashboard_command)
-    words = ["--root", str(tmp_path), "--backend", "amd,intel", "-b", "host", "--collect", "links"]
+    words = ["--root", str(tmp_path), "--backend", "amd,intel", "--collect", "links"]
     assert CliRunner().invoke(app, words).exit_code == 0
     assert CliRunner().invoke(app, ["--replay", "demo", "--collect", "all"]).exit_code == 0
     assert CliRunner().invoke(app, []).exit_code == 0
     (told, far), (demo, recorded), (plain, here) = begun
     assert (told.root, told.backends) == (str(tmp_path), ("amd", "intel", "host"))
-    assert told.groups == {"links"}
+    assert told.groups == {"links", "host"}
     assert demo.backends == ("replay",)
     assert {"links", "host"} <= demo.groups
-    assert (plain.root, plain.backends, plain.groups) == ("/", (), frozenset())
+    assert (plain.root, plain.backends) == ("/", ())
+    assert plain.groups == {"host"}
     assert (far, recorded, here) == (False, False, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "groups"),
+    [
+        ([], {"host"}),
+        (["--collect", "host"], {"host"}),
+        (["--collect", "none"], set()),
+        (["--collect", "none,links"], {"links"}),
+    ],
+)
+def test_the_host_is_read_unless_it_is_not_wanted(
+    words: list[str],
+    groups: set[str],
+    shown: list[Dashboard],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun: list[CollectSettings] = []
+    monkeypatch.setattr(LiveSource, "begin", lambda self: begun.append(self.settings))
+    app = typer.Typer()
+    app.command()(dashboard_command)
+
+    assert CliRunner().invoke(app, ["--backend", "nvidia", *words]).exit_code == 0
+
+    assert begun[0].groups == groups
+    assert begun[0].backends == (("nvidia", "host") if "host" in groups else ("nvidia",))
 
 
 def test_a_recording_is_not_read_by_a_backend(shown: list[Dashboard], tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_every_tab_is_there_whatever_is_wrong(width: int) -> None:
     assert "◌" in text
 
 
-@pytest.mark.parametrize("width", [100, 120, 200])
+@pytest.mark.parametrize("width", [110, 120, 200])
 def test_tabs_keep_their_names_on_usual_terminals(width: int) -> None:
     text = first(board_with(), width)
     for key, name in numbered_screens(fleet=False):

@@ -8,9 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from accelwatch.clock import SystemClock
 from accelwatch.errors import WireError
 from accelwatch.sampler.settings import CollectSettings
+from accelwatch.sampler.stores import store_for
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.store.reports import Outcome
 from accelwatch.tui.local.live import LiveSource
 from accelwatch.tui.local.replay import ReplaySource
 from dashboards import node
@@ -49,6 +52,34 @@ async def until(source: LiveSource, good: Callable[[Snapshot], bool]) -> Snapsho
     while (shot := source.snapshot()) is None or not good(shot):
         await asyncio.sleep(0.02)
     return shot
+
+
+def test_a_host_that_answers_first_does_not_tell_that_there_is_no_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario_of(tmp_path, monkeypatch)
+    source = LiveSource(CollectSettings(backends=("nvidia", "host"), groups=frozenset({"host"})))
+    store = store_for(source.settings, SystemClock())
+    source._unheard = {"nvidia", "host"}
+    receive = source._sink(store)
+
+    receive(Outcome(backend="host", slot="host", moment=0.0, wall=NOW))
+    assert source.snapshot() is None
+    receive(Outcome(backend="nvidia", slot="0", moment=0.0, wall=NOW))
+    assert source.snapshot() is not None
+
+
+def test_the_host_is_shown_beside_the_devices_of_a_named_backend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario_of(tmp_path, monkeypatch)
+    source = LiveSource(CollectSettings(backends=("nvidia", "host"), groups=frozenset({"host"})))
+
+    async def check() -> None:
+        shot = await until(source, lambda shot: bool(shot.devices) and shot.node is not None)
+        assert states(shot) == ["ok"] * 4
+
+    asyncio.run(watching(source, check))
 
 
 def states(shot: Snapshot) -> list[str]:

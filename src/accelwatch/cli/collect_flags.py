@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.cli.arguments import split_list
 from accelwatch.cli.options import row
 from accelwatch.cli.plan import of_machine
-from accelwatch.collecting import installed, opt_in
+from accelwatch.collecting import NO_GROUP, installed, opt_in
 from accelwatch.sampler.settings import CollectSettings
 
 
@@ -23,6 +23,11 @@ class MachineOptions(msgspec.Struct, frozen=True, kw_only=True):
         backends = installed(split_list(tuple(self.backend or ())), "--backend")
         groups = opt_in(split_list(tuple(self.collect or ())))
         return of_machine(settings, self.root, backends, groups)
+
+    @property
+    def bare(self) -> bool:
+        """Whether no group is wanted that is not named."""
+        return NO_GROUP in split_list(tuple(self.collect or ()))
 
     def words(self) -> list[str]:
         """The flags as a command line has them."""

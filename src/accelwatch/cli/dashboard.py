@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from accelwatch.tui.state.board import Board, DeviceFilter
 
 DEMO = "demo"
+SHOWN_GROUPS = frozenset({"host"})
+"""Opt-in groups that the dashboard reads unless it is told not to."""
 _HEAD = 4096
 """Bytes by which a recording is known."""
 
@@ -45,7 +47,8 @@ def run_dashboard(
 ) -> int:
     """Show the dashboard until its user quits; returns the exit code. A served one is not quit by key.
 
-    `machine` says by what and under which root devices are read; without it, all that is here.
+    `machine` says by what and under which root devices are read; without it, all that is here and
+    the host.
 
     Raises UsageError, or ExpressionError for a condition, before the terminal is touched, and
     AccelwatchError when an error has ended the dashboard.
@@ -173,10 +176,10 @@ def _source(
     from accelwatch.sampler.settings import CollectSettings
     from accelwatch.tui.local.live import LiveSource
 
-    machine = machine or CollectSettings()
+    machine = machine or CollectSettings(groups=SHOWN_GROUPS)
     settings = msgspec.structs.replace(machine, interval_s=preferences.interval_s, argv=True)
     if replay is None:
-        return _begun(LiveSource(settings, local=settings.root == "/"))
+        return _begun(LiveSource(_with_host(settings), local=settings.root == "/"))
     path = Path(replay)
     if replay == DEMO and not path.exists():
         from accelwatch_replay import demo_file
@@ -186,13 +189,21 @@ def _source(
         from accelwatch.recording import Recording
         from accelwatch.tui.local.replay import ReplaySource
 
-        if machine != CollectSettings():
+        if machine not in (CollectSettings(), CollectSettings(groups=SHOWN_GROUPS)):
             raise UsageError("--root, --backend and --collect are for devices, not for a recording")
         return ReplaySource(Recording.open(path), loop=loop)
     options: dict[str, dict[str, object]] = {"replay": {"file": str(path.absolute())}}
     backends = settings.backends or ("replay",)
     settings = msgspec.structs.replace(settings, backends=backends, options=options)
     return _begun(LiveSource(settings, local=False))
+
+
+def _with_host(settings: "CollectSettings") -> "CollectSettings":
+    """The settings with the host's backend where its group is wanted and backends are named."""
+    named = settings.backends
+    if not named or "host" in named or "host" not in settings.groups:
+        return settings
+    return msgspec.structs.replace(settings, backends=(*named, "host"))
 
 
 def _begun(source: "LiveSource") -> "LiveSource":

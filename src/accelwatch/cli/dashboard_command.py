@@ -7,7 +7,7 @@ import typer
 
 from accelwatch.cli import view_flags
 from accelwatch.cli.collect_flags import MachineOptions
-from accelwatch.cli.dashboard import run_dashboard
+from accelwatch.cli.dashboard import SHOWN_GROUPS, run_dashboard
 from accelwatch.cli.entry import guarded
 from accelwatch.cli.options import command, row
 from accelwatch.sampler.settings import CollectSettings
@@ -37,7 +37,8 @@ def dashboard_command(options: DashboardOptions) -> None:
 
     def run() -> int:
         shown = msgspec.structs.asdict(options)
-        shown["machine"] = options.machine.over(CollectSettings())
+        groups = frozenset() if options.machine.bare else SHOWN_GROUPS
+        shown["machine"] = options.machine.over(CollectSettings(groups=groups))
         return run_dashboard(**shown)
 
     raise typer.Exit(guarded(run))

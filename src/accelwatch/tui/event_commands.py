@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from accelwatch.tui.local.changes import Change
 from accelwatch.tui.local.replay import ReplaySource
-from accelwatch.tui.state.action import EVENTS
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
@@ -23,11 +22,6 @@ class EventCommands:
 
         screen = self._app.screen
         return screen.selected if isinstance(screen, EventsScreen) else None
-
-    def do_changes(self) -> bool:
-        """The screen of events."""
-        self._app.commands.open(EVENTS)
-        return True
 
     def do_enter(self) -> bool:
         """The device of the change, as it is now; in a recording, as it was then."""

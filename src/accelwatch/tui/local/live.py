@@ -8,7 +8,7 @@ import msgspec
 
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.sampler.load import resolve
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
 from accelwatch.sampler.stores import store_for
 from accelwatch.sampler.supervisor import CHECK_S, STOP_S, Supervisor
 from accelwatch.schema.snapshot import BackendState, Snapshot
@@ -150,7 +150,7 @@ class LiveSource:
         return receive
 
     def _note(self, report: Report) -> None:
-        if isinstance(report, Outcome):
+        if isinstance(report, Outcome) and report.backend not in NO_ACCELERATORS:
             self._known = True
         elif isinstance(report, Cycle):
             self._unheard.discard(report.backend)

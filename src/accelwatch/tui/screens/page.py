@@ -1,4 +1,4 @@
-"""A screen of text under a header, with graphs above the text where there is room."""
+"""A screen of text under a header, with graphs above or below the text where there is room."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -35,6 +35,7 @@ class PageScreen(Screen[None], inherit_bindings=False):
         draw: Draw | None = None,
         heights: Heights | None = None,
         handle: Callable[[str], bool] | None = None,
+        text_first: bool = False,
     ) -> None:
         super().__init__()
         self.board = board
@@ -42,16 +43,19 @@ class PageScreen(Screen[None], inherit_bindings=False):
         self.text = TextRows(write)
         self._heights = heights
         self._handle = handle
+        self._text_first = text_first
         self._header = header_panel(board, now, view_name)
         self._strip = Panel(board, draw, id="strip") if draw is not None else None
         self._lines = RowList(board, self.text, id="text", pointed=False)
 
     def compose(self) -> ComposeResult:
-        """Header, graphs, text, keys."""
+        """Header, graphs and text, keys."""
         yield self._header
-        if self._strip is not None:
+        if self._strip is not None and not self._text_first:
             yield self._strip
         yield self._lines
+        if self._strip is not None and self._text_first:
+            yield self._strip
         yield Footer(self.board, self.view_name)
 
     def on_mount(self) -> None:

@@ -32,7 +32,7 @@ def topology_screen(board: Board, now: Callable[[], float]) -> PageScreen:
 
 
 def device_screen(board: Board, now: Callable[[], float]) -> PageScreen:
-    """Screen 3: all of the selected device, with graphs; left and right go to the one beside it."""
+    """Screen 3: all of the selected device, graphs below; left and right go to the one beside it."""
 
     def write(width: int) -> list[Line]:
         view = board.selected
@@ -53,7 +53,16 @@ def device_screen(board: Board, now: Callable[[], float]) -> PageScreen:
         board.select_next(-1 if action == "left" else 1)
         return True
 
-    return PageScreen(board, DEVICE, write, now, draw=draw, heights=heights, handle=handle)
+    return PageScreen(
+        board,
+        DEVICE,
+        write,
+        now,
+        draw=draw,
+        heights=heights,
+        handle=handle,
+        text_first=True,
+    )
 
 
 def heights(rows: int) -> int:

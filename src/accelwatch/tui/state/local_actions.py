@@ -99,7 +99,7 @@ OF_SCREENS: tuple[Action, ...] = (
     ),
     Action(
         group="Screens",
-        id="changes",
+        id="screen_events",
         keys=("7",),
         label="events",
         help="Events: every change of state and its end, every event; Enter goes to the device.",

@@ -71,6 +71,7 @@ def lines(
     for state, meaning in SIGNS:
         sign = next(glyph for known, glyph in glyphs.states.items() if known == state)
         signs += _entry(f"{sign} {state}", meaning, half, "text")
+    signs += _entry(f"{glyphs.hot} hot", "near the limits that it tells of itself", half, "text")
     signs += _entry(
         f"{glyphs.stale} stale", "nothing was heard of it for three intervals", half, "text"
     )
