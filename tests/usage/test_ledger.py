@@ -10,7 +10,7 @@ from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
 from accelwatch.usage.ledger import By, Ledger
 from accelwatch.usage.observation import observations_of
-from accelwatch.usage.report import Price, Report, Row, report
+from accelwatch.usage.report import EnergyPrice, UsageReport, UsageRow, report
 from accelwatch.usage.shares import Kind
 
 START = 1_800_000_000.0
@@ -75,17 +75,17 @@ class Node:
         return self
 
     def told(
-        self, by: By = By.USER, window_s: float | None = 3600.0, price: Price | None = None
-    ) -> Report:
+        self, by: By = By.USER, window_s: float | None = 3600.0, price: EnergyPrice | None = None
+    ) -> UsageReport:
         return report(self.ledger, by, window_s, price=price)
 
-    def row(self, name: str, by: By = By.USER, window_s: float | None = 3600.0) -> Row:
+    def row(self, name: str, by: By = By.USER, window_s: float | None = 3600.0) -> UsageRow:
         rows = self.told(by, window_s).rows
         return next(
             one for one in rows if name in (one.user if by is By.USER else one.job, one.kind)
         )
 
-    def total(self, window_s: float | None = 3600.0) -> Row:
+    def total(self, window_s: float | None = 3600.0) -> UsageRow:
         total = self.told(window_s=window_s).total
         assert total is not None
         return total
@@ -111,7 +111,7 @@ def test_who_holds_a_device_alone_has_all_of_it() -> None:
         assert (row.idle_seconds, row.unseen_seconds, row.shared_seconds) == (0.0, 0.0, 0.0)
         assert row.absent == {}
     assert ada.cost is None
-    priced = node.told(price=Price(per_kwh=0.5, currency="EUR")).rows[0]
+    priced = node.told(price=EnergyPrice(per_kwh=0.5, currency="EUR")).rows[0]
     assert priced.cost == pytest.approx(0.5 * 360 * 60 / 3.6e6)
 
 
@@ -277,7 +277,7 @@ def test_a_slow_source_is_no_gap_and_its_silence_no_idleness() -> None:
     assert row.load_ratio == pytest.approx(0.9)
 
 
-def counting(energies: tuple[float, float], busy: tuple[float, float]) -> Row:
+def counting(energies: tuple[float, float], busy: tuple[float, float]) -> UsageRow:
     node = Node()
     for place, (joules, seconds) in enumerate(zip(energies, busy, strict=True)):
         values = {**BUSY_AT_HALF, ENERGY: joules, BUSY: seconds}
@@ -354,6 +354,16 @@ def test_too_many_jobs_push_out_those_gone_longest() -> None:
     told = node.told(By.JOB)
     assert {row.job for row in told.rows} == {"2", "3", "4"}
     assert "2 users or jobs" in told.notes[0]
+
+
+def test_more_jobs_at_once_than_there_is_room_for_are_told_together() -> None:
+    node = Node(most=2)
+    for step in range(2):
+        views = [view(BUSY_AT_HALF, index=n, owners=(job(f"{n}", "ada"),)) for n in range(4)]
+        node.read(*views, after=10.0 * step)
+    kinds = {row.job or row.kind: row.device_seconds for row in node.told(By.JOB).rows}
+    assert kinds == {"0": 10.0, "1": 10.0, Kind.OTHERS: 20.0}
+    assert node.total().device_seconds == 40.0
 
 
 def test_when_a_job_began_is_that_of_its_oldest_process() -> None:

@@ -6,11 +6,9 @@ import contextlib
 from accelwatch.agent.feed import Feed
 from accelwatch.config.usage import UsageSettings
 from accelwatch.schema.reading import READS_UNTIL_STALE
-from accelwatch.usage.asking import BY_DEFAULT, SINCE_DEFAULT, by_of, window_of
 from accelwatch.usage.ledger import Ledger
 from accelwatch.usage.observation import observations_of
-from accelwatch.web.json_page import json_page
-from accelwatch.web.page import Headers, Page, Query, ask_again, only
+from accelwatch.web.page import Headers, Page, Query
 
 STEP_S = 5.0
 """Between two looks: the counters of load and energy tell what was in between."""
@@ -46,15 +44,10 @@ class Using:
 
     def page(self, query: Query, headers: Headers) -> Page:
         """The report. Raises UsageError for parameters that make no sense."""
-        from accelwatch.usage.price import price_of
-        from accelwatch.usage.report import report
+        from accelwatch.web.usage_page import usage_page
 
-        ask_again(query, ("by", "since"))
-        by = by_of(only(query, "by") or BY_DEFAULT)
-        window_s = window_of(only(query, "since") or SINCE_DEFAULT)
-        price = price_of(self.settings)
-        told = report(self._ledger, by, window_s, price=price, source=self._feed.snapshot().host)
-        return json_page(told, headers)
+        host = self._feed.snapshot().host
+        return usage_page(self._ledger, query, headers, self.settings, host)
 
     async def _run(self) -> None:
         while True:

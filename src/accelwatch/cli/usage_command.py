@@ -18,7 +18,7 @@ from accelwatch.usage.asking import BY_DEFAULT, SINCE_DEFAULT, by_of, window_of
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.session import HubSession
     from accelwatch.usage.ledger import By
-    from accelwatch.usage.report import Price, Report
+    from accelwatch.usage.report import EnergyPrice, UsageReport
 
 
 @command
@@ -69,13 +69,13 @@ def usage_command(
     raise typer.Exit(OK)
 
 
-async def _told(session: "HubSession", asked: dict[str, str]) -> "Report":
+async def _told(session: "HubSession", asked: dict[str, str]) -> "UsageReport":
     from accelwatch.fleet.hub_client.usage import read_usage
 
     return await read_usage(session, asked)
 
 
-def _recorded(path: Path, by: "By", window_s: float | None) -> "Report":
+def _recorded(path: Path, by: "By", window_s: float | None) -> "UsageReport":
     from accelwatch.usage.recorded import ledger_of
     from accelwatch.usage.report import report
 
@@ -83,7 +83,7 @@ def _recorded(path: Path, by: "By", window_s: float | None) -> "Report":
     return report(ledger, by, window_s, price=_price(), source=str(path), notes=notes)
 
 
-def _of_box(by: "By", window_s: float | None) -> "Report":
+def _of_box(by: "By", window_s: float | None) -> "UsageReport":
     from accelwatch.blackbox.places import NOW, meant
     from accelwatch.cli.blackbox_command import boxes_here
 
@@ -97,7 +97,7 @@ def _of_box(by: "By", window_s: float | None) -> "Report":
     return _recorded(path, by, window_s)
 
 
-def _price() -> "Price | None":
+def _price() -> "EnergyPrice | None":
     """By the agent's configuration, where there is one that can be read."""
     from accelwatch.config.layers import effective, find_file
     from accelwatch.usage.price import price_of
@@ -110,7 +110,7 @@ def _price() -> "Price | None":
         return None
 
 
-def _text(report: "Report", color: str, *, ages: bool) -> str:
+def _text(report: "UsageReport", color: str, *, ages: bool) -> str:
     from accelwatch.cli.table import Style, aligned
     from accelwatch.display import colour, printable, utf8
     from accelwatch.usage.cells import NUMBERS, cells, header, remarks, summary

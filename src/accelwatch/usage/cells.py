@@ -2,13 +2,14 @@
 
 from accelwatch.display import duration, printable, size
 from accelwatch.usage.ledger import By
-from accelwatch.usage.report import Report, Row
+from accelwatch.usage.report import UsageReport, UsageRow
 from accelwatch.usage.shares import Kind
 
 _WHOLE = 0.99
 """A quantity that is known for less of the time is marked."""
 _NAMELESS = {
     Kind.UNKNOWN: "(unknown)",
+    Kind.OTHERS: "(others)",
     Kind.FREE: "(nobody)",
     Kind.TOTAL: "total",
 }
@@ -18,7 +19,7 @@ NUMBERS = frozenset(
 """Titles of columns of numbers."""
 
 
-def header(report: Report, *, ages: bool) -> list[str]:
+def header(report: UsageReport, *, ages: bool) -> list[str]:
     """Titles. `ages`: whether to tell since when each is counted."""
     who = ["USER"] if report.by is By.USER else ["JOB", "USER"]
     cost = ["COST"] if report.price is not None else []
@@ -38,7 +39,7 @@ def header(report: Report, *, ages: bool) -> list[str]:
     ]
 
 
-def cells(row: Row, report: Report, *, ages: bool, ascii_only: bool = False) -> list[str]:
+def cells(row: UsageRow, report: UsageReport, *, ages: bool, ascii_only: bool = False) -> list[str]:
     """One row as texts below the titles."""
     divided = "~" if row.energy_divided_seconds > 0 else ""
     part = row.energy_seconds < _WHOLE * row.device_seconds
@@ -60,7 +61,7 @@ def cells(row: Row, report: Report, *, ages: bool, ascii_only: bool = False) -> 
     ]
 
 
-def summary(report: Report) -> str:
+def summary(report: UsageReport) -> str:
     """What was counted, from when on, by whom."""
     where = f" ({report.source})" if report.source else ""
     begun = "" if report.whole else ", since when it is counted"
@@ -68,7 +69,7 @@ def summary(report: Report) -> str:
     return f"{duration(report.seconds)} {time}{where}"
 
 
-def remarks(report: Report) -> list[str]:
+def remarks(report: UsageReport) -> list[str]:
     """What the marks in the table mean, as far as there are any."""
     rows = [*report.rows, *([report.total] if report.total is not None else [])]
     said = list(report.notes)
@@ -91,7 +92,7 @@ def _digits(value: float) -> str:
     return f"{value:.{digits}f}"
 
 
-def _names(row: Row, by: By, *, ascii_only: bool) -> list[str]:
+def _names(row: UsageRow, by: By, *, ascii_only: bool) -> list[str]:
     nameless = _NAMELESS.get(row.kind, "")
     user = printable(row.user or "-", ascii_only=ascii_only)
     if by is By.USER:

@@ -4,7 +4,7 @@ import csv
 import io
 
 from accelwatch.untrusted_text import cell_text
-from accelwatch.usage.report import Report, Row
+from accelwatch.usage.report import UsageReport, UsageRow
 
 _COLUMNS = (
     "kind",
@@ -29,7 +29,7 @@ _COLUMNS = (
 )
 
 
-def csv_of(report: Report) -> bytes:
+def csv_of(report: UsageReport) -> bytes:
     """Header and rows, lines ended by CR LF; the cost's column names the currency."""
     currency = report.price.currency if report.price is not None else ""
     header = [f"cost_{currency}" if one == "cost" and currency else one for one in _COLUMNS]
@@ -41,7 +41,7 @@ def csv_of(report: Report) -> bytes:
     return buffer.getvalue().encode()
 
 
-def _text(row: Row, name: str) -> str:
+def _text(row: UsageRow, name: str) -> str:
     value = getattr(row, name)
     if value is None:
         return ""

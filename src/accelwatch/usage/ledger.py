@@ -12,12 +12,14 @@ from typing import NamedTuple
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import READS_UNTIL_STALE
 from accelwatch.usage.observation import Observation
-from accelwatch.usage.shares import FREE, UNKNOWN, Holder, Kind, Quantity, Share, by_user
+from accelwatch.usage.shares import FREE, OTHERS, UNKNOWN, Holder, Kind, Quantity, Share, by_user
 from accelwatch.usage.sums import Sums
 
 WINDOW_S = 3600.0
 """How far back a ledger tells, in whole minutes, and how long it remembers who is gone."""
 _MINUTE_S = 60.0
+_STANDING = (FREE, UNKNOWN, OTHERS)
+"""Holders that are never let go of."""
 _MOST = 4096
 """Users, and jobs, of which a ledger keeps sums."""
 
@@ -79,6 +81,9 @@ class Account:
         return total
 
 
+_BOTH = tuple(By)
+
+
 class _Seen(NamedTuple):
     """A device when it was last heard of; the shares in the order of `By`."""
 
@@ -99,6 +104,8 @@ class Ledger:
         """All devices together; None before the first reading."""
         self.time = 0.0
         """Unix seconds of the newest reading."""
+        self._full_at = -1.0
+        """The reading at which there was no room."""
         self.dropped = 0
         """Holders that were let go of early, because there were too many."""
 
@@ -126,7 +133,7 @@ class Ledger:
         now = _Seen(time, observation, (users, observation.shares))
         assert self.total is not None
         self.total.see(observation, None, time)
-        for by, shares in zip(By, now.shares, strict=True):
+        for by, shares in zip(_BOTH, now.shares, strict=True):
             for share in shares:
                 self._account(by, share.holder, time).see(observation, share.began, time)
         if before is None or time <= before.time:
@@ -153,7 +160,7 @@ class Ledger:
         )
         span = _Span(now.time, seconds, energy)
         _enter(self.total, span, whole, load)
-        for by, shares in zip(By, before.shares, strict=True):
+        for by, shares in zip(_BOTH, before.shares, strict=True):
             for share in shares:
                 account = self._account(by, share.holder, now.time)
                 _enter(account, span, share, load if share.alone else share.load)
@@ -162,7 +169,7 @@ class Ledger:
         """Nobody saw the device; only who held it before and after is said to have held it then."""
         assert self.total is not None
         missed = [self.total]
-        for by, old, new in zip(By, before.shares, now.shares, strict=True):
+        for by, old, new in zip(_BOTH, before.shares, now.shares, strict=True):
             still = {share.holder for share in new}
             missed += [
                 self._account(by, share.holder, now.time) for share in old if share.holder in still
@@ -173,22 +180,33 @@ class Ledger:
 
     def _account(self, by: By, holder: Holder, time: float) -> Account:
         accounts = self._accounts[by]
+        account = accounts.get(holder)
+        if account is not None:
+            return account
+        if len(accounts) >= self._most and not self._make_room(accounts, time):
+            holder = OTHERS
         if holder not in accounts:
-            if len(accounts) >= self._most:
-                self._drop_one(accounts)
             accounts[holder] = Account(holder, time)
         return accounts[holder]
 
-    def _drop_one(self, accounts: dict[Holder, Account]) -> None:
-        gone = min(accounts.values(), key=lambda one: one.last)
-        del accounts[gone.holder]
-        self.dropped += 1
+    def _make_room(self, accounts: dict[Holder, Account], time: float) -> bool:
+        """Let go of some who hold nothing any more, those gone longest; once a reading at most."""
+        if self._full_at == time:
+            return False
+        gone = [one for one in accounts.values() if one.last < time and one.holder not in _STANDING]
+        gone.sort(key=lambda one: one.last)
+        for account in gone[: max(self._most // 8, 1)]:
+            del accounts[account.holder]
+            self.dropped += 1
+        if not gone:
+            self._full_at = time
+        return bool(gone)
 
     def _forget(self, since: float) -> None:
         for accounts in self._accounts.values():
             for account in list(accounts.values()):
                 account.forget(since)
-                if account.last < since and account.holder not in (FREE, UNKNOWN):
+                if account.last < since and account.holder not in _STANDING:
                     del accounts[account.holder]
         if self.total is not None:
             self.total.forget(since)

@@ -1,16 +1,20 @@
 """What one reading tells of the use of one device."""
 
+from collections import Counter
+from collections.abc import Iterable
+
 import msgspec
 
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import DeviceState
+from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number, is_cut
 from accelwatch.schema.series import primary_value
 from accelwatch.schema.snapshot import DeviceView, Snapshot, absences
 from accelwatch.usage.shares import Quantity, Share, shares_of
 
-_SILENT = frozenset({DeviceState.LOST, DeviceState.UNRESPONSIVE})
+SILENT = frozenset({DeviceState.LOST, DeviceState.UNRESPONSIVE})
+"""States in which a device tells nothing."""
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,18 +42,21 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 def observations_of(snapshot: Snapshot) -> list[Observation]:
     """Devices of a node without those that are partitioned, whose partitions count instead.
 
-    A partition has no power of its own: that of its device is divided evenly among all partitions.
+    A partition without an owner has that of its device. It has no power of its own: that of its
+    device is divided evenly among all partitions.
     """
-    partitions: dict[str, int] = {}
-    for view in snapshot.devices:
-        if view.device.parent_id is not None:
-            partitions[view.device.parent_id] = partitions.get(view.device.parent_id, 0) + 1
+    partitions = partitions_of(view.device for view in snapshot.devices)
     views = {view.device.id: view for view in snapshot.devices}
     return [
-        _observation(view, *_meter(view, views, partitions))
+        _observation(view, views.get(view.device.parent_id or ""), *_meter(view, views, partitions))
         for view in snapshot.devices
         if view.device.id not in partitions
     ]
+
+
+def partitions_of(devices: Iterable[Device]) -> dict[str, int]:
+    """How many partitions a device has, by its id, of those that have any."""
+    return dict(Counter(device.parent_id for device in devices if device.parent_id is not None))
 
 
 def _meter(
@@ -62,7 +69,10 @@ def _meter(
     return parent, partitions[parent.device.id]
 
 
-def _observation(view: DeviceView, meter: DeviceView, parts: int) -> Observation:
+def _observation(
+    view: DeviceView, parent: DeviceView | None, meter: DeviceView, parts: int
+) -> Observation:
+    owners = view.owners or (parent.owners if parent is not None else ())
     load, memory = _quantity(view, "utilization_ratio"), _quantity(view, "memory_used_bytes")
     power, energy = _quantity(meter, "power_watts"), _number(meter, "energy_joules_total")
     reading = view.reading
@@ -70,16 +80,14 @@ def _observation(view: DeviceView, meter: DeviceView, parts: int) -> Observation
     return Observation(
         device=view.device.id,
         name=view.device.name,
-        shares=shares_of(
-            view.owners, reading.processes, load=load, memory_bytes=memory, whole=whole
-        ),
+        shares=shares_of(owners, reading.processes, load=load, memory_bytes=memory, whole=whole),
         load=load,
         memory_bytes=memory,
         power_watts=power if isinstance(power, Absence) else power / parts,
         energy_joules=None if energy is None else energy / parts,
         busy_s=_number(view, "busy_seconds_total"),
         sample_time=view.sample_time,
-        seen=view.state not in _SILENT and ("*",) not in reading.absent,
+        seen=view.state not in SILENT and ("*",) not in reading.absent,
         pace_s=reading.pace_s,
     )
 

@@ -1,5 +1,7 @@
 """What a ledger tells: a row for each user or job, the total, and what everything rests on."""
 
+from collections.abc import Iterator
+
 import msgspec
 
 from accelwatch.schema.absence import Absence
@@ -14,17 +16,17 @@ SINCE_JOB = "job"
 _JOULES_PER_KWH = 3.6e6
 _NAMED = 64
 """Devices of a row that are named."""
-_ORDER = {Kind.JOB: 0, Kind.USER: 0, Kind.UNKNOWN: 1, Kind.FREE: 2, Kind.TOTAL: 3}
+_ORDER = {Kind.JOB: 0, Kind.USER: 0, Kind.OTHERS: 1, Kind.UNKNOWN: 2, Kind.FREE: 3, Kind.TOTAL: 4}
 
 
-class Price(msgspec.Struct, frozen=True, kw_only=True):
+class EnergyPrice(msgspec.Struct, frozen=True, kw_only=True):
     """What energy costs; `currency` is a word for people."""
 
     per_kwh: float
     currency: str = ""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
     """One user's or job's use; None has its reason in `absent`. Seconds are of devices: two for one
     second are two."""
 
@@ -63,7 +65,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     absent: dict[str, Absence] = {}
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
     """A document of `/v1/usage` and of `accelwatch usage --json`."""
 
     schema: str = SCHEMA
@@ -77,9 +79,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Between both."""
     whole: bool
     """False: counting began after the time that was asked for."""
-    price: Price | None = None
-    rows: tuple[Row, ...] = ()
-    total: Row | None = None
+    price: EnergyPrice | None = None
+    rows: tuple[UsageRow, ...] = ()
+    total: UsageRow | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -88,48 +90,82 @@ def report(
     by: By,
     window_s: float | None,
     *,
-    price: Price | None = None,
+    price: EnergyPrice | None = None,
     source: str = "",
     notes: tuple[str, ...] = (),
-) -> Report:
+) -> UsageReport:
     """The use of the last `window_s` seconds, in whole minutes; None: of everything that was counted."""
-    whole = ledger.total
-    if whole is None:
-        return Report(
-            by=by,
-            since=timestamp(ledger.time),
+    return Reporting(ledger, by, window_s, price=price, source=source, notes=notes).report()
+
+
+class Reporting:
+    """A report in the making, for who has to rest between its rows."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        by: By,
+        window_s: float | None,
+        *,
+        price: EnergyPrice | None = None,
+        source: str = "",
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        """As `report`."""
+        self._ledger = ledger
+        self._by = by
+        self._window_s = None if window_s is None else min(window_s, WINDOW_S)
+        self._price = price
+        self._source = source
+        self._notes = notes
+        self._rows: list[UsageRow] | None = None
+
+    def steps(self) -> Iterator[None]:
+        """Make the rows, one a step."""
+        told = _Telling(self._ledger.time, self._since, self._price)
+        rows = []
+        for account in self._ledger.accounts(self._by):
+            if told.counts(account):
+                rows.append(told.row(account))
+                yield
+        self._rows = rows
+
+    @property
+    def _since(self) -> float | None:
+        return None if self._window_s is None else self._ledger.time - self._window_s
+
+    def report(self) -> UsageReport:
+        """The whole, with what steps have not made yet."""
+        ledger, whole, notes = self._ledger, self._ledger.total, self._notes
+        if self._rows is None:
+            for _ in self.steps():
+                pass
+        wanted = self._since
+        first = ledger.time if whole is None else whole.first
+        since = first if wanted is None else max(first, wanted)
+        if whole is None:
+            notes = (*notes, "nothing was counted yet")
+        if ledger.dropped:
+            notes = (*notes, f"{ledger.dropped} users or jobs were let go of: there were too many")
+        total = None if whole is None else _Telling(ledger.time, wanted, self._price).row(whole)
+        return UsageReport(
+            by=self._by,
+            since=timestamp(since),
             until=timestamp(ledger.time),
-            seconds=0.0,
-            whole=False,
-            price=price,
-            source=source,
-            notes=(*notes, "nothing was counted yet"),
+            seconds=ledger.time - since,
+            whole=whole is not None and (wanted is None or first <= wanted),
+            price=self._price,
+            source=self._source,
+            rows=tuple(sorted(self._rows or (), key=_order)),
+            total=total,
+            notes=notes,
         )
-    wanted = None if window_s is None else ledger.time - min(window_s, WINDOW_S)
-    since = whole.first if wanted is None else max(whole.first, wanted)
-    told = _Telling(ledger.time, wanted, price)
-    rows = [told.row(account) for account in ledger.accounts(by) if told.counts(account)]
-    rows.sort(key=_order)
-    if ledger.dropped:
-        notes = (*notes, f"{ledger.dropped} users or jobs were let go of: there were too many")
-    return Report(
-        by=by,
-        since=timestamp(since),
-        until=timestamp(ledger.time),
-        seconds=ledger.time - since,
-        whole=wanted is None or whole.first <= wanted,
-        price=price,
-        source=source,
-        rows=tuple(rows),
-        total=told.row(whole),
-        notes=notes,
-    )
 
 
 class _Telling:
     """Rows of one report."""
 
-    def __init__(self, now: float, since: float | None, price: Price | None) -> None:
+    def __init__(self, now: float, since: float | None, price: EnergyPrice | None) -> None:
         self._now = now
         self._since = since
         self._price = price
@@ -138,7 +174,7 @@ class _Telling:
         """Whether it was there in that time."""
         return self._since is None or account.last >= self._since
 
-    def row(self, account: Account) -> Row:
+    def row(self, account: Account) -> UsageRow:
         """One account as a row."""
         sums = account.over(self._since)
         names = [
@@ -148,7 +184,7 @@ class _Telling:
         ]
         energy = sums.energy_joules / _JOULES_PER_KWH if sums.energy_known_s > 0 else None
         holder = account.holder
-        return Row(
+        return UsageRow(
             kind=holder.kind,
             user=holder.user or None,
             job=holder.job or None,
@@ -192,7 +228,7 @@ def _absent(account: Account, sums: Sums) -> dict[str, Absence]:
     }
 
 
-def _order(row: Row) -> tuple[int, float, float, str, str]:
+def _order(row: UsageRow) -> tuple[int, float, float, str, str]:
     """Those with most energy first, then with most time; what belongs to nobody last."""
     return (
         _ORDER[row.kind],

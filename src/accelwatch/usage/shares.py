@@ -27,6 +27,8 @@ class Kind(StrEnum):
     """Processes of a user outside of any job."""
     UNKNOWN = "unknown"
     """Somebody: processes cannot be seen, or not whose they are."""
+    OTHERS = "others"
+    """All those for whom there was no room."""
     FREE = "free"
     """Neither allocated nor with a process."""
     TOTAL = "total"
@@ -42,6 +44,7 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 UNKNOWN = Holder(Kind.UNKNOWN)
+OTHERS = Holder(Kind.OTHERS)
 FREE = Holder(Kind.FREE)
 
 Quantity = float | Absence

@@ -35,6 +35,7 @@ from accelwatch.judging.silence_documents import (
 )
 from accelwatch.judging.silencing import Closing, NewMaintenance, NewNote, NewSilence
 from accelwatch.rules.document import Severity
+from accelwatch.usage.report import UsageReport
 from accelwatch.version import __version__
 from accelwatch.web.stream import INCIDENT_LINES, INCIDENTS, OFFERED
 
@@ -66,6 +67,7 @@ _ANSWERS = (
     NewEvidences,
     AlertmanagerMessage,
     AuditPage,
+    UsageReport,
 )
 _NOT_OFFERED = {"406": "Accept has none of the media types; the text names them."}
 _REFUSALS = {
@@ -160,6 +162,12 @@ def _paths() -> dict[str, Any]:
             filter_,
             limit,
             cursor,
+        ),
+        "/v1/usage": _get(
+            "Who uses the devices",
+            "UsageReport",
+            _parameter("by", "What a row is.", schema={"type": "string", "enum": ["user", "job"]}),
+            _parameter("since", "A time from 1m to 1h, or `job`: since it is counted."),
         ),
         "/v1/events": _get(
             "Error events, newest first",

@@ -45,6 +45,7 @@ from accelwatch.judging.paths import (
 from accelwatch.judging.silence_pages import SilencePages
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+from accelwatch.usage.asking import PATH as USAGE
 from accelwatch.web.changing import refusal_of_change
 from accelwatch.web.json_page import json_page, packed
 from accelwatch.web.negotiation import choose
@@ -94,8 +95,10 @@ class HubPages:
         evidence: EvidencePages | None = None,
         remedies: RemedyPages | None = None,
         audit: AuditPages | None = None,
+        usage: Callable[[Query, Headers], Awaitable[Page]] | None = None,
     ) -> None:
-        """`may_act`: whether those who can reach the hub may change something."""
+        """`may_act`: whether those who can reach the hub may change something; `usage`: the page of
+        who uses the devices."""
         self._silences = silences or SilencePages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._remedies = remedies or RemedyPages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._evidence = evidence or EvidencePages(fleet, Evidence)
@@ -129,6 +132,8 @@ class HubPages:
             "/-/healthy": lambda _query, _: plain(200, "healthy"),
             "/-/ready": lambda _query, _: self._readiness(),
         }
+        if usage is not None:
+            self._pages[USAGE] = usage
 
     def methods(self, path: str) -> tuple[str, ...]:
         """The methods that a path takes; empty when there is no such path."""

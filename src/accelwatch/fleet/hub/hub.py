@@ -21,6 +21,7 @@ from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.hub.by_ssh import by_ssh
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
+from accelwatch.fleet.hub.using import FleetUsing
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.transitions import Transitions
@@ -78,6 +79,8 @@ class Hub:
         self.peers = Peers(settings.prometheus, settings.remote_write, settings.otlp, self, clock)
         """The store that the fleet is read from and the receivers that it is written to."""
         self._recording = Recording(settings.history, self.fleet, clock, self._maintenance)
+        self.usage = FleetUsing(self.fleet, lambda: self.settings.usage)
+        """Who uses the devices."""
         self._watch: TargetWatch | None = None
         self._client: Client | None = None
         self._followers: Followers | None = None
@@ -110,6 +113,7 @@ class Hub:
             loop.create_task(self._watch.run(), name="targets"),
             loop.create_task(self._keep(), name="inventory"),
             loop.create_task(self._slurm.run(), name="maintenance"),
+            loop.create_task(self.usage.run(), name="usage"),
         ]
 
     async def reload(self, settings: HubSettings) -> None:

@@ -100,6 +100,7 @@ class HubServer:
             evidence=EvidencePages(hub.fleet, lambda: hub.settings.evidence),
             remedies=RemedyPages(lambda: hub.remedies, clock, lambda: hub.fleet.nodes),
             audit=AuditPages(lambda: hub.journal, clock),
+            usage=hub.usage.page,
             silences=SilencePages(
                 lambda: hub.rules, clock, lambda: hub.fleet.nodes, lambda: target_labels(hub.fleet)
             ),

@@ -7,12 +7,12 @@ import msgspec
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.usage.asking import PATH
-from accelwatch.usage.report import Report
+from accelwatch.usage.report import UsageReport
 
-_decode = msgspec.json.Decoder(Report).decode
+_decode = msgspec.json.Decoder(UsageReport).decode
 
 
-async def read_usage(session: HubSession, asked: Mapping[str, str]) -> Report:
+async def read_usage(session: HubSession, asked: Mapping[str, str]) -> UsageReport:
     """The report; `asked` has `by` and `since`. Raises TargetFault."""
     try:
         return _decode(await session.document(PATH, asked))

@@ -1,0 +1,186 @@
+"""What a hub's devices tell of their use.
+
+Numbers of all devices of a layout are decoded in one pass. Processes are decoded where they can tell
+more than the owners do: on devices that several share, or anew when others hold one.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from accelwatch.fleet.names import SPEAKING
+from accelwatch.fleet.state.devices import FleetDevice, StreamDevice
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.table.columns import Columns
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.compact import REASONS
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Process, Reading
+from accelwatch.schema.snapshot import Owner
+from accelwatch.usage.observation import SILENT, Observation, partitions_of
+from accelwatch.usage.shares import Holder, Quantity, Share, shares_of
+
+_SERIES: tuple[Series, ...] = (
+    ("utilization_ratio",),
+    ("memory_used_bytes",),
+    ("power_watts",),
+    ("energy_joules_total", "hardware"),
+    ("energy_joules_total", "integrated"),
+    ("busy_seconds_total",),
+)
+
+
+class _Numbers(NamedTuple):
+    """A device's numbers in the order of _SERIES."""
+
+    load: Quantity
+    memory_bytes: Quantity
+    power_watts: Quantity
+    energy_hardware: Quantity
+    energy_integrated: Quantity
+    busy_s: Quantity
+
+    @property
+    def energy_joules(self) -> float | None:
+        """Of the counter that there is."""
+        counters = (self.energy_hardware, self.energy_integrated)
+        return next((one for one in counters if not isinstance(one, Absence)), None)
+
+
+class _Alone(NamedTuple):
+    """Who was found to hold a device alone, and by what that stays so."""
+
+    known: tuple[object, ...]
+    holder: Holder
+    began: float | None
+
+
+class UsageReading:
+    """Makes observations of nodes; remembers who holds devices alone."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._alone: dict[str, dict[str, _Alone]] = {}
+        """By node, then device."""
+
+    def of(self, nodes: Sequence[Node]) -> list[Observation]:
+        """Their devices; partitions instead of one that has some."""
+        numbers = _decoded(nodes)
+        seen: list[Observation] = []
+        for node in nodes:
+            seen += self._of_node(node, numbers)
+        return seen
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Remember nothing of nodes that are not among these."""
+        kept = set(names)
+        for name in self._alone.keys() - kept:
+            del self._alone[name]
+
+    def _of_node(self, node: Node, numbers: dict[int, _Numbers]) -> list[Observation]:
+        speaks = self._fleet.state_of(node) in SPEAKING
+        parts = partitions_of(device.device for device in node.devices.values())
+        alone = self._alone.setdefault(node.name, {})
+        return [
+            self._observation(node, device, parts, numbers, alone, speaks=speaks)
+            for id_, device in node.devices.items()
+            if id_ not in parts
+        ]
+
+    def _observation(
+        self,
+        node: Node,
+        device: FleetDevice,
+        parts: dict[str, int],
+        numbers: dict[int, _Numbers],
+        alone: dict[str, _Alone],
+        *,
+        speaks: bool,
+    ) -> Observation:
+        own = numbers[id(device)]
+        owners, meter, count = device.usage.occupancy.owners, own, 1
+        parent = node.devices.get(device.device.parent_id or "")
+        if parent is not None:
+            owners = owners or parent.usage.occupancy.owners
+            if isinstance(own.power_watts, Absence):
+                meter, count = numbers[id(parent)], parts[parent.device.id]
+        power, energy = meter.power_watts, meter.energy_joules
+        return Observation(
+            device=f"{node.name}/{device.device.id}",
+            name=f"{node.name}/{device.device.name}",
+            shares=_shares(device, owners, own, alone),
+            load=own.load,
+            memory_bytes=own.memory_bytes,
+            power_watts=power if isinstance(power, Absence) else power / count,
+            energy_joules=None if energy is None else energy / count,
+            busy_s=None if isinstance(own.busy_s, Absence) else own.busy_s,
+            sample_time=device.sample_time,
+            seen=speaks and device.state not in SILENT,
+        )
+
+
+def _shares(
+    device: FleetDevice, owners: tuple[Owner, ...], own: _Numbers, alone: dict[str, _Alone]
+) -> tuple[Share, ...]:
+    id_, usage = device.device.id, device.usage
+    told = usage.rows is not None or not isinstance(device, StreamDevice)
+    known = (owners, usage.users, usage.processes_total, told)
+    before = alone.get(id_)
+    if before is not None and before.known == known:
+        return (
+            Share(
+                holder=before.holder,
+                load=own.load,
+                memory_bytes=own.memory_bytes,
+                energy=1.0,
+                began=before.began,
+            ),
+        )
+    processes = _processes(device)
+    shares = shares_of(
+        owners,
+        processes,
+        load=own.load,
+        memory_bytes=own.memory_bytes,
+        whole=processes is not None and len(processes) >= usage.processes_total,
+    )
+    if len(shares) == 1:
+        alone[id_] = _Alone(known, shares[0].holder, shares[0].began)
+    else:
+        alone.pop(id_, None)
+    return shares
+
+
+def _processes(device: FleetDevice) -> tuple[Process, ...] | None:
+    if isinstance(device, StreamDevice):
+        return device.usage.reading(Reading(device_id=device.device.id)).processes
+    return device.reading().processes
+
+
+def _decoded(nodes: Iterable[Node]) -> dict[int, _Numbers]:
+    """Numbers by the identity of the device object."""
+    numbers: dict[int, _Numbers] = {}
+    alike: dict[int, tuple[Columns, list[StreamDevice]]] = {}
+    for node in nodes:
+        for device in node.devices.values():
+            if isinstance(device, StreamDevice) and device.tick is not None:
+                alike.setdefault(id(device.columns), (device.columns, []))[1].append(device)
+            else:
+                told = device.numbers(_SERIES)
+                numbers[id(device)] = _Numbers(
+                    *(Absence.UNSUPPORTED if one is None else float(one) for one in told)
+                )
+    for columns, devices in alike.values():
+        ticks = [device.tick.values for device in devices if device.tick is not None]
+        block = columns.pick(_SERIES).block(ticks)
+        lacking = [columns.absent.get(one, columns.absent.get(one[:1])) for one in _SERIES]
+        values, marks = block.values.T.tolist(), block.marks.T.tolist()
+        for device, line, letters in zip(devices, values, marks, strict=True):
+            numbers[id(device)] = _Numbers(
+                *(
+                    (lack or REASONS.get(chr(mark), Absence.ERROR)) if math.isnan(value) else value
+                    for value, mark, lack in zip(line, letters, lacking, strict=True)
+                )
+            )
+    return numbers

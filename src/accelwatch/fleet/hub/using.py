@@ -1,0 +1,53 @@
+"""Who uses the fleet's devices: counted every half a minute, a few nodes at a time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from accelwatch.config.usage import UsageSettings
+from accelwatch.fleet.hub.usage_reading import UsageReading
+from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.usage.ledger import Ledger
+from accelwatch.web.page import Headers, Page, Query
+from accelwatch.web.usage_page import reporting, rested_usage_page
+
+STEP_S = 30.0
+"""Counters of load and energy tell what was in between."""
+_GAP_LIMIT_S = 100.0
+_AT_ONCE = 16
+"""Nodes whose devices are looked at without a rest."""
+
+
+class FleetUsing:
+    """The ledger of a hub; the loop's thread only."""
+
+    def __init__(self, fleet: Fleet, settings: Callable[[], UsageSettings]) -> None:
+        """`settings` gives the price in force."""
+        self._fleet = fleet
+        self._settings = settings
+        self._ledger = Ledger(gap_limit_s=_GAP_LIMIT_S)
+        self._reading = UsageReading(fleet)
+        self._counting = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Count until cancelled."""
+        while True:
+            await self.look(LongWork().rest)
+            await asyncio.sleep(STEP_S)
+
+    async def look(self, rest: Callable[[], Awaitable[None]]) -> None:
+        """Count what is known of all nodes now; those who ask wait until it is done."""
+        async with self._counting:
+            time, nodes = self._fleet.clock.wall(), list(self._fleet.nodes.values())
+            for at in range(0, len(nodes), _AT_ONCE):
+                await rest()
+                seen = self._reading.of(nodes[at : at + _AT_ONCE])
+                if seen:
+                    self._ledger.add(time, seen)
+            self._reading.forget(node.name for node in nodes)
+
+    async def page(self, query: Query, headers: Headers) -> Page:
+        """The report. Raises UsageError for parameters that make no sense."""
+        async with self._counting:
+            asked = reporting(self._ledger, query, self._settings(), "hub")
+            return await rested_usage_page(asked, headers, LongWork().rest)

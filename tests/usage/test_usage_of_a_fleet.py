@@ -1,0 +1,246 @@
+"""A hub counts who uses the devices of its nodes: shared, partitioned, held by others, silent."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+import machines
+from accelwatch.cli.app import build
+from accelwatch.clock import SystemClock
+from accelwatch.config.model import Web
+from accelwatch.config.usage import UsageSettings
+from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.scrape_settings import Scrape
+from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.targets.settings import Targets
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Process
+from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
+from hub_peers import Agent, Running, agent, served_hub
+
+GIB = 1 << 30
+HARDWARE = ("energy_joules_total", "hardware")
+
+
+def job(job_id: str, user: str) -> Owner:
+    return Owner(kind="job", scheduler="slurm", job_id=job_id, user=user)
+
+
+def process(pid: int, user: str, load: float | None, job_id: str = "") -> Process:
+    absent = {} if load is not None else {"utilization_ratio": Absence.PERMISSION}
+    return Process(
+        device_id="d",
+        pid=pid,
+        user=user,
+        job=job_id or None,
+        start_time=machines.NOW - 60.0,
+        gpu_memory_bytes=GIB,
+        utilization_ratio=load,
+        absent=absent,
+    )
+
+
+def view(
+    index: int,
+    joules: float,
+    *owners: Owner,
+    processes: tuple[Process, ...] = (),
+    **changes: Any,
+) -> DeviceView:
+    """A device whose energy counter stands at so many joules, read at that moment."""
+    one = machines.view(index)
+    values = {**one.reading.values, HARDWARE: joules}
+    reading = msgspec.structs.replace(one.reading, values=values, processes=processes)
+    read_at = machines.NOW + joules
+    return msgspec.structs.replace(
+        one, reading=reading, owners=owners, sample_time=read_at, **changes
+    )
+
+
+def node(joules: float) -> Snapshot:
+    """A job on two devices, one shared by two users, one with a job's process only, one free."""
+    shared = (process(1, "ada", 0.6), process(2, "bob", 0.2))
+    return machines.snapshot(
+        view(0, joules, job("4718", "ada")),
+        view(1, joules, job("4718", "ada")),
+        view(2, joules, processes=shared),
+        view(3, joules, processes=(process(3, "eve", None, "99"),)),
+        view(4, joules),
+        time=machines.NOW + joules,
+    )
+
+
+@asynccontextmanager
+async def counted(*before: Snapshot) -> AsyncIterator[tuple[Running, list[Agent]]]:
+    """A hub that has looked once at nodes, with a price."""
+    async with AsyncExitStack() as stack:
+        nodes = [await stack.enter_async_context(agent(one)) for one in before]
+        settings = HubSettings(
+            targets=Targets(static=tuple(one.address for one in nodes), refresh_s=0.05),
+            scrape=Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.1),
+            web=Web(listen_address=("127.0.0.1:0",)),
+            usage=UsageSettings(price_per_kwh=0.25, currency="EUR"),
+        )
+        running = await stack.enter_async_context(served_hub(settings, interval_s=0.05))
+        for one, known in zip(nodes, before, strict=True):
+            await running.devices(one.address, len(known.devices))
+            await heard(running, one, known)
+        await look(running)
+        yield running, nodes
+
+
+async def heard(running: Running, one: Agent, snapshot: Snapshot) -> None:
+    """Wait until the hub has the node as it is in the snapshot, its owners and processes too."""
+    wanted = {
+        item.device.id: (item.sample_time, item.owners, len(item.reading.processes or ()))
+        for item in snapshot.devices
+    }
+
+    def arrived() -> bool:
+        known = running.hub.fleet.nodes[one.address].devices
+        return wanted == {
+            id_: (item.sample_time, item.usage.occupancy.owners, item.usage.processes_total)
+            for id_, item in known.items()
+        }
+
+    await running.until(arrived)
+
+
+async def look(running: Running) -> None:
+    await running.hub.usage.look(LongWork().rest)
+
+
+async def told(running: Running, by: str) -> dict[str, Any]:
+    document = await running.get("/v1/usage", params={"by": by, "since": "1h"})
+    return {row[by] or row["kind"]: row for row in document["rows"]} | {"total": document["total"]}
+
+
+def test_a_hub_counts_jobs_and_users_of_its_nodes() -> None:
+    async def main() -> None:
+        async with counted(node(1000.0), node(1000.0)) as (running, nodes):
+            for one in nodes:
+                one.feed.put(node(4600.0))
+                await heard(running, one, node(4600.0))
+            await look(running)
+            jobs, users = await told(running, "job"), await told(running, "user")
+
+            each = 3600.0 / 3.6e6
+            assert jobs["4718"]["devices"] == 4
+            assert jobs["4718"]["energy_kwh"] == pytest.approx(4 * each)
+            assert jobs["4718"]["cost"] == pytest.approx(4 * each * 0.25)
+            assert jobs["4718"]["device_names"][0] == f"{min(one.address for one in nodes)}/nvidia0"
+            assert (jobs["99"]["user"], jobs["99"]["devices"]) == ("eve", 2)
+            assert jobs["99"]["began"] == "2027-01-15T07:59:00.000Z"
+            assert users["ada"]["devices"] == 6
+            assert users["ada"]["energy_kwh"] == pytest.approx(4 * each + 2 * each * 0.75)
+            assert users["bob"]["energy_kwh"] == pytest.approx(2 * each * 0.25)
+            assert users["bob"]["load_ratio"] == pytest.approx(0.2)
+            assert users["bob"]["memory_bytes"] == GIB
+            assert users["free"]["devices"] == 2
+            assert users["total"]["energy_kwh"] == pytest.approx(10 * each)
+            assert users["total"]["devices"] == 10
+
+            out = await asyncio.to_thread(
+                CliRunner().invoke, build("usage"), ["usage", "--hub", running.base, "--by", "job"]
+            )
+            assert out.exit_code == 0
+            assert {line.split()[0] for line in out.stdout.splitlines()[1:5]} >= {"4718", "99"}
+            assert "EUR" in out.stdout
+
+    asyncio.run(main())
+
+
+def test_who_else_holds_a_device_from_then_on_is_seen() -> None:
+    async def main() -> None:
+        first, then = (
+            machines.snapshot(view(0, joules, job(id_, user)), time=machines.NOW + joules)
+            for joules, id_, user in ((1000.0, "1", "ada"), (2000.0, "2", "bob"))
+        )
+        async with counted(first) as (running, (one,)):
+            one.feed.put(then)
+            await heard(running, one, then)
+            await look(running)
+            last = machines.snapshot(view(0, 9000.0, job("2", "bob")), time=machines.NOW + 9000.0)
+            one.feed.put(last)
+            await heard(running, one, last)
+            await look(running)
+            users = await told(running, "user")
+            assert users["ada"]["energy_kwh"] == pytest.approx(1000.0 / 3.6e6)
+            assert users["bob"]["energy_kwh"] == pytest.approx(7000.0 / 3.6e6)
+            assert (users["ada"]["holds_now"], users["bob"]["holds_now"]) == (False, True)
+
+    asyncio.run(main())
+
+
+def test_partitions_have_their_devices_power_and_owner() -> None:
+    def split(joules: float) -> Snapshot:
+        whole = view(0, joules, job("1", "ada"))
+        halves = []
+        for number in range(2):
+            part = msgspec.structs.replace(
+                whole.device, id=f"mig-{number}", name=f"mig{number}", parent_id=whole.device.id
+            )
+            values = {("utilization_ratio",): 0.5, ("memory_used_bytes",): GIB}
+            reading = msgspec.structs.replace(whole.reading, device_id=part.id, values=values)
+            owners = (job("2", "bob"),) if number else ()
+            halves.append(
+                msgspec.structs.replace(whole, device=part, reading=reading, owners=owners)
+            )
+        return machines.snapshot(whole, *halves, time=machines.NOW + joules)
+
+    async def main() -> None:
+        async with counted(split(1000.0)) as (running, (one,)):
+            one.feed.put(split(3000.0))
+            await heard(running, one, split(3000.0))
+            await look(running)
+            users = await told(running, "user")
+            assert users["ada"]["energy_kwh"] == pytest.approx(1000.0 / 3.6e6)
+            assert users["bob"]["energy_kwh"] == pytest.approx(1000.0 / 3.6e6)
+            assert users["total"]["devices"] == 2
+
+    asyncio.run(main())
+
+
+class Later(SystemClock):
+    """A clock that is ahead."""
+
+    def wall(self) -> float:
+        return super().wall() + 200.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + 200.0
+
+
+def test_a_silent_node_is_time_without_data() -> None:
+    async def main() -> None:
+        async with counted(node(1000.0)) as (running, _):
+            fleet = running.hub.fleet
+            fleet.thresholds = Thresholds(slow_s=0.0, stale_s=0.0, down_s=0.0)
+            await look(running)
+            before = (await told(running, "user"))["total"]
+            assert (before["device_seconds"], before["unseen_seconds"]) == (0.0, 0.0)
+
+            fleet.clock = Later()
+            await look(running)
+            after = (await told(running, "user"))["total"]
+            assert (after["device_seconds"], after["energy_kwh"]) == (0.0, None)
+            assert 5 * 200.0 <= after["unseen_seconds"] < 5 * 300.0
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "query", [{"by": "rack"}, {"by": ""}, {"since": "2h"}, {"since": ""}, {"until": "now"}]
+)
+def test_what_the_page_refuses(query: dict[str, str]) -> None:
+    async def main() -> None:
+        async with counted(node(1000.0)) as (running, _):
+            assert await running.get("/v1/usage", 400, params=query)
+
+    asyncio.run(main())
