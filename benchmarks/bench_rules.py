@@ -119,7 +119,7 @@ class Fleet(PlainColumns):
         self._arrived = np.full(self.size, self.at)
         generation = np.ones(self.size, dtype=np.uint32)
         heard = Heard(self.size, self._arrived, np.ones(self.size), generation)
-        self._windows.take(self.at, heard, lambda series: self.numbers[series])
+        self._windows.sample(self.at, heard, lambda series: self.numbers[series])
 
     def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> Floats:
         """A window over the samples."""

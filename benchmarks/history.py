@@ -35,7 +35,7 @@ def main(hours: int) -> None:
                     gathering.device(at, f"n{node:03d}", f"d{node}-{device}", "B200", values)
                     rows += 1
             if tick % 10 == 9:
-                writer.add(gathering.take())
+                writer.add(gathering.pop_batch())
                 writer.cut(at + 1)
         writer.close(_START + 2 * 86_400_000)
         wrote = time.perf_counter() - began

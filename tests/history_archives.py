@@ -46,7 +46,7 @@ def write(
 ) -> Path:
     """An archive of these samples, everything before `before` merged."""
     archive = writer(folder)
-    archive.add(gathered(samples, events).take(jobs))
+    archive.add(gathered(samples, events).pop_batch(jobs))
     archive.close(before)
     return folder
 

@@ -39,7 +39,7 @@ class HungDisk(Writer):
         self.free = threading.Event()
         self.taken = 0
 
-    def take(self, snapshot: Snapshot) -> None:
+    def record(self, snapshot: Snapshot) -> None:
         self.free.wait()
         self.taken += 1
 

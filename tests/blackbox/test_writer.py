@@ -40,7 +40,7 @@ def shot(
 
 def play(writer: Writer, seconds: range, **changes: object) -> None:
     for second in seconds:
-        writer.take(shot(second, **changes))  # type: ignore[arg-type]
+        writer.record(shot(second, **changes))  # type: ignore[arg-type]
 
 
 def xid(second: float, code: str = "xid_79", index: int = 1) -> ErrorEvent:
@@ -190,7 +190,7 @@ def test_the_ring_stays_within_its_bytes(tmp_path: Path) -> None:
     bounds = msgspec.structs.replace(SHORT, segment_bytes=8_000, ring_bytes=24_000)
     writer = Writer(tmp_path, bounds)
     for second in range(200):
-        writer.take(shot(second))
+        writer.record(shot(second))
         finished = [one for one in segments(tmp_path) if not one.left]
         assert sum(one.bytes for one in finished) <= 24_000
     writer.close()
@@ -199,7 +199,7 @@ def test_the_ring_stays_within_its_bytes(tmp_path: Path) -> None:
 def test_two_snapshots_of_one_moment_are_one_document(tmp_path: Path) -> None:
     writer = Writer(tmp_path, SHORT)
     for quarter in range(40):
-        writer.take(shot(quarter / 4))
+        writer.record(shot(quarter / 4))
     writer.close()
     with Recording.open(tmp_path) as recording:
         assert len(recording) == 10
@@ -207,8 +207,8 @@ def test_two_snapshots_of_one_moment_are_one_document(tmp_path: Path) -> None:
 
 def test_the_moment_of_an_event_is_kept_however_soon_after_another(tmp_path: Path) -> None:
     writer = Writer(tmp_path, SHORT)
-    writer.take(shot(0))
-    writer.take(shot(0.2, states=LOST))
+    writer.record(shot(0))
+    writer.record(shot(0.2, states=LOST))
     writer.close()
     with Recording.open(tmp_path) as recording:
         assert [time - NOW for time in recording.times()] == pytest.approx([0, 0.2])
@@ -266,7 +266,7 @@ def test_an_event_of_a_writer_that_was_killed_after_it_is_frozen_by_the_next(
     play(killed, range(10, 14), states=LOST)
     _abandon(killed)
     writer = Writer(tmp_path, SHORT)
-    writer.take(shot(3600))
+    writer.record(shot(3600))
     (frozen,) = frozen_of(tmp_path)
     assert (frozen.reason, span(frozen.path)) == ("lost", (0, 13))
 
@@ -296,8 +296,8 @@ def test_a_machine_that_was_shut_down_is_not_said_to_have_gone_down(tmp_path: Pa
 
 def test_one_program_keeps_a_folder_and_the_next_takes_over(tmp_path: Path) -> None:
     one, other = Writer(tmp_path, SHORT), Writer(tmp_path, SHORT)
-    one.take(shot(0))
-    other.take(shot(1))
+    one.record(shot(0))
+    other.record(shot(1))
     assert other.trouble == "another program of this machine keeps it"
     one.close()
     play(other, range(2, 70))

@@ -118,7 +118,7 @@ def test_an_agent_says_how_much_of_a_window_there_is() -> None:
     keeper = Keeper(rule.needs, 1.0)
     lookups: dict[str, Lookup] = {HOST: lambda key: MISSING, "gpu0": lambda key: 50.0}
     for at in range(1000, 1124):
-        keeper.take(float(at), "gpu0", lookups["gpu0"])
+        keeper.sample(float(at), "gpu0", lookups["gpu0"])
     scene = Scene(keeper, lookups, at=1123.0, now=NOW)
     parts = explain(text, rule.tree, scene.members[0])
     assert parts[1].reason == "power_watts avg 5m has 41 % of its samples"

@@ -240,7 +240,7 @@ def node_of(rule: RuleExpression, powers: list[float | None], host: dict[Key, Va
         lookups[f"gpu{index}"] = lookup(told)
     for at in range(100, 200):
         for device, one in lookups.items():
-            keeper.take(float(at), device, one)
+            keeper.sample(float(at), device, one)
     return Scene(keeper, lookups, at=199.0, now=NOW, firing=lambda rule, device: device == "gpu0")
 
 
@@ -283,7 +283,7 @@ def test_a_rule_asks_for_the_quantile_that_it_says(share: str, expected: float) 
     rule = compile_rule_value(f'quantile(power_watts, {share}, "1m")')
     keeper = Keeper(rule.needs, 1.0)
     for at, power in RAMP:
-        keeper.take(at, "gpu0", lookup({POWER: power}))
+        keeper.sample(at, "gpu0", lookup({POWER: power}))
     scene = Scene(keeper, {HOST: lookup({}), "gpu0": lookup({})}, at=199.0, now=NOW)
     assert rule.value(scene.members[0]) == expected
 

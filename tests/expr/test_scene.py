@@ -39,7 +39,7 @@ def told(**values: Value) -> Lookup:
 
 def fed(keeper: Keeper, device: str = "a", times: int = 60, **values: Value) -> Keeper:
     for at in range(times):
-        keeper.take(float(at), device, told(**values))
+        keeper.sample(float(at), device, told(**values))
     return keeper
 
 
@@ -59,12 +59,12 @@ def average(of: Scene, device: str = "a") -> float | None:
 
 def test_windows_that_are_another_than_before_are_told() -> None:
     keeper = Keeper(needs(*RULES), 1.0)
-    assert keeper.take(0.0, "a", told()) == []
-    changes = [keeper.take(float(at), "a", told(power_watts=100)) for at in range(1, 60)]
+    assert keeper.sample(0.0, "a", told()) == []
+    changes = [keeper.sample(float(at), "a", told(power_watts=100)) for at in range(1, 60)]
     assert [len(one) for one in changes].count(1) == 1
     ((need,),) = [one for one in changes if one]
     assert (need.kind, need.series, need.seconds) == ("avg", POWER, 60)
-    assert [one.series for one in keeper.take(60.0, "a", told(power_watts=900))] == [POWER]
+    assert [one.series for one in keeper.sample(60.0, "a", told(power_watts=900))] == [POWER]
 
 
 def test_a_device_keeps_its_own_series_and_the_host_its_own() -> None:
@@ -113,7 +113,7 @@ def test_a_window_is_worked_out_once() -> None:
     keeper = fed(Keeper(needs(*RULES), 1.0), power_watts=100)
     now = scene(keeper)
     assert average(now) == 100.0
-    keeper.take(59.5, "a", told(power_watts=9000))
+    keeper.sample(59.5, "a", told(power_watts=9000))
     assert average(now) == 100.0
     assert average(scene(keeper, at=59.5)) != 100.0
 

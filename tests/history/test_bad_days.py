@@ -29,7 +29,7 @@ archive = writer(Path(sys.argv[1]))
 start = max(DAY, archive.last)
 while True:
     samples = steady(minutes=30, start=start)
-    archive.add(gathered(samples).take())
+    archive.add(gathered(samples).pop_batch())
     start += 1_800_000
     archive.cut(start)
     print(start, flush=True)
@@ -159,7 +159,7 @@ def test_a_day_that_does_not_fit_keeps_its_newest_parts(
     archive = writer(tmp_path / "a", bounds=Bounds(max_bytes=30_000))
     for at in range(40):
         start = DAY + at * 300_000
-        archive.add(gathered(steady(minutes=5, start=start)).take())
+        archive.add(gathered(steady(minutes=5, start=start)).pop_batch())
         archive.cut(start + 300_000)
         assert size_of(tmp_path / "a") < 40_000
     archive.close(DAY + 41 * 300_000)
@@ -171,7 +171,7 @@ def test_a_full_disk_is_told_and_what_waits_is_written_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = writer(tmp_path / "a")
-    archive.add(gathered(steady(minutes=5)).take())
+    archive.add(gathered(steady(minutes=5)).pop_batch())
 
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -57,7 +57,7 @@ def test_what_is_written_comes_back(
         begin = 0
         for cut in [*cuts, 3 * 86_400_000]:
             part = [sample for sample in samples if begin <= sample[0] - DAY < cut]
-            archive.add(gathered(part).take())
+            archive.add(gathered(part).pop_batch())
             archive.cut(DAY + cut)
             begin = cut
         archive.close(DAY + 3 * 86_400_000)
@@ -84,7 +84,7 @@ def test_parts_of_a_day_that_goes_on_are_read(tmp_path: Path) -> None:
     samples = steady(minutes=60)
     archive = writer(tmp_path / "a")
     for begin in range(0, len(samples), 60):
-        archive.add(gathered(samples[begin : begin + 60]).take())
+        archive.add(gathered(samples[begin : begin + 60]).pop_batch())
         archive.cut(samples[begin : begin + 60][-1][0] + 1)
     archive.close(samples[-1][0] + 1)
     assert len(told(tmp_path / "a")) == sum(1 for sample in samples if sample[2])
@@ -100,9 +100,9 @@ def test_a_writer_goes_on_where_another_ended(tmp_path: Path) -> None:
 
 def test_what_comes_too_late_is_dropped_and_counted(tmp_path: Path) -> None:
     archive = writer(tmp_path / "a")
-    archive.add(gathered([(DAY + 5000, "a", "x", {POWER: 1})]).take())
+    archive.add(gathered([(DAY + 5000, "a", "x", {POWER: 1})]).pop_batch())
     archive.cut(DAY + 10_000)
-    archive.add(gathered([(DAY + 7000, "a", "x", {POWER: 2})]).take())
+    archive.add(gathered([(DAY + 7000, "a", "x", {POWER: 2})]).pop_batch())
     archive.close(DAY + 20_000)
     assert archive.dropped == 1
     assert [*told(tmp_path / "a").values()] == [{POWER: 1.0}]

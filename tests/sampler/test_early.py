@@ -12,7 +12,7 @@ WANTS_NOTHING = """
 import os, sys
 from accelwatch.sampler import early
 early.begin()
-pid, reports, orders, crash = early.take()
+pid, reports, orders, crash = early.hand_over()
 os.close(orders)
 print(os.waitpid(pid, 0)[1])
 """
@@ -22,8 +22,8 @@ early.begin()
 first = early._begun
 early.begin()
 assert early._begun is first
-assert early.take() is first
-assert early.take() is None
+assert early.hand_over() is first
+assert early.hand_over() is None
 import os
 os.close(first[2])
 """
@@ -39,7 +39,7 @@ ORDERED = """
 import os
 from accelwatch.sampler import early
 early.begin()
-pid, reports, orders, crash = early.take()
+pid, reports, orders, crash = early.hand_over()
 from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode, encode
 from accelwatch.sampler.settings import Begin, CollectSettings
 from accelwatch.schema.frames import Splitter
@@ -54,7 +54,7 @@ DAMAGED = """
 import os
 from accelwatch.sampler import early
 early.begin()
-pid, reports, orders, crash = early.take()
+pid, reports, orders, crash = early.hand_over()
 os.write(orders, b"\\0\\0\\0\\1\\xc1")
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), os.pread(crash, 4096, 0).decode())
 """
@@ -62,7 +62,7 @@ SILENT = """
 import os, time
 from accelwatch.sampler import early
 early.begin()
-pid, reports, orders, crash = early.take()
+pid, reports, orders, crash = early.hand_over()
 links = []
 for _ in range(3000):
     links = [os.readlink(f"/proc/{pid}/fd/{at}") for at in (0, 1, 2)]

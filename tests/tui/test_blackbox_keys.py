@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("box")
     writer = Writer(folder, SHORT)
     for second in range(-130, -20):
-        writer.take(shot(second))
+        writer.record(shot(second))
     writer.close()
     return folder
 
@@ -113,7 +113,7 @@ def test_enter_on_an_event_that_froze_nothing_leads_to_the_device(tmp_path: Path
 
 def test_b_on_an_event_shows_the_last_minutes_where_nothing_is_frozen(tmp_path: Path) -> None:
     writer = Writer(tmp_path, SHORT)
-    writer.take(shot(-105))
+    writer.record(shot(-105))
 
     async def check(stage: Stage) -> None:
         await stage.press("7", "B")

@@ -53,5 +53,5 @@ class BlackBox:
     def _serve(self) -> None:
         writer = self._make()
         while (snapshot := self._waiting.get()) is not None:
-            writer.take(without_argv(snapshot))
+            writer.record(without_argv(snapshot))
         writer.close()

@@ -45,7 +45,7 @@ class Writer:
         self.trouble = ""
         """Why nothing is kept now; empty when all is well."""
 
-    def take(self, snapshot: Snapshot) -> None:
+    def record(self, snapshot: Snapshot) -> None:
         """Keep a snapshot, unless the one before is too near; trouble is told and tried again."""
         now = snapshot.time
         self._unnoted = [*self._unnoted, *self._watch.look(snapshot)][-_MOST_UNNOTED:]

@@ -45,7 +45,7 @@ class Keeper:
         """Series that have windows: those of the host, and those of devices."""
         self._pasts: dict[tuple[str, Series], Past] = {}
 
-    def take(self, at: float, device: str, lookup: Lookup) -> list[WindowNeed]:
+    def sample(self, at: float, device: str, lookup: Lookup) -> list[WindowNeed]:
         """The values of a device, or of `HOST`, at a moment (monotonic seconds).
 
         Gives the windows that are another than at the moment before.

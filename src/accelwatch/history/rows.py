@@ -122,7 +122,7 @@ class Gathering:
         block.models.append(model)
         self.rows += 1
 
-    def take(
+    def pop_batch(
         self,
         jobs: list[JobRow] | None = None,
         maintenance: list[MaintenanceRow] | None = None,

@@ -180,11 +180,11 @@ class Samples:
                         raise ArchiveError(
                             f"{folder}: row groups go back in time; see history check"
                         )
-                    yield current, frame.take(len(self.entities))
+                    yield current, frame.finish(len(self.entities))
                 current = tick
                 frame.put(group, int(begin), int(stop))
         if current is not None:
-            yield current, frame.take(len(self.entities))
+            yield current, frame.finish(len(self.entities))
 
 
 class _Growing:
@@ -196,7 +196,7 @@ class _Growing:
     def put(self, group: Group, begin: int, stop: int) -> None:
         self._parts.append((group, begin, stop))
 
-    def take(self, size: int) -> Frame:
+    def finish(self, size: int) -> Frame:
         frame = Frame(np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.int64), {})
         for group, begin, stop in self._parts:
             at = group.entity[begin:stop]

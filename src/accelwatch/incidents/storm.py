@@ -46,7 +46,7 @@ class _Storm(msgspec.Struct, kw_only=True):
     calm_since: float | None = None
     """Monotonic seconds."""
 
-    def take(self, new: Iterable[Incident]) -> None:
+    def absorb(self, new: Iterable[Incident]) -> None:
         """These are part of it from now on."""
         for one in new:
             self.concerned[one.id] = self.coming.pop(one.id)
@@ -178,7 +178,7 @@ class Storms:
         new = [one for one in coming if _belongs(one, place, alike, rules)]
         if not place or not new:
             return None
-        storm.take(new)
+        storm.absorb(new)
         if before is None:
             rule = _leading(new, rules)
             begun = group_of(self._next_id(), place, rule, new, now)

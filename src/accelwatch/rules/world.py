@@ -65,7 +65,7 @@ class World:
         self.now = now
         for view in self.views.values():
             keeper = self.keepers[view.member.node]
-            windows = keeper.take(now, view.member.device or HOST, view.own)
+            windows = keeper.sample(now, view.member.device or HOST, view.own)
             if stir is not None:
                 host, values = not view.member.device, view.member.values
                 stir.attention.look(stir, view.entity, None, (values,), host=host)

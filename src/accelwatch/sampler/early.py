@@ -60,7 +60,7 @@ def begin() -> None:
     _begun = (pid, reports, orders, crash)
 
 
-def take() -> Begun | None:
+def hand_over() -> Begun | None:
     """The child that was begun, for its owner to order; None when there is none."""
     global _begun
     begun, _begun = _begun, None

@@ -124,7 +124,7 @@ def fork(order: Begin) -> Child:
     end.
     """
     reap_leftovers()
-    if (begun := early.take()) is not None and (child := _ordered(begun, order)) is not None:
+    if (begun := early.hand_over()) is not None and (child := _ordered(begun, order)) is not None:
         return child
     read_end, write_end = os.pipe()
     crash = anonymous_file("accelwatch-crash")

@@ -83,7 +83,7 @@ class BlackBoxCommands:
         """Look what is there; then the screen of the moment, or the device as it is."""
         boxes = self._app.board.boxes
         assert boxes is not None
-        page.take(await asyncio.to_thread(boxes))
+        page.list_boxes(await asyncio.to_thread(boxes))
         known = page.choose(change)
         if not known and not or_now:
             if change is not None:

@@ -84,7 +84,7 @@ class FleetController:
         view = self.source.fleet()
         self.board.problem = self.source.problem()
         acted = self.board.remedies.acts
-        self.board.remedies.take(self.source.remedies)
+        self.board.remedies.read_remedies(self.source.remedies)
         if self.board.remedies.acts is not acted:
             self._app.keys_changed()
         if self.visited and self.source.player is not None:

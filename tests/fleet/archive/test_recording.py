@@ -208,17 +208,17 @@ def test_jobs_begin_and_end_as_their_devices_change_hands() -> None:
     book.look(10, "a", [("x", owner("1")), ("y", owner("2"))])
     book.look(20, "a", [("x", owner("3")), ("y", owner("2"))])
     book.look(20, "b", [])
-    rows = book.take()
+    rows = book.pop_rows()
     assert rows is not None
     assert {(row.job, row.device, row.start, row.end) for row in rows} == {
         ("1", "x", 5, 10),
         ("2", "y", 10, None),
         ("3", "x", 20, None),
     }
-    assert book.take() is None
+    assert book.pop_rows() is None
     book.forget(11)
     book.look(30, "a", [])
-    assert {row.job for row in book.take() or []} == {"2", "3"}
+    assert {row.job for row in book.pop_rows() or []} == {"2", "3"}
 
 
 def window(starts: float, ends: float, *nodes: str, id_: str = "m1") -> Maintenance:
@@ -233,46 +233,46 @@ def test_maintenance_is_known_from_its_announcement_to_its_true_end() -> None:
     book = MaintenanceBook([row("old", 0, 5_000)])
     announced = window(20.0, 40.0, "n[1-2]")
     book.look(10_000, [announced])
-    assert book.take() == [
+    assert book.pop_rows() == [
         row("old", 0, 5_000),
         row("n1", 20_000, 40_000),
         row("n2", 20_000, 40_000),
     ]
     book.look(11_000, [announced])
-    assert book.take() is None
+    assert book.pop_rows() is None
     book.look(30_000, [])
-    assert book.take() == [
+    assert book.pop_rows() == [
         row("old", 0, 5_000),
         row("n1", 20_000, 30_000),
         row("n2", 20_000, 30_000),
     ]
     book.forget(30_000)
     book.look(31_000, [window(31.0, 60.0, id_="m2")])
-    assert (book.take() or [])[2:] == [row(None, 31_000, 60_000)]
+    assert (book.pop_rows() or [])[2:] == [row(None, 31_000, 60_000)]
 
 
 def test_maintenance_that_is_over_by_itself_ends_as_it_was_announced() -> None:
     book = MaintenanceBook()
     book.look(10_000, [window(5.0, 20.0, "n1")])
-    book.take()
+    book.pop_rows()
     book.look(25_000, [])
-    assert book.take() is None
+    assert book.pop_rows() is None
 
 
 def test_maintenance_that_is_taken_back_was_none() -> None:
     book = MaintenanceBook()
     book.look(10_000, [window(20.0, 40.0, "n1")])
-    assert book.take() == [row("n1", 20_000, 40_000)]
+    assert book.pop_rows() == [row("n1", 20_000, 40_000)]
     book.look(15_000, [])
-    assert book.take() == []
+    assert book.pop_rows() == []
 
 
 def test_a_window_that_goes_on_over_a_restart_is_one() -> None:
     book = MaintenanceBook([row("n1", 5_000, 40_000)])
     book.look(20_000, [window(5.0, 40.0, "n1")])
-    assert book.take() is None
+    assert book.pop_rows() is None
     book.look(30_000, [])
-    assert book.take() == [row("n1", 5_000, 30_000)]
+    assert book.pop_rows() == [row("n1", 5_000, 30_000)]
 
 
 def test_windows_are_in_the_archive(tmp_path: Path) -> None:

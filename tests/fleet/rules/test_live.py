@@ -157,8 +157,8 @@ def test_a_hub_and_an_agent_mean_the_same_by_a_window(text: str) -> None:
         told["host_blocked_processes",] = second % 5
         told["utilization_ratio",] = 0.97
         at = hub.clock.monotonic()
-        keeper.take(at, "gpu", lookup)
-        keeper.take(at, HOST, lookup)
+        keeper.sample(at, "gpu", lookup)
+        keeper.sample(at, HOST, lookup)
         (device,) = Scene(keeper, {HOST: lookup, "gpu": lookup}, at=at, now=0.0).members
         expected, found = rule.value(device), hub.value(text)
         if expected is MISSING:

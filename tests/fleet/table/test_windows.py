@@ -76,7 +76,7 @@ class Feed:
         values = np.array([saying.value for saying in sayings])
         rows = len(sayings)
         heard = Heard(rows, self.arrived, np.full(rows, self.interval_s), self.generation)
-        self.windows.take(self.now, heard, lambda _series: values)
+        self.windows.sample(self.now, heard, lambda _series: values)
 
     def run(self, values: Iterable[float]) -> None:
         """A second for each value of the only row."""

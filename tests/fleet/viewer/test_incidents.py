@@ -84,35 +84,35 @@ def test_an_older_hub_is_followed_and_tells_nothing(monkeypatch: pytest.MonkeyPa
 
 def test_on_another_connection_what_is_not_told_again_is_gone() -> None:
     told = ToldIncidents()
-    told.take(judged(anew=True))
+    told.apply(judged(anew=True))
     for number in (1, 2):
-        told.take(now(incident(number)))
+        told.apply(now(incident(number)))
     before = told.shown()
     told.begin()
     assert told.shown() == ()
-    told.take(judged(anew=True))
-    told.take(now(incident(2)))
+    told.apply(judged(anew=True))
+    told.apply(now(incident(2)))
     assert ids(told) == ["i2"]
     assert told.shown()[0] is before[1]
 
 
 def test_a_change_takes_the_place_of_what_was_known() -> None:
     told = ToldIncidents()
-    told.take(judged(anew=True))
-    told.take(now(incident(1)))
-    told.take(now(incident(2)))
+    told.apply(judged(anew=True))
+    told.apply(now(incident(1)))
+    told.apply(now(incident(2)))
     told.shown()
-    told.take(judged())
-    told.take(now(later(incident(1), START + 9, title="other")))
+    told.apply(judged())
+    told.apply(now(later(incident(1), START + 9, title="other")))
     assert [one.incident.title for one in told.shown()] == ["other", incident(2).title]
 
 
 def test_of_those_that_are_over_the_latest_are_kept() -> None:
     told = ToldIncidents()
-    told.take(judged(anew=True))
-    told.take(now(incident(9999)))
+    told.apply(judged(anew=True))
+    told.apply(now(incident(9999)))
     for number in range(MOST_CLOSED + 3):
-        told.take(now(over(incident(number), START + number)))
+        told.apply(now(over(incident(number), START + number)))
     kept = ids(told)
     assert len(kept) == MOST_CLOSED + 1
     assert {"i9999", "i3"} <= set(kept)

@@ -90,7 +90,7 @@ class NodeJudge:
             self.keeper.forget(gone)
             self.engine.attention.forget(stir, self._entities.pop(gone))
         for device, lookup in lookups.items():
-            for window in self.keeper.take(at, device, lookup):
+            for window in self.keeper.sample(at, device, lookup):
                 stir.change(window, self.entity(device))
         heard = self.keeper.heard.version
         self._hear(snapshot, at)

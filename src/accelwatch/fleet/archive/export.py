@@ -94,7 +94,7 @@ class Export:
                         continue
                     raise AccelwatchError(f"{self._store.url}: {fault}") from fault
                 at += count * step
-                batch = self._gathering.take(self._jobs.take())
+                batch = self._gathering.pop_batch(self._jobs.pop_rows())
                 await asyncio.to_thread(writer.add, batch)
                 await asyncio.to_thread(writer.cut, round(at * 1000))
                 tell(at)

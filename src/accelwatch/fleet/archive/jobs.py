@@ -69,7 +69,7 @@ class JobBook:
         """Forget the jobs that ended before a moment."""
         self._ended = [row for row in self._ended if (row.end or 0) >= before]
 
-    def take(self) -> list[JobRow] | None:
+    def pop_rows(self) -> list[JobRow] | None:
         """All jobs where they have changed since they were taken before."""
         if not self.changed:
             return None

@@ -50,7 +50,7 @@ class MaintenanceBook:
         kept = sorted((row for row in self._rows.values() if row.end >= before), key=_ended)
         self._rows = {_key(row): row for row in kept[-MOST_ROWS:]}
 
-    def take(self) -> list[MaintenanceRow] | None:
+    def pop_rows(self) -> list[MaintenanceRow] | None:
         """All windows by their beginning, where they have changed since they were taken before."""
         if not self.changed:
             return None

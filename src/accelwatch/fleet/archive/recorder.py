@@ -93,7 +93,7 @@ class Recorder:
         windows = self._windows()
         if windows is not None:
             self._maintenance.look(int(self._clock.wall() * 1000), windows)
-        batch = self._gathering.take(self._jobs.take(), self._maintenance.take())
+        batch = self._gathering.pop_batch(self._jobs.pop_rows(), self._maintenance.pop_rows())
         now = self._clock.monotonic()
         cut = now - self._cut_at >= _CUT_EVERY_S
         if cut:
@@ -164,7 +164,7 @@ class Recorder:
         """Write what waits and let another write."""
         if self._handed is not None:
             await asyncio.wait([self._handed])
-        batch = self._gathering.take(self._jobs.take(), self._maintenance.take())
+        batch = self._gathering.pop_batch(self._jobs.pop_rows(), self._maintenance.pop_rows())
         self._writer.add(batch)
         try:
             await asyncio.to_thread(self._writer.close, int(self._clock.wall() * 1000) + 1)

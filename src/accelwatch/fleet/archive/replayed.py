@@ -33,14 +33,14 @@ def replayed(path: Path, folder: Path, say: Callable[[str], None]) -> None:
         last = 0
         for at in range(len(recording)):
             try:
-                copy.take(recording.at(at), times[at])
+                copy.record(recording.at(at), times[at])
             except WireError as error:
                 say(str(error))
             last = round(times[at] * 1000)
             if at % _AT_ONCE == _AT_ONCE - 1:
-                writer.add(copy.gathering.take(copy.jobs.take()))
+                writer.add(copy.gathering.pop_batch(copy.jobs.pop_rows()))
                 writer.cut(last)
-        writer.add(copy.gathering.take(copy.jobs.take()))
+        writer.add(copy.gathering.pop_batch(copy.jobs.pop_rows()))
         writer.close(last + 1)
 
 
@@ -53,7 +53,7 @@ class _Copy:
         self._since = since
         self._known: set[tuple[float, str, str, str]] = set()
 
-    def take(self, snapshot: Snapshot, time: float) -> None:
+    def record(self, snapshot: Snapshot, time: float) -> None:
         stamp, node = round(time * 1000), snapshot.host or "localhost"
         told = observed(snapshot)
         for device, values in told.devices:

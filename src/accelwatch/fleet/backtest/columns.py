@@ -101,11 +101,11 @@ class ArchiveColumns:
         self.here = roster.here.copy()
         interval_s = np.full(roster.size, self._step_s)
         heard = Heard(len(roster.devices), roster.told_at, interval_s, roster.generation)
-        self._windows.take(self._now, heard, lambda one: self._values[self._place[one]])
+        self._windows.sample(self._now, heard, lambda one: self._values[self._place[one]])
         once = np.ones(roster.node_size, dtype=np.uint32)
         interval_s = np.full(roster.node_size, self._step_s)
         heard = Heard(len(roster.nodes), roster.node_told_at, interval_s, once)
-        self._node_windows.take(
+        self._node_windows.sample(
             self._now, heard, lambda one: self._node_values[self._node_place[one]]
         )
         self._stand()

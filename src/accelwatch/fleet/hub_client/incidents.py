@@ -20,7 +20,7 @@ class ToldIncidents:
         """Another connection: what the hub does not tell again is not so any more."""
         self.rules = None
 
-    def take(self, message: RulesNow | IncidentNow) -> None:
+    def apply(self, message: RulesNow | IncidentNow) -> None:
         """One more message."""
         if isinstance(message, IncidentNow):
             id_ = message.incident.id

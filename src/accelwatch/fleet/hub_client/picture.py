@@ -68,7 +68,7 @@ class Picture:
 
     def judged(self, message: RulesNow | IncidentNow) -> None:
         """How judging goes, or an incident as it stands now."""
-        self._incidents.take(message)
+        self._incidents.apply(message)
 
     def _check(self, tick: FleetTick) -> None:
         places = self._places

@@ -86,7 +86,7 @@ class Hosts:
         self._names = names
         self._generation = grown(self._generation, len(arrived), 0) + anew
         heard = Heard(len(arrived), arrived, interval_s, self._generation)
-        self._windows.take(now, heard, lambda series: self._values[place[series]])
+        self._windows.sample(now, heard, lambda series: self._values[place[series]])
 
     def number(self, series: Series, size: int) -> Floats:
         """A current number."""

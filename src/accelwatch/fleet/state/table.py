@@ -219,7 +219,7 @@ class Table:
     def sample(self, now: float) -> None:
         """Take what the rows say now into the windows, once their series were brought."""
         rows = Heard(self.rows.used, self.arrived, self.interval_s, self.rows.generation)
-        self.windows.take(now, rows, lambda series: self.planes.column(series).values)
+        self.windows.sample(now, rows, lambda series: self.planes.column(series).values)
 
     def _stand(self, seated: Iterable[tuple[Node, Seats]]) -> Standing:
         """State, health, age and owners of devices that are there."""

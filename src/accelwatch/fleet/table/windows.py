@@ -116,7 +116,7 @@ class Windows:
     def _parts(self, series: Series) -> Mapping[Part, int]:
         return _wanted([window for window in self._asked if window.series == series])
 
-    def take(self, now: float, rows: Heard, values: Callable[[Series], Floats]) -> None:
+    def sample(self, now: float, rows: Heard, values: Callable[[Series], Floats]) -> None:
         """Take what rows tell at `now` (monotonic seconds) as samples, of those heard since last time.
 
         `values` gives a series by row, NaN where there is none.

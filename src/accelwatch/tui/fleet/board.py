@@ -158,7 +158,7 @@ class FleetBoard:
         whole = self.text is None and not view.filter
         hot = sum(row.hot for row in counting.rows.values()) if whole else 0
         self.standings = standings(view.sums, hot)
-        self.incidents.take(view)
+        self.incidents.read_incidents(view)
         self.arrange()
 
     def _split_of(self, view: FleetView) -> frozenset[Key]:

@@ -30,7 +30,7 @@ class IncidentBoard:
         self._places: dict[str, int] = {}
         self._by_device: dict[tuple[str, str], IncidentDocument] = {}
 
-    def take(self, view: FleetView) -> None:
+    def read_incidents(self, view: FleetView) -> None:
         """What a tick tells of incidents."""
         if view.incidents is not self._told:
             self._told = view.incidents

@@ -22,7 +22,7 @@ class RemedyBoard:
         self._by_node: Mapping[str, RemedyDocument] = {}
         self._held: Mapping[str, VetoDocument] = {}
 
-    def take(self, source: "RemedySource | None") -> None:
+    def read_remedies(self, source: "RemedySource | None") -> None:
         """What is known now."""
         page = None if source is None else source.page()
         self.problem = "" if source is None else source.problem()

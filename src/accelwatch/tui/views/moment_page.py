@@ -33,7 +33,7 @@ class MomentPage:
         """In `_frozen`; -1: the last minutes."""
         self._given: Moment | str | None = None
 
-    def take(self, boxes: "Sequence[Box]") -> None:
+    def list_boxes(self, boxes: "Sequence[Box]") -> None:
         """What there is."""
         self.boxes = tuple(boxes)
         self._frozen = newest_first(boxes)
