@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test check format lint types contracts lock clean
+.PHONY: run test check format lint types contracts docs lock clean
 
 run: $(STAMP)
 	@$(BIN)/accelwatch welcome
@@ -29,6 +29,10 @@ types: $(STAMP)
 
 contracts: $(STAMP)
 	$(BIN)/lint-imports
+
+# The documentation as a site in build/site, searched without a network; a link that leads nowhere ends it.
+docs: $(STAMP)
+	$(BIN)/python docs/build_site.py
 
 # Every version and every hash comes from requirements/dev.lock.
 $(STAMP): requirements/dev.lock pyproject.toml

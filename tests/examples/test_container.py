@@ -47,13 +47,14 @@ def test_everything_that_the_wheel_needs_is_copied(
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     needed = {pattern.split("/")[0] for pattern in wheel["include"]}
     needed |= {"pyproject.toml", project["project"]["readme"]}
-    needed |= {*project["project"]["license-files"], *wheel.get("force-include", {})}
+    needed |= {*project["project"]["license-files"]}
+    needed |= {str(Path(path).parent) for path in wheel["shared-data"]}
     copied = {
         word
         for name, text in instructions
         if name == "COPY" and "--from" not in text
         for word in text.split()[:-1]
     }
-    assert {name.split("/")[0] for name in needed} <= copied
+    assert needed <= copied
     kept = (examples / "container/Dockerfile.dockerignore").read_text("utf-8").splitlines()
     assert {line[1:] for line in kept if line.startswith("!")} == copied
