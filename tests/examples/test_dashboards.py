@@ -61,9 +61,9 @@ def test_a_stale_file_is_noticed(examples: Path, tmp_path: Path) -> None:
     assert "exporter.json" not in done.stderr
 
 
-def test_the_four_boards_are_there(dashboards: Dashboards) -> None:
-    assert set(dashboards) == {"fleet", "node-device", "job-pod", "exporter"}
-    assert len({board["uid"] for board in dashboards.values()}) == 4
+def test_the_five_boards_are_there(dashboards: Dashboards) -> None:
+    assert set(dashboards) == {"fleet", "node-device", "job-pod", "exporter", "hub"}
+    assert len({board["uid"] for board in dashboards.values()}) == 5
 
 
 def test_expressions_are_valid(dashboards: Dashboards, promtool: Promtool, tmp_path: Path) -> None:

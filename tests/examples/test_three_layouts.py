@@ -126,7 +126,8 @@ def variables(boards: Boards) -> Iterator[tuple[str, str]]:
 @pytest.fixture
 def filled(dashboards: Boards) -> Boards:
     """The boards that every layout fills."""
-    return {name: board for name, board in dashboards.items() if name != "exporter"}
+    partly = ("exporter", "hub")
+    return {name: board for name, board in dashboards.items() if name not in partly}
 
 
 def test_panels_and_alerts_are_alike_in_every_layout(

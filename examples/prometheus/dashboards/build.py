@@ -15,9 +15,11 @@ import job_pod
 import node_device
 from model import Board, Kind, Panel, Variable
 
+import hub
+
 Json = dict[str, Any]
 
-BOARDS = (fleet_totals.BOARD, node_device.BOARD, job_pod.BOARD, exporter.BOARD)
+BOARDS = (fleet_totals.BOARD, node_device.BOARD, job_pod.BOARD, exporter.BOARD, hub.BOARD)
 
 HERE = Path(__file__).resolve().parent
 SCHEMA_VERSION = 39
