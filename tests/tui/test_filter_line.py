@@ -123,3 +123,35 @@ def test_so_many_are_kept_and_nothing_empty() -> None:
 
     kept = board.typed_filters["devices"]
     assert (len(kept), kept[-1]) == (MOST_FILTERS, f"n{MOST_FILTERS + 4}")
+
+
+def test_a_fleet_is_filtered_while_it_is_typed_and_esc_takes_it_back() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("slash")
+        await typed(stage, "n002")
+        await stage.pilot.pause(0.4)
+        controller = stage.app.fleet_controller
+        assert controller is not None
+        assert controller.board.shown_nodes == 1
+        assert "1 of 12 nodes" in stage.text()
+        await stage.press("escape")
+        assert controller.board.filter_text == ""
+        assert controller.board.shown_nodes == 12
+
+    on_fleet(check)
+
+
+def test_the_hub_is_asked_once_nothing_is_typed_any_more() -> None:
+    async def check(stage: FleetStage) -> None:
+        controller = stage.app.fleet_controller
+        assert controller is not None
+        asked: list[str] = []
+        controller.source.set_filter = asked.append  # type: ignore[method-assign,assignment]
+        await stage.press("slash")
+        await typed(stage, "index<20")
+        assert asked == []
+        await stage.pilot.pause(0.5)
+        assert asked == ["index<20"]
+        assert "asking the hub" in stage.text()
+
+    on_fleet(check)

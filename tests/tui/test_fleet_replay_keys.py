@@ -202,11 +202,11 @@ def test_to_events_and_back(folder: Path) -> None:
 
 def test_to_a_time(folder: Path) -> None:
     async def check(stage: ReplayStage) -> None:
-        await stage.shown("colon", *"2026-03-01T03:00:00Z", "enter")
+        await stage.shown("at", *"2026-03-01T03:00:00Z", "enter")
         assert stage.moment == DAY + 3 * HOUR
-        await stage.shown("colon", *"+90m", "enter")
+        await stage.shown("at", *"+90m", "enter")
         assert stage.moment == DAY + 3 * HOUR + 90 * MINUTE
-        await stage.press("colon", *"soon", "enter")
+        await stage.press("at", *"soon", "enter")
         assert "no moment 'soon'" in stage.text()
 
     on(folder, check)

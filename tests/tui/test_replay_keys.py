@@ -48,7 +48,7 @@ def test_a_recording_is_paused_stepped_sought_sped_up_and_looped() -> None:
             assert source.speed == 0.5
             await stage.press("l")
             assert source.loop
-            await stage.press("colon", *"50%", "enter")
+            await stage.press("at", *"50%", "enter")
             assert source.place == (15, 30)
             stage.app.pull()
             await stage.pilot.pause()
@@ -82,7 +82,7 @@ def test_p_at_the_end_begins_again() -> None:
     async def go() -> None:
         source = ReplaySource(Shots(30))
         async with running(source, board=board_of()) as stage:
-            await stage.press("colon", *"100%", "enter")
+            await stage.press("at", *"100%", "enter")
             stage.app.pull()
             await stage.pilot.pause()
             assert "ended 1x, 30 of 30, p begins again" in stage.text()

@@ -7,6 +7,7 @@ from accelwatch.tui.drawing.palettes import next_palette
 from accelwatch.tui.drawing.preferences import DENSITIES, slower
 from accelwatch.tui.event_commands import EventCommands
 from accelwatch.tui.opening import OPENINGS
+from accelwatch.tui.palette_commands import PaletteCommands
 from accelwatch.tui.problem_commands import ProblemCommands
 from accelwatch.tui.process_commands import ProcessCommands
 from accelwatch.tui.replay_commands import ReplayCommands
@@ -15,8 +16,11 @@ from accelwatch.tui.state.actions import by_id, meant, numbered_screens
 from accelwatch.tui.why_commands import WhyCommands
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from accelwatch.fleet.wire import IncidentNow
     from accelwatch.tui.app import Dashboard
+    from accelwatch.tui.filtering import Filtering
     from accelwatch.tui.fleet_commands import FleetCommands
     from accelwatch.tui.incident_commands import IncidentCommands
 
@@ -40,6 +44,7 @@ class Commands:
             ReplayCommands(app),
             WhyCommands(app),
             ProblemCommands(app),
+            PaletteCommands(app),
         )
         self._fleet: FleetCommands | None = None
         self._incidents: IncidentCommands | None = None
@@ -75,6 +80,21 @@ class Commands:
             if method is not None and method() is not False:
                 return True
         return False
+
+    def sorts(self) -> "Sequence[tuple[str, Callable[[], None]]]":
+        """What the tables on the screen can be sorted by: its words, and what does it."""
+        given = [holder.sorts() for holder in self._tables]
+        return [pair for pairs in given for pair in pairs]
+
+    def filtering(self) -> "Filtering | None":
+        """How the present screen is filtered; None where it is not."""
+        given = (holder.filtering() for holder in self._tables)
+        return next((known for known in given if known is not None), None)
+
+    @property
+    def _tables(self) -> "Sequence[ProcessCommands | FleetCommands | IncidentCommands]":
+        known = (self._processes, self._fleet, self._incidents)
+        return [holder for holder in known if holder is not None]
 
     def do_quit(self) -> None:
         """End the program."""
@@ -115,7 +135,7 @@ class Commands:
         """Whether there is anything for a screen to show; with a fleet, open the node first."""
         app = self._app
         if name not in OPENINGS:
-            names = ", ".join(f"{key} {screen}" for key, screen in self._numbered)
+            names = ", ".join(f"{key} {screen}" for key, screen in self.numbered)
             app.say(f"no screen {name}; there are {names}")
             return False
         if app.fleet_controller is None:
@@ -134,7 +154,8 @@ class Commands:
         return True
 
     @property
-    def _numbered(self) -> tuple[tuple[str, str], ...]:
+    def numbered(self) -> tuple[tuple[str, str], ...]:
+        """(key, name) of the screens that there are."""
         fleet = self._app.fleet_controller is not None
         return numbered_screens(fleet=fleet, judged=self._app.board.judged)
 
@@ -189,7 +210,7 @@ class Commands:
 
     def _go(self, step: int) -> None:
         name = getattr(self._app.screen, "view_name", self._app.base)
-        order = [screen for _, screen in self._numbered]
+        order = [screen for _, screen in self.numbered]
         place = order.index(name) if name in order else 0
         self.open(order[(place + step) % len(order)])
 

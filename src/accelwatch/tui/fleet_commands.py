@@ -1,5 +1,7 @@
 """What keys do on the Fleet screen: filter, sort, group, map, events, acknowledge, open a node."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,6 +12,7 @@ from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.ordering import SORTS, TITLES
 from accelwatch.fleet.wire import DevicePlace
 from accelwatch.tui.drawing.preferences import FORMS, SHADES, slower
+from accelwatch.tui.filtering import Filtering, ask
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.filters import condition
 from accelwatch.tui.state.action import FLEET, INCIDENTS
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.fleet_controller import FleetController
     from accelwatch.tui.screens.fleet import FleetScreen
+
+_TYPING_S = 0.3
+"""A condition costs the hub a look at every device, so it is not asked for each letter."""
 
 
 class FleetCommands:
@@ -75,36 +81,49 @@ class FleetCommands:
 
     def do_filter(self) -> bool:
         """Ask for a filter: plain text, or a condition that the hub looks for."""
+        known = self.filtering()
+        if known is not None:
+            ask(self._app, known)
+        return known is not None
+
+    def filtering(self) -> Filtering | None:
+        """How the fleet is filtered; None where it is not on the screen."""
         from accelwatch.tui.local.filters import complaint, words_of
-        from accelwatch.tui.screens.filter_line import FilterScreen
 
         if self._screen is None:
-            return False
-        app, controller = self._app, self._controller
+            return None
+        controller, board = self._controller, self._controller.board
 
         def wrong(text: str) -> str:
             try:
-                condition(text, controller.board.labels)
+                condition(text, board.labels)
             except ExpressionError as error:
                 return complaint(error)
             return ""
 
-        def taken(text: str | None) -> None:
-            if text is not None:
-                controller.set_filter(text)
-                app.board.remember_filter(FLEET, text)
+        def count() -> str:
+            if board.waiting:
+                return "asking the hub"
+            whole = len(board.view.nodes) if board.view is not None else 0
+            return f"{board.shown_nodes} of {whole} nodes"
 
-        line = FilterScreen(
-            app.board,
-            "Filter devices",
-            controller.board.filter_text,
-            'plain text, or a condition such as state == "lost" or user == "ada"; empty: all',
-            wrong,
-            names=words_of(fleet_names(controller.board.labels)),
-            earlier=app.board.typed_filters.get(FLEET, ()),
+        return Filtering(
+            what="devices",
+            table=FLEET,
+            present=board.filter_text,
+            example='state == "lost" or user == "ada"',
+            wrong=wrong,
+            names=words_of(fleet_names(board.labels)),
+            set=controller.set_filter,
+            count=count,
+            pause_s=_TYPING_S,
         )
-        app.push_screen(line, taken)
-        return True
+
+    def sorts(self) -> list[tuple[str, Callable[[], None]]]:
+        """What rows can be sorted by; nothing on other screens."""
+        if self._screen is None:
+            return []
+        return [(TITLES[name], partial(self.sort_by, name)) for name in SORTS]
 
     def do_sort(self) -> bool:
         """Ask for what rows are sorted by."""

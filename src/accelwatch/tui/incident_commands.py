@@ -1,5 +1,7 @@
 """What keys do on the Incidents screen and on the page of one: look, filter, sort, fold, open a node."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -7,10 +9,11 @@ import msgspec
 from accelwatch.errors import ExpressionError
 from accelwatch.fleet.picture.incidents import SORTS, TITLES
 from accelwatch.fleet.wire import IncidentNow
+from accelwatch.tui.filtering import Filtering, ask
 from accelwatch.tui.fleet.incident_columns import sort_at
-from accelwatch.tui.fleet.incident_filters import incident_filter
+from accelwatch.tui.fleet.incident_filters import NAMES, incident_filter
 from accelwatch.tui.incident_changing import IncidentChanging
-from accelwatch.tui.state.action import INCIDENT
+from accelwatch.tui.state.action import INCIDENT, INCIDENTS
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
@@ -92,11 +95,17 @@ class IncidentCommands:
 
     def do_filter(self) -> bool:
         """Ask for a filter."""
+        known = self.filtering()
+        if known is not None:
+            ask(self._app, known)
+        return known is not None
+
+    def filtering(self) -> Filtering | None:
+        """How incidents are filtered; None where they are not on the screen."""
         from accelwatch.tui.local.filters import complaint
-        from accelwatch.tui.screens.prompt import PromptScreen
 
         if self._screen is None:
-            return False
+            return None
         board = self._board
 
         def wrong(text: str) -> str:
@@ -106,15 +115,26 @@ class IncidentCommands:
                 return complaint(error)
             return ""
 
-        def taken(text: str | None) -> None:
-            if text is not None:
-                board.set_filter(text)
-                self._app.show()
+        def apply(text: str) -> None:
+            board.set_filter(text)
+            self._app.show()
 
-        hint = 'plain text, or a condition such as severity == "critical" and rack == "r07"'
-        prompt = PromptScreen(self._app.board, "Filter incidents", board.filter_text, hint, wrong)
-        self._app.push_screen(prompt, taken)
-        return True
+        return Filtering(
+            what="incidents",
+            table=INCIDENTS,
+            present=board.filter_text,
+            example='severity == "critical" and rack == "r07"',
+            wrong=wrong,
+            names=[*NAMES, *sorted(board.labels)],
+            set=apply,
+            count=lambda: f"{len(board.rows)} of {len(board.told)} incidents",
+        )
+
+    def sorts(self) -> list[tuple[str, Callable[[], None]]]:
+        """What incidents can be sorted by; nothing on other screens."""
+        if self._screen is None:
+            return []
+        return [(TITLES[name], partial(self.sort_by, name)) for name in SORTS]
 
     def do_sort(self) -> bool:
         """Ask for what incidents are sorted by."""

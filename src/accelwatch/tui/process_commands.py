@@ -1,6 +1,8 @@
 """What keys do to processes: filter, sort, tag, look at, signal."""
 
 import signal
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from accelwatch.display import printable
@@ -9,8 +11,11 @@ from accelwatch.expr import device_names
 from accelwatch.query.lookup import process_names
 from accelwatch.schema.reading import Process
 from accelwatch.tui.drawing.lines import wrapped
+from accelwatch.tui.filtering import Filtering, ask
 from accelwatch.tui.local import signals
+from accelwatch.tui.local.device_sorting import SORTS
 from accelwatch.tui.local.process_rows import BY_ID, COLUMNS, command
+from accelwatch.tui.state.action import LOCAL
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
@@ -67,13 +72,19 @@ class ProcessCommands:
 
     def do_filter(self) -> bool:
         """Ask for a filter: of devices on the Local screen, of processes on theirs."""
+        known = self.filtering()
+        if known is not None:
+            ask(self._app, known)
+        return True
+
+    def filtering(self) -> Filtering | None:
+        """How devices or processes are filtered; None where neither are on the screen."""
         from accelwatch.tui.local import filters
-        from accelwatch.tui.screens.filter_line import FilterScreen
 
         app = self._app
         if not self._here:
-            return True
-        of_processes = app.screen.id != "local" and getattr(app.screen, "view_name", "") != "local"
+            return None
+        of_processes = getattr(app.screen, "view_name", "") != LOCAL
         host = app.board.snapshot.host
         make = filters.process_filter if of_processes else filters.device_filter
 
@@ -84,36 +95,46 @@ class ProcessCommands:
                 return filters.complaint(error)
             return ""
 
-        def apply(text: str) -> str:
+        def apply(text: str) -> None:
             if of_processes:
                 app.processes.set_filter(text, filters.process_filter(text, host))
             else:
                 app.board.set_filter(text.strip(), filters.device_filter(text, host))
             app.show()
+
+        def count() -> str:
             shown = (len(app.board.devices), len(app.board.snapshot.devices))
             left, whole = (app.processes.kept, app.processes.whole) if of_processes else shown
             return f"{left} of {whole} {what}"
 
-        def taken(text: str | None) -> None:
-            apply(before if text is None else text)
-            if text is not None:
-                app.board.remember_filter(what, text)
-
         what = "processes" if of_processes else "devices"
-        example = 'user == "ada"' if of_processes else "util < 10"
-        before = app.processes.filter_text if of_processes else app.board.filter_text
-        line = FilterScreen(
-            app.board,
-            f"Filter {what}",
-            before,
-            f"plain text, or a condition such as {example}; empty shows all",
-            wrong,
+        return Filtering(
+            what=what,
+            table=what,
+            present=app.processes.filter_text if of_processes else app.board.filter_text,
+            example='user == "ada"' if of_processes else "util < 10",
+            wrong=wrong,
             names=filters.words_of(process_names() if of_processes else device_names()),
-            earlier=app.board.typed_filters.get(what, ()),
-            apply=apply,
+            set=apply,
+            count=count,
         )
-        app.push_screen(line, taken)
-        return True
+
+    def sorts(self) -> list[tuple[str, Callable[[], None]]]:
+        """Columns of the tables on the screen, and what sorts by them."""
+        if not self._here:
+            return []
+        app = self._app
+        given = [
+            (f"{column.title.lower()} of processes", partial(self.sort_by, column.id))
+            for column in COLUMNS
+        ]
+        if getattr(app.screen, "view_name", "") == LOCAL:
+            given = [(name, partial(self._sort_devices, name)) for name in SORTS] + given
+        return list(given)
+
+    def _sort_devices(self, column: str) -> None:
+        self._app.board.sort_devices(column)
+        self._app.show()
 
     def do_sort(self) -> bool:
         """Ask for the column."""

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from textual import events, on
 from textual.suggester import Suggester
+from textual.timer import Timer
 from textual.widgets import Input
 
 from accelwatch.tui.drawing.lines import Line, clipped
@@ -31,20 +33,30 @@ class FilterScreen(PromptScreen):
         *,
         names: Sequence[str],
         earlier: Sequence[str],
-        apply: Callable[[str], str] | None = None,
+        apply: Callable[[str], None],
+        count: Callable[[], str],
+        pause_s: float = 0.0,
     ) -> None:
-        """`apply` shows what a text that is well leaves, and says how much that is."""
+        """`apply` shows what a text that is well leaves, `count` says how much that is.
+
+        After `pause_s` in which nothing is typed; what is counted may then come later still.
+        """
         super().__init__(board, title, text, hint, check)
         self._names = names
         self._earlier = [*earlier, text]
         self._place = len(earlier)
         self._apply = apply
+        self._count = count
+        self._pause_s = pause_s
+        self._waiting: Timer | None = None
         self._told = ""
 
     def on_mount(self) -> None:
         """Type at once, with names that are completed."""
         super().on_mount()
         self.query_one(Input).suggester = Names(self._names)
+        if self._pause_s:
+            self.set_interval(self._pause_s, self._tell)
 
     def _draw_wrong(self, width: int, height: int) -> list[Line]:
         if self._wrong or not self._told:
@@ -53,8 +65,24 @@ class FilterScreen(PromptScreen):
 
     @on(Input.Changed)
     def _applied(self, event: Input.Changed) -> None:
-        if self._apply is not None and not self._check(event.value):
-            self._told = self._apply(event.value)
+        if self._waiting is not None:
+            self._waiting.stop()
+        if self._check(event.value):
+            return
+        if self._pause_s and event.value != self._text:
+            self._waiting = self.set_timer(self._pause_s, partial(self._set, event.value))
+        else:
+            self._set(event.value)
+
+    def _set(self, text: str) -> None:
+        self._apply(text)
+        self._told = self._count()
+        self.query_one("#prompt-wrong").refresh()
+
+    def _tell(self) -> None:
+        """What somebody else was asked for has come."""
+        if self._told and self._told != self._count():
+            self._told = self._count()
             self.query_one("#prompt-wrong").refresh()
 
     def on_key(self, event: events.Key) -> None:

@@ -11,6 +11,7 @@ _NAMES = {
     "minus": "-",
     "full_stop": ".",
     "comma": ",",
+    "at": "@",
     "colon": ":",
     "right_square_bracket": "]",
     "left_square_bracket": "[",

@@ -49,6 +49,14 @@ OF_SCREENS: tuple[Action, ...] = (
         footer=True,
     ),
     Action(
+        group="Program",
+        id="palette",
+        keys=("colon",),
+        label="commands",
+        help="Every command of the screen by name, its columns, filters, devices or nodes.",
+        footer=True,
+    ),
+    Action(
         group="Screens",
         id="screen_local",
         keys=("1",),

@@ -62,7 +62,7 @@ OF_TIME: tuple[Action, ...] = (
     Action(
         group="Time",
         id="seek_to",
-        keys=("colon",),
+        keys=("at",),
         label="go to",
         help="Go to a moment of a recording: 10:32, 2026-03-14, 2026-03-14 10:32, +5m, -2h or 50%.",
         replay_only=True,

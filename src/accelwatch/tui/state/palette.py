@@ -1,0 +1,56 @@
+"""The commands of the present screen by name, and which of them a typed text means. Pure."""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+MOST = 200
+"""Entries that are listed; more cannot be looked through."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that can be done now."""
+
+    name: str
+    """As it is looked for and shown."""
+    more: str = ""
+    """What it does, in a sentence."""
+    key: str = ""
+    """The key that does the same."""
+    run: Callable[[], object]
+
+
+def matching(entries: Iterable[Entry], text: str) -> list[Entry]:
+    """Those that a text means, the likeliest first, else in their order; all for an empty text."""
+    words = text.lower().split()
+    ranked = [(_rank(words, entry), entry) for entry in entries]
+    known = [(rank, entry) for rank, entry in ranked if rank is not None]
+    known.sort(key=lambda pair: pair[0])
+    return [entry for _, entry in known[:MOST]]
+
+
+def _rank(words: list[str], entry: Entry) -> int | None:
+    """How far the words are from the entry; None where one of them is not in it."""
+    total = 0
+    for word in words:
+        rank = _distance(word, entry)
+        if rank is None:
+            return None
+        total += rank
+    return total
+
+
+def _distance(word: str, entry: Entry) -> int | None:
+    name = entry.name.lower()
+    if word == name:
+        return 0
+    if name.startswith(word):
+        return 1
+    if f" {word}" in name:
+        return 2
+    if word in name:
+        return 3
+    letters = iter(name)
+    if all(letter in letters for letter in word):
+        return 5
+    return 6 if word in entry.more.lower() else None
