@@ -93,3 +93,24 @@ def test_the_wheel_has_the_man_page() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     shared = project["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
     assert shared == {"docs/man/accelwatch.1": "share/man/man1/accelwatch.1"}
+
+
+def test_the_readme_of_an_index_page_leads_to_no_file() -> None:
+    text = module("index_readme").for_an_index((ROOT / "README.md").read_text("utf-8"))
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert [link for link in links if not link.startswith(("http://", "https://"))] == []
+    assert "five minutes" in text
+    assert "![" not in text
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("a [b](docs/b.md#c) d", "a b d"),
+        ("a [b](https://e.org) d", "a [b](https://e.org) d"),
+        ("![x](a.svg)\n\nb\n", "b\n"),
+        ("![x](https://e.org/a.svg)\n\nb\n", "![x](https://e.org/a.svg)\n\nb\n"),
+    ],
+)
+def test_links_and_pictures_of_an_index_page(given: str, shown: str) -> None:
+    assert module("index_readme").for_an_index(given) == shown

@@ -46,8 +46,9 @@ def test_everything_that_the_wheel_needs_is_copied(
     project = tomllib.loads((examples.parent / "pyproject.toml").read_text("utf-8"))
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     needed = {pattern.split("/")[0] for pattern in wheel["include"]}
-    needed |= {"pyproject.toml", project["project"]["readme"]}
+    needed |= {"pyproject.toml", "README.md"}
     needed |= {*project["project"]["license-files"]}
+    needed |= {project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["path"]}
     needed |= {str(Path(path).parent) for path in wheel["shared-data"]}
     copied = {
         word
