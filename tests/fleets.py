@@ -22,6 +22,7 @@ from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
 from accelwatch.tui.state.board import Board
+from accelwatch.usage.report import UsageReport
 from dashboards import FedSource, Stage, board_of, node
 from machines import GIB, NOW
 
@@ -333,6 +334,10 @@ class FedFleet:
         if self.explanation is None:
             raise AccelwatchError("the hub does not explain it: no rule is in force")
         return self.explanation
+
+    async def usage(self, by: str, since: str) -> UsageReport:
+        """Nobody has counted."""
+        raise AccelwatchError(f"nobody counts by {by} since {since}")
 
     def close(self) -> None:
         """Nothing is held."""

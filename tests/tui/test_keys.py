@@ -45,6 +45,7 @@ def test_quit_works_while_something_is_typed() -> None:
         (["6"], "doctor"),
         (["7"], "events"),
         (["L"], "topology"),
+        (["u"], "usage"),
         (["question_mark"], "help"),
         (["f1"], "help"),
         (["f2"], "settings"),

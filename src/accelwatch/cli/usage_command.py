@@ -11,7 +11,7 @@ import typer
 from accelwatch.cli.hub_asking import HubFlags, reached
 from accelwatch.cli.options import command, row
 from accelwatch.cli.output import complain, write_stdout
-from accelwatch.errors import AccelwatchError, UnmetError, UsageError
+from accelwatch.errors import UnmetError, UsageError
 from accelwatch.exit_codes import OK
 from accelwatch.usage.asking import BY_DEFAULT, SINCE_DEFAULT, by_of, window_of
 
@@ -99,15 +99,12 @@ def _of_box(by: "By", window_s: float | None) -> "UsageReport":
 
 def _price() -> "EnergyPrice | None":
     """By the agent's configuration, where there is one that can be read."""
-    from accelwatch.config.layers import effective, find_file
-    from accelwatch.usage.price import price_of
+    from accelwatch.usage.price import configured_price
 
-    try:
-        path = find_file(None, os.environ)
-        return price_of(effective(path, os.environ).settings.usage)
-    except AccelwatchError as error:
-        complain(str(error))
-        return None
+    price, complaint = configured_price(os.environ)
+    if complaint:
+        complain(complaint)
+    return price
 
 
 def _text(report: "UsageReport", color: str, *, ages: bool) -> str:

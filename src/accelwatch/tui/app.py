@@ -23,6 +23,7 @@ from accelwatch.tui.drawing.styles import CSS, textual_theme
 from accelwatch.tui.local.device_rows import sort_at
 from accelwatch.tui.local.process_rows import column_at
 from accelwatch.tui.local.replay import ReplaySource, banner
+from accelwatch.tui.local.using import OwnUsage
 from accelwatch.tui.noting import Noting
 from accelwatch.tui.opening import OPENINGS
 from accelwatch.tui.state.board import Board
@@ -115,6 +116,8 @@ class Dashboard(App[None], inherit_bindings=False):
         self._ending: set[asyncio.Task[None]] = set()
         self._saying: Timer | None = None
         self._noting = Noting(board, self.ended)
+        self.using = OwnUsage()
+        """Who uses this machine's devices."""
         self._due = False
         self._fleet_due = False
         self._ages: Timer | None = None
@@ -279,6 +282,8 @@ class Dashboard(App[None], inherit_bindings=False):
         if not self.board.archive:
             self._noting.note([snapshot])
         self.board.accept(snapshot)
+        if self.fleet_controller is None:
+            self.using.take(snapshot)
         if not self.board.paused:
             self.show()
 

@@ -196,6 +196,10 @@ class Commands:
         """How near devices and adapters are to each other."""
         self.open("topology")
 
+    def do_usage(self) -> None:
+        """Who uses the devices."""
+        self.open("usage")
+
     def do_settings(self) -> None:
         """What can be set."""
         self.open("settings")

@@ -13,6 +13,7 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.filters import TextFilter, condition
 from accelwatch.tui.fleet.node_view import Heard, aged
+from accelwatch.tui.fleet.using import FleetUsage
 
 if TYPE_CHECKING:
     from accelwatch.remedy.plan import Plan
@@ -52,6 +53,13 @@ class FleetController:
         self._app = app
         self.source = source
         self.board = FleetBoard(app.board.preferences, app.clock.monotonic, source.name)
+        self.usage = FleetUsage(
+            source.usage,
+            self.aside,
+            app.clock.monotonic,
+            app.show,
+        )
+        """Who uses the fleet's devices."""
         self.visited = ""
         """The node whose Local view is open."""
         self._running: asyncio.Task[None] | None = None

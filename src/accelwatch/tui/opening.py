@@ -53,6 +53,25 @@ def _topology(app: "Dashboard") -> Screen[None]:
     return topology_screen(app.board, app.clock.wall)
 
 
+def _usage(app: "Dashboard") -> Screen[None]:
+    from accelwatch.tui.screens.usage import usage_screen
+    from accelwatch.usage.asking import window_of
+    from accelwatch.usage.ledger import By
+    from accelwatch.usage.report import UsageReport
+
+    controller = app.fleet_controller
+
+    def told(by: By, since: str) -> tuple[UsageReport | None, str]:
+        if controller is not None:
+            return controller.usage.report(by.value, since), controller.usage.problem
+        snapshot = app.board.snapshot
+        if not snapshot.devices:
+            return None, "no device is known"
+        return app.using.report(snapshot, by, window_of(since)), ""
+
+    return usage_screen(app.board, app.clock.wall, told)
+
+
 def _help(app: "Dashboard") -> Screen[None]:
     from accelwatch.tui.screens.pages import help_screen
 
@@ -106,6 +125,7 @@ OPENINGS: dict[str, Opening] = {
     "doctor": _doctor,
     "incidents": _incidents,
     "topology": _topology,
+    "usage": _usage,
     "events": _events,
     "help": _help,
     "problems": _problems,

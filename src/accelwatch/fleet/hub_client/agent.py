@@ -13,6 +13,7 @@ from accelwatch.fleet.hub_client.explaining import explained
 from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
 from accelwatch.fleet.hub_client.place import HubPlace
 from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.hub_client.usage import usage_of
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.picture.source import SnapshotSource
 from accelwatch.fleet.wire import MOST_CLOSED, SCHEMA, FleetDocument, IncidentNow, RulesNow
@@ -21,6 +22,7 @@ from accelwatch.judging.documents import IncidentsPage
 from accelwatch.judging.explanation import Explanation
 from accelwatch.judging.paths import INCIDENTS
 from accelwatch.schema.moments import timestamp
+from accelwatch.usage.report import UsageReport
 from accelwatch.version import __version__
 
 EVERY_S = 2.0
@@ -123,6 +125,10 @@ class AgentIncidents:
     async def explain(self, rule: str, entity: str) -> Explanation:
         """A rule on an entity now, part by part. Raises AccelwatchError."""
         return await explained(self._session, rule, entity)
+
+    async def usage(self, by: str, since: str) -> UsageReport:
+        """Who uses the devices. Raises AccelwatchError."""
+        return await usage_of(self._session, by, since)
 
     def close(self) -> None:
         """Nothing is held outside `run`."""

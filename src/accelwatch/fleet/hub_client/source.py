@@ -22,10 +22,12 @@ from accelwatch.fleet.hub_client.place import HubPlace
 from accelwatch.fleet.hub_client.remedies import Remedies
 from accelwatch.fleet.hub_client.session import HubSession, node_path
 from accelwatch.fleet.hub_client.stream import follow
+from accelwatch.fleet.hub_client.usage import usage_of
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.wire import DevicePlace, FleetEvent, FleetHello, FleetTick
 from accelwatch.judging.explanation import Explanation
 from accelwatch.schema.moments import unix_seconds
+from accelwatch.usage.report import UsageReport
 
 _decode = msgspec.json.Decoder(HistoryDocument).decode
 _MAX_BACKOFF_S = 5.0
@@ -139,6 +141,10 @@ class HubSource:
     async def explain(self, rule: str, entity: str) -> Explanation:
         """A rule on an entity now, part by part. Raises AccelwatchError when the hub cannot say."""
         return await explained(self._session, rule, entity)
+
+    async def usage(self, by: str, since: str) -> UsageReport:
+        """Who uses the devices. Raises AccelwatchError."""
+        return await usage_of(self._session, by, since)
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Follow the hub until cancelled."""

@@ -4,12 +4,22 @@ from collections.abc import Mapping
 
 import msgspec
 
+from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.usage.asking import PATH
 from accelwatch.usage.report import UsageReport
 
 _decode = msgspec.json.Decoder(UsageReport).decode
+
+
+async def usage_of(session: HubSession, by: str, since: str) -> UsageReport:
+    """The report, for a dashboard. Raises AccelwatchError when it cannot be had."""
+    try:
+        return await read_usage(session, {"by": by, "since": since})
+    except TargetFault as fault:
+        text = str(fault).partition("\n")[0]
+        raise AccelwatchError(f"nobody tells of usage: {text}") from fault
 
 
 async def read_usage(session: HubSession, asked: Mapping[str, str]) -> UsageReport:

@@ -22,6 +22,7 @@ from accelwatch.fleet.wire import (
     RulesNow,
 )
 from accelwatch.judging.explanation import Explanation
+from accelwatch.usage.report import UsageReport
 
 FIELDS = (
     "utilization_ratio",
@@ -149,6 +150,13 @@ class FleetSource(Protocol):
         """A rule on an entity now, part by part; entities are named as `n12/nvidia3`, `n12`, `job:4711`.
 
         Raises AccelwatchError when the hub cannot say.
+        """
+        ...
+
+    async def usage(self, by: str, since: str) -> UsageReport:
+        """Who uses the devices, by `user` or `job`, of `1h` or since it is counted (`job`).
+
+        Raises AccelwatchError when nobody has counted.
         """
         ...
 

@@ -22,6 +22,7 @@ from accelwatch.fleet.replay.node import ArchivedNode
 from accelwatch.fleet.replay.pace import Pace
 from accelwatch.fleet.replay.worker import ReadingThread
 from accelwatch.judging.explanation import Explanation
+from accelwatch.usage.report import UsageReport
 
 _LEAST_S = 0.2
 """Between two pictures."""
@@ -91,6 +92,10 @@ class ArchiveSource:
     async def explain(self, rule: str, entity: str) -> Explanation:  # noqa: ARG002 - protocol
         """Nobody judges. Raises UsageError."""
         raise UsageError("an archive is only looked at; accelwatch rules backtest judges it")
+
+    async def usage(self, by: str, since: str) -> UsageReport:  # noqa: ARG002 - protocol
+        """Nobody counts. Raises UsageError."""
+        raise UsageError("usage is not counted of an archive; accelwatch usage asks a hub")
 
     def open_node(self, node: str) -> ArchivedNode:
         """A node as it was at the moment."""

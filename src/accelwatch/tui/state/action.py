@@ -7,6 +7,7 @@ SCREEN = "screen_"
 LOCAL, DEVICE, PROCESSES, DOCTOR = "local", "device", "processes", "doctor"
 FLEET = "fleet"
 EVENTS, MOMENT = "events", "moment"
+USAGE = "usage"
 TABLES = frozenset({LOCAL, PROCESSES})
 LISTS = TABLES | {FLEET}
 INCIDENTS, INCIDENT = "incidents", "incident"

@@ -10,6 +10,7 @@ from accelwatch.tui.state.action import (
     MOMENT,
     SORTED,
     TABLES,
+    USAGE,
     Action,
 )
 
@@ -104,6 +105,13 @@ OF_SCREENS: tuple[Action, ...] = (
         keys=("L",),
         label="topology",
         help="Topology: links, PCIe and NUMA distance between devices and network adapters.",
+    ),
+    Action(
+        group="Screens",
+        id="usage",
+        keys=("u",),
+        label="usage",
+        help="Usage: who uses the devices, with load, memory, energy, money and idle time.",
     ),
     Action(
         group="Screens",
@@ -229,8 +237,9 @@ OF_SCREENS: tuple[Action, ...] = (
         id="tree",
         keys=("t",),
         label="group",
-        help="Group the processes by owner; a fleet by rack, partition, job, user, or not.",
-        screens=LISTS,
+        help="Group the processes by owner; a fleet by rack, partition, job, user, or not; usage by "
+        "user or job.",
+        screens=LISTS | {USAGE},
         footer=True,
     ),
     Action(
@@ -238,8 +247,9 @@ OF_SCREENS: tuple[Action, ...] = (
         id="span",
         keys=("h",),
         label="5/60 min",
-        help="History over five minutes or an hour; of the black box all that is kept.",
-        screens=frozenset({LOCAL, DEVICE, MOMENT}),
+        help="History over five minutes or an hour; of the black box all that is kept; usage of an "
+        "hour or since it is counted.",
+        screens=frozenset({LOCAL, DEVICE, MOMENT, USAGE}),
     ),
     Action(
         group="Looking",

@@ -1,0 +1,61 @@
+"""Who uses this machine's devices, counted by the dashboard itself while it runs."""
+
+import os
+from typing import TYPE_CHECKING
+
+from accelwatch.schema.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from accelwatch.usage.ledger import By, Ledger
+    from accelwatch.usage.report import EnergyPrice, UsageReport
+
+_STEP_S = 5.0
+_GAP_LIMIT_S = 15.0
+
+
+class OwnUsage:
+    """A ledger that is begun with the second look: the first picture waits for nothing."""
+
+    def __init__(self) -> None:
+        self._ledger: Ledger | None = None
+        self._looked = 0.0
+        """Unix seconds of the snapshot that was looked at last."""
+        self._price: EnergyPrice | None = None
+        self._price_known = False
+
+    def take(self, snapshot: Snapshot) -> None:
+        """A snapshot; most are passed over, counters tell what was in between."""
+        if 0.0 <= snapshot.time - self._looked < _STEP_S:
+            return
+        first, self._looked = self._looked == 0.0, snapshot.time
+        if not first:
+            self._count(snapshot)
+
+    def report(self, snapshot: Snapshot, by: "By", window_s: float | None) -> "UsageReport":
+        """What was counted; the first time, from here on."""
+        from accelwatch.usage.report import report
+
+        ledger = self._ledger or self._count(snapshot)
+        note = "counted while this dashboard runs; an agent counts all the time: accelwatch usage"
+        return report(
+            ledger, by, window_s, price=self._priced(), source=snapshot.host, notes=(note,)
+        )
+
+    def _count(self, snapshot: Snapshot) -> "Ledger":
+        from accelwatch.usage.ledger import Ledger
+        from accelwatch.usage.observation import observations_of
+
+        if self._ledger is None:
+            self._ledger = Ledger(gap_limit_s=_GAP_LIMIT_S)
+        if snapshot.devices:
+            self._ledger.add(snapshot.time, observations_of(snapshot))
+        return self._ledger
+
+    def _priced(self) -> "EnergyPrice | None":
+        """By the agent's configuration, read once; one that cannot be read gives none."""
+        if not self._price_known:
+            from accelwatch.usage.price import configured_price
+
+            self._price, _ = configured_price(os.environ)
+            self._price_known = True
+        return self._price

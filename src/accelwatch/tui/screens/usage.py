@@ -1,0 +1,46 @@
+"""Who uses the devices: `t` changes between users and jobs, `h` between the last hour and all."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.screens.page import PageScreen
+from accelwatch.tui.state.action import USAGE
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views import usage_lines
+from accelwatch.usage.asking import SINCE_DEFAULT
+from accelwatch.usage.ledger import By
+from accelwatch.usage.report import SINCE_JOB
+
+if TYPE_CHECKING:
+    from accelwatch.usage.report import UsageReport
+
+
+def usage_screen(
+    board: Board,
+    now: Callable[[], float],
+    told: "Callable[[By, str], tuple[UsageReport | None, str]]",
+) -> PageScreen:
+    """`told` gives the newest report by what was asked, and why there is no newer one."""
+    chosen = {"by": By.USER.value, "since": SINCE_DEFAULT}
+
+    def write(width: int) -> list[Line]:
+        report, problem = told(By(chosen["by"]), chosen["since"])
+        return usage_lines.lines(
+            report,
+            problem,
+            width,
+            ages=chosen["since"] == SINCE_JOB,
+            ascii_only=board.paint.glyphs.ascii_only,
+        )
+
+    def handle(action: str) -> bool:
+        if action == "tree":
+            chosen["by"] = By.JOB.value if chosen["by"] == By.USER.value else By.USER.value
+        elif action == "span":
+            chosen["since"] = SINCE_JOB if chosen["since"] == SINCE_DEFAULT else SINCE_DEFAULT
+        else:
+            return False
+        return True
+
+    return PageScreen(board, USAGE, write, now, handle=handle)

@@ -1,0 +1,149 @@
+"""The Usage screen: `u`, of this machine and of a fleet."""
+
+import asyncio
+
+import msgspec
+
+from accelwatch.errors import AccelwatchError
+from accelwatch.schema.snapshot import Owner, Snapshot
+from accelwatch.tui.fleet.using import FleetUsage
+from accelwatch.tui.local.using import OwnUsage
+from accelwatch.tui.views import usage_lines
+from accelwatch.usage.ledger import By
+from accelwatch.usage.report import UsageReport
+from dashboards import FedSource, node, running, texts
+from fleets import FedFleet, FleetStage, fleet_view, following
+
+
+def owned(seconds: float) -> Snapshot:
+    """Two devices, one of a job of ada's, so many seconds after the first picture."""
+    shot = node(2)
+    first, second = shot.devices
+    owner = Owner(kind="job", scheduler="slurm", job_id="4718", user="ada")
+    views = [
+        msgspec.structs.replace(
+            one,
+            owners=owners,
+            sample_time=shot.time + seconds,
+            reading=msgspec.structs.replace(one.reading, processes=()),
+        )
+        for one, owners in ((first, (owner,)), (second, ()))
+    ]
+    return msgspec.structs.replace(shot, time=shot.time + seconds, devices=tuple(views))
+
+
+def counted() -> OwnUsage:
+    own = OwnUsage()
+    for seconds in (0.0, 5.0, 9.0, 10.0, 15.0):
+        own.take(owned(seconds))
+    return own
+
+
+def test_a_dashboard_counts_from_its_second_look_on_and_not_at_each_picture() -> None:
+    told = counted().report(owned(15.0), By.JOB, None)
+    assert [row.job for row in told.rows] == ["4718", None]
+    assert told.total is not None
+    assert told.total.device_seconds == 20.0
+    assert "an agent counts all the time" in told.notes[0]
+
+
+def test_the_table_as_lines() -> None:
+    told = counted().report(owned(15.0), By.JOB, None)
+    lines = texts(usage_lines.lines(told, "", 160, ages=True, ascii_only=False)).splitlines()
+    assert lines[0].split()[:4] == ["JOB", "USER", "DEVICES", "HELD"]
+    assert "COUNTED SINCE" in lines[0]
+    assert lines[1].split()[:3] == ["4718", "ada", "1"]
+    assert lines[2].split()[0] == "(nobody)"
+    assert lines[3].split()[0] == "total"
+    narrow = usage_lines.lines(told, "", 40, ages=False, ascii_only=True)
+    assert all(sum(len(text) for text, _ in line) <= 40 for line in narrow)
+
+
+def test_without_an_answer_it_says_so() -> None:
+    assert "asking" in texts(usage_lines.lines(None, "", 80, ages=False, ascii_only=True))
+    assert "no hub" in texts(usage_lines.lines(None, "no hub", 80, ages=False, ascii_only=True))
+
+
+def test_the_screen_of_this_machine() -> None:
+    async def go() -> None:
+        async with running(FedSource(owned(0.0))) as stage:
+            await stage.press("u")
+            assert stage.screen_name == "usage"
+            assert stage.line_with("ada").split()[:2] == ["ada", "1"]
+            await stage.press("t")
+            assert stage.line_with("4718").split()[:2] == ["4718", "ada"]
+            assert "COUNTED SINCE" not in stage.text()
+            await stage.press("h")
+            assert "COUNTED SINCE" in stage.text()
+            await stage.press("escape")
+            assert stage.screen_name == "local"
+
+    asyncio.run(go())
+
+
+class UsedFleet(FedFleet):
+    """Tells of a report, and keeps what it was asked."""
+
+    asked: tuple[tuple[str, str], ...] = ()
+    report: UsageReport | None = None
+
+    async def usage(self, by: str, since: str) -> UsageReport:
+        self.asked = (*self.asked, (by, since))
+        if self.report is None:
+            raise AccelwatchError("hub: no such page")
+        return self.report
+
+
+def test_the_screen_of_a_fleet_asks_its_hub() -> None:
+    async def go() -> None:
+        source = UsedFleet(fleet_view())
+        source.report = counted().report(owned(15.0), By.USER, None)
+        async with following(source) as stage:
+            await stage.press("u")
+            await until_shown(stage, "ada")
+            await stage.press("t")
+            await until_shown(stage, "ada")
+            assert source.asked == (("user", "1h"), ("job", "1h"))
+
+    asyncio.run(go())
+
+
+def test_a_hub_that_does_not_count_is_said() -> None:
+    async def go() -> None:
+        async with following(UsedFleet(fleet_view())) as stage:
+            await stage.press("u")
+            await until_shown(stage, "no such page")
+
+    asyncio.run(go())
+
+
+async def until_shown(stage: FleetStage, text: str) -> None:
+    for _ in range(100):
+        if text in stage.text():
+            return
+        await stage.pilot.pause()
+    raise AssertionError(stage.text())
+
+
+def test_a_hub_is_asked_again_after_a_while_only() -> None:
+    async def go() -> None:
+        times, asked, tasks = [0.0], list[str](), list["asyncio.Task[None]"]()
+
+        async def ask(by: str, _since: str) -> UsageReport:
+            asked.append(by)
+            return counted().report(owned(15.0), By.USER, None)
+
+        known = FleetUsage(
+            ask,
+            lambda work: tasks.append(asyncio.create_task(work)),
+            lambda: times[0],
+            lambda: None,
+        )
+        for now in (0.0, 9.9, 10.0):
+            times[0] = now
+            known.report("user", "1h")
+            await asyncio.gather(*tasks)
+        assert asked == ["user", "user"]
+        assert known.report("user", "1h") is not None
+
+    asyncio.run(go())
