@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import width_of
 from accelwatch.tui.local import device_facts, device_tiles
@@ -110,3 +111,9 @@ def test_of_a_lost_device_everything_is_gone_in_one_line() -> None:
 )
 def test_quantities_are_called_by_words(series: Series, said: str) -> None:
     assert words(series) == said
+
+
+@pytest.mark.parametrize("one", [view(0), lost_view(3)])
+def test_the_first_line_names_the_device(one: DeviceView) -> None:
+    first = device_facts.lines(one, snapshot(one), 80, UNICODE)[0]
+    assert first[0] == (f" {one.device.name}", "strong")

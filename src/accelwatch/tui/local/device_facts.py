@@ -70,7 +70,8 @@ def state_lines(view: DeviceView, shot: Snapshot, width: int, glyphs: Glyphs) ->
     since = fmt.ago(shot.time - view.state_since)
     sign = fmt.state_glyph(view, glyphs)
     head: Line = [
-        (f" {sign} {fmt.state_word(view)}", fmt.state_role(view)),
+        (f" {view.device.name}", "strong"),
+        (f"  {sign} {fmt.state_word(view)}", fmt.state_role(view)),
         (f"  since {fmt.clock_time(view.state_since)}, {since}", "dim"),
         (f"   health {view.health.value}", "dim" if view.health.value == "ok" else "warn"),
         (f"   sample {fmt.age(view.sample_age_s)} old", "dim"),
