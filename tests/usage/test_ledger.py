@@ -8,6 +8,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
+from accelwatch.usage.cells import summary
 from accelwatch.usage.ledger import By, Ledger
 from accelwatch.usage.observation import observations_of
 from accelwatch.usage.report import EnergyPrice, UsageReport, UsageRow, report
@@ -388,3 +389,5 @@ def test_a_clock_that_goes_back_counts_nothing() -> None:
 def test_nothing_counted_yet_is_said() -> None:
     told = Node().told()
     assert (told.rows, told.total, told.notes) == ((), None, ("nothing was counted yet",))
+    assert (told.since, told.until, told.seconds) == (None, None, 0.0)
+    assert summary(told) == "no device was seen"

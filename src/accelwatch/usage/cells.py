@@ -64,6 +64,8 @@ def cells(row: UsageRow, report: UsageReport, *, ages: bool, ascii_only: bool = 
 def summary(report: UsageReport) -> str:
     """What was counted, from when on, by whom."""
     where = f" ({report.source})" if report.source else ""
+    if report.total is None:
+        return f"no device was seen{where}"
     begun = "" if report.whole else ", since when it is counted"
     time = f"from {_clock(report.since)}{begun} to {_clock(report.until)}"
     return f"{duration(report.seconds)} {time}{where}"

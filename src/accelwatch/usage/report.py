@@ -72,9 +72,9 @@ class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     """Who counted."""
     by: By
-    since: str
-    """RFC 3339: the earliest moment that is counted."""
-    until: str
+    since: str | None
+    """RFC 3339: the earliest moment that is counted; None where nothing was counted yet."""
+    until: str | None
     seconds: float
     """Between both."""
     whole: bool
@@ -150,8 +150,8 @@ class Reporting:
         total = None if whole is None else _Telling(ledger.time, wanted, self._price).row(whole)
         return UsageReport(
             by=self._by,
-            since=timestamp(since),
-            until=timestamp(ledger.time),
+            since=None if whole is None else timestamp(since),
+            until=None if whole is None else timestamp(ledger.time),
             seconds=ledger.time - since,
             whole=whole is not None and (wanted is None or first <= wanted),
             price=self._price,
