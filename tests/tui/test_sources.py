@@ -73,11 +73,15 @@ def test_the_host_is_shown_beside_the_devices_of_a_named_backend(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenario_of(tmp_path, monkeypatch)
-    source = LiveSource(CollectSettings(backends=("nvidia", "host"), groups=frozenset({"host"})))
+    settings = CollectSettings(
+        timeout_s=30.0, backends=("nvidia", "host"), groups=frozenset({"host"})
+    )
+    source = LiveSource(settings)
 
     async def check() -> None:
-        shot = await until(source, lambda shot: bool(shot.devices) and shot.node is not None)
-        assert states(shot) == ["ok"] * 4
+        shot = await until(source, lambda shot: shot.node is not None and bool(shot.devices))
+        assert shot.node is not None
+        await until(source, lambda shot: states(shot) == ["ok"] * 4)
 
     asyncio.run(watching(source, check))
 
