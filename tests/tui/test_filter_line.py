@@ -1,11 +1,14 @@
 """The line in which a filter is typed: it takes effect at once, completes names, knows earlier ones."""
 
+import asyncio
+from collections.abc import Callable
+
 import pytest
 from textual.widgets import Input
 
 from accelwatch.tui.screens.filter_line import completed
 from accelwatch.tui.state.board import MOST_FILTERS
-from dashboards import Stage, board_of, on
+from dashboards import GUARD_S, Stage, board_of, on
 from fleets import FleetStage
 from fleets import on as on_fleet
 
@@ -125,15 +128,20 @@ def test_so_many_are_kept_and_nothing_empty() -> None:
     assert (len(kept), kept[-1]) == (MOST_FILTERS, f"n{MOST_FILTERS + 4}")
 
 
+async def until(stage: Stage, good: Callable[[], bool]) -> None:
+    async with asyncio.timeout(GUARD_S):
+        while not good():
+            await stage.pilot.pause(0.01)
+
+
 def test_a_fleet_is_filtered_while_it_is_typed_and_esc_takes_it_back() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("slash")
         await typed(stage, "n002")
-        await stage.pilot.pause(0.4)
         controller = stage.app.fleet_controller
         assert controller is not None
-        assert controller.board.shown_nodes == 1
-        assert "1 of 12 nodes" in stage.text()
+        await until(stage, lambda: controller.board.shown_nodes == 1)
+        await until(stage, lambda: "1 of 12 nodes" in stage.text())
         await stage.press("escape")
         assert controller.board.filter_text == ""
         assert controller.board.shown_nodes == 12
@@ -141,7 +149,12 @@ def test_a_fleet_is_filtered_while_it_is_typed_and_esc_takes_it_back() -> None:
     on_fleet(check)
 
 
-def test_the_hub_is_asked_once_nothing_is_typed_any_more() -> None:
+@pytest.mark.parametrize(("pause_s", "asked_at_once"), [(0.01, True), (3600.0, False)])
+def test_the_hub_is_asked_once_nothing_is_typed_any_more(
+    pause_s: float, asked_at_once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accelwatch.tui.fleet_commands._TYPING_S", pause_s)
+
     async def check(stage: FleetStage) -> None:
         controller = stage.app.fleet_controller
         assert controller is not None
@@ -149,9 +162,12 @@ def test_the_hub_is_asked_once_nothing_is_typed_any_more() -> None:
         controller.source.set_filter = asked.append  # type: ignore[method-assign,assignment]
         await stage.press("slash")
         await typed(stage, "index<20")
-        assert asked == []
-        await stage.pilot.pause(0.5)
-        assert asked == ["index<20"]
-        assert "asking the hub" in stage.text()
+        if asked_at_once:
+            await until(stage, lambda: "index<20" in asked)
+            await until(stage, lambda: "asking the hub" in stage.text())
+        else:
+            assert asked == []
+            await stage.press("enter")
+            assert asked == ["index<20"]
 
     on_fleet(check)
