@@ -1,4 +1,4 @@
-"""Who uses the fleet's devices: counted every half a minute, a few nodes at a time."""
+"""Who uses the fleet's devices: counted every minute, a few nodes at a time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,9 +11,9 @@ from accelwatch.usage.ledger import Ledger
 from accelwatch.web.page import Headers, Page, Query
 from accelwatch.web.usage_page import reporting, rested_usage_page
 
-STEP_S = 30.0
+STEP_S = 60.0
 """Counters of load and energy tell what was in between."""
-_GAP_LIMIT_S = 100.0
+_GAP_LIMIT_S = 200.0
 _AT_ONCE = 16
 """Nodes whose devices are looked at without a rest."""
 
