@@ -9,14 +9,13 @@ import statistics
 import sys
 import time
 
-from node import Node, peer
+from node import Node, accelwatch, peer
 from terminal import Terminal
 
 RUNS = int(sys.argv[1]) if sys.argv[1:2] and sys.argv[1].isdecimal() else 7
 SECONDS = 20.0
 KEYS = 200
-RUN = "from accelwatch.cli.dashboard import run_dashboard; raise SystemExit(run_dashboard())"
-OURS = [sys.executable, "-c", RUN]
+OURS = accelwatch()
 MANY = [sys.executable, __file__, "--many"]
 CURSOR = "▌".encode()
 

@@ -1,4 +1,4 @@
-"""Where the command starts: the one-shot path without typer, everything else with it."""
+"""Where the command starts: collectors at once, the one-shot path without typer, the rest with it."""
 
 import os
 import sys
@@ -13,6 +13,10 @@ def main() -> None:
         from accelwatch.sampler import early
 
         early.begin()
+    elif _watches(words):
+        from accelwatch.sampler import early
+
+        early.begin(lasting=True)
     from accelwatch.cli.entry import dispatch, leave
 
     leave(dispatch(words))
@@ -34,6 +38,7 @@ def _version() -> int:
 
 
 _NOT_ONCE = ("-w", "--watch", "-l", "--loop", "-h", "--help", "--install", "--show")
+_NOT_LIVE = ("--replay", "-h", "--help", "--install", "--show")
 
 
 def _reads_once(words: list[str]) -> bool:
@@ -41,6 +46,15 @@ def _reads_once(words: list[str]) -> bool:
     if "_ACCELWATCH_COMPLETE" in os.environ or any(word.startswith(_NOT_ONCE) for word in words):
         return False
     return words[:1] == ["snapshot"] or (words != [] and words[0].startswith("-"))
+
+
+def _watches(words: list[str]) -> bool:
+    """Whether the words look like the dashboard of this machine, whose collector may begin as well."""
+    from accelwatch.cli.terminal import on_terminal
+
+    if words and (words[0] != "dashboard" or any(word.startswith(_NOT_LIVE) for word in words)):
+        return False
+    return on_terminal()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ WANTS_NOTHING = """
 import os, sys
 from accelwatch.sampler import early
 early.begin()
-pid, reports, orders, crash = early.hand_over()
+pid, reports, orders, crash, _ = early.hand_over()
 os.close(orders)
 print(os.waitpid(pid, 0)[1])
 """
@@ -39,7 +39,7 @@ ORDERED = """
 import os
 from accelwatch.sampler import early
 early.begin()
-pid, reports, orders, crash = early.hand_over()
+pid, reports, orders, crash, _ = early.hand_over()
 from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode, encode
 from accelwatch.sampler.settings import Begin, CollectSettings
 from accelwatch.schema.frames import Splitter
@@ -54,7 +54,7 @@ DAMAGED = """
 import os
 from accelwatch.sampler import early
 early.begin()
-pid, reports, orders, crash = early.hand_over()
+pid, reports, orders, crash, _ = early.hand_over()
 os.write(orders, b"\\0\\0\\0\\1\\xc1")
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), os.pread(crash, 4096, 0).decode())
 """
@@ -62,7 +62,7 @@ SILENT = """
 import os, time
 from accelwatch.sampler import early
 early.begin()
-pid, reports, orders, crash = early.hand_over()
+pid, reports, orders, crash, _ = early.hand_over()
 links = []
 for _ in range(3000):
     links = [os.readlink(f"/proc/{pid}/fd/{at}") for at in (0, 1, 2)]
@@ -109,6 +109,29 @@ def test_it_does_as_ordered() -> None:
 def test_a_failure_of_its_own_is_told_with_its_end() -> None:
     told = output_of(DAMAGED)
     assert told.startswith("1 WireError: damaged order of 1 bytes: ")
+
+
+STAYS = """
+import os, time
+from accelwatch.sampler import early
+early.begin(lasting=True)
+assert early.hand_over() is None
+pid, reports, orders, crash, printed = early.hand_over(lasting=True)
+links = []
+for _ in range(3000):
+    links = [os.readlink(f"/proc/{pid}/fd/{at}").split(" ")[0] for at in (0, 1, 2)]
+    if links[0] == "/dev/null" and links[1] == links[2]:
+        break
+    time.sleep(0.02)
+print(*links)
+os.close(orders)
+print(os.waitpid(pid, 0)[1])
+"""
+
+
+def test_libraries_of_a_child_that_goes_on_print_to_a_bounded_file() -> None:
+    printed = "/memfd:accelwatch-printed"
+    assert output_of(STAYS) == f"/dev/null {printed} {printed}\n0\n"
 
 
 def test_libraries_read_and_print_nowhere() -> None:

@@ -1,7 +1,9 @@
 """What the owner of a collector process learns of its end, and what it may order."""
 
+import contextlib
 import faulthandler
 import os
+import select
 import signal
 import socket
 import sys
@@ -22,6 +24,7 @@ from accelwatch.sampler.settings import Begin, CollectSettings, LetIn
 from accelwatch.schema.frames import Splitter
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.store.reports import Called, CollectorEnded, Done, Part, Report
+from sampler.agents import GUARD_S
 from sampler.fakes import FAKE
 
 READ = Called(call=1, backend="nvidia", action="read", slot="nvidia:0", thread=17)
@@ -202,6 +205,65 @@ def test_a_child_that_was_begun_early_and_has_died_is_replaced() -> None:
     child = launch.fork(Begin(settings=single()))
     assert child.process.pid != begun[0]
     assert isinstance(collected(child)[-1], Done)
+
+
+def begun_to_stay() -> early.Begun:
+    early.begin(lasting=True)
+    assert early._begun is not None
+    return early._begun
+
+
+def test_a_child_that_goes_on_is_the_one_that_was_begun_to() -> None:
+    begun = begun_to_stay()
+    once = launch.fork(Begin(settings=single()))
+    assert once.process.pid != begun[0]
+    assert isinstance(collected(once)[-1], Done)
+    child = launch.spawn(Begin(settings=lasting()))
+    try:
+        assert child.process.pid == begun[0]
+        assert (child.reports, child.process.crash) == (begun[1], begun[3])
+        assert child.printed is not None
+        child.ask_to_stop()
+        assert not isinstance(collected_until_end(child), Done)
+        assert child.how() == "exit_0"
+    finally:
+        child.release(patient=True)
+
+
+def test_a_child_of_another_environment_is_not_the_one_that_was_begun() -> None:
+    begun = begun_to_stay()
+    child = launch.spawn(Begin(settings=lasting()), dict(os.environ))
+    try:
+        assert child.process.pid != begun[0]
+    finally:
+        child.release(patient=True)
+        launch.spawn(Begin(settings=lasting())).release(patient=True)
+
+
+def test_a_child_that_was_begun_to_stay_and_has_died_is_replaced() -> None:
+    begun = begun_to_stay()
+    os.kill(begun[0], signal.SIGKILL)
+    os.waitid(os.P_PID, begun[0], os.WEXITED | os.WNOWAIT)
+    child = launch.spawn(Begin(settings=lasting()))
+    try:
+        assert child.process.pid != begun[0]
+    finally:
+        child.release(patient=True)
+
+
+def collected_until_end(child: Child) -> Report | None:
+    """The last report of a child whose reports end."""
+    told: list[Report] = []
+    stream = Stream(child.reports)
+    with contextlib.suppress(EOFError):
+        while True:
+            select.select([child.reports], [], [], GUARD_S)
+            told += stream.read()
+    return told[-1] if told else None
+
+
+def lasting() -> CollectSettings:
+    return CollectSettings(backends=(FAKE,), root="/nonexistent")
 
 
 def single() -> CollectSettings:

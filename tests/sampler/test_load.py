@@ -1,3 +1,5 @@
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -117,6 +119,23 @@ def test_the_bus_is_looked_at_again_after_a_while(tmp_path: Path) -> None:
     assert reason("amd")
     clock.advance(0.1)
     assert not reason("amd")
+
+
+def test_backends_that_are_brought_up_together_look_at_the_bus_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+
+    def slow(_: Path) -> frozenset[str]:
+        looks.append(1)
+        time.sleep(0.01)  # so that the others come meanwhile
+        return frozenset()
+
+    monkeypatch.setattr("accelwatch.sampler.load.on_bus", slow)
+    reason = Absent(CollectSettings(root=str(tmp_path)), ManualClock())
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(reason, ["amd"] * 4))
+    assert looks == [1]
 
 
 def test_what_stands_for_presence_is_a_backend() -> None:

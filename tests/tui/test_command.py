@@ -1,6 +1,8 @@
 """The command: what it refuses before the terminal is touched, and which source it chooses."""
 
 import asyncio
+import gc
+import sys
 from pathlib import Path
 
 import msgspec
@@ -8,6 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from accelwatch.__main__ import main
 from accelwatch.cli.dashboard import run_dashboard
 from accelwatch.cli.dashboard_command import dashboard_command
 from accelwatch.errors import ExpressionError, UsageError
@@ -146,6 +149,51 @@ def test_the_options_of_the_command_line_arrive(monkeypatch: pytest.MonkeyPatch)
         "machine": CollectSettings(groups=frozenset({"host"})),
         "served": False,
     }
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_garbage_is_collected_once_it_is_loaded(
+    collecting: bool, shown: list[Dashboard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frozen: list[str] = []
+    monkeypatch.setattr(LiveSource, "begin", lambda self: None)
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append("frozen"))
+    try:
+        (gc.enable if collecting else gc.disable)()
+        assert run_dashboard() == 0
+        assert gc.isenabled()
+        assert frozen == ([] if collecting else ["frozen"])
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("words", "terminal", "begun"),
+    [
+        ([], True, True),
+        ([], False, False),
+        (["dashboard"], True, True),
+        (["dashboard"], False, False),
+        (["dashboard", "--interval", "1s"], True, True),
+        (["dashboard", "--replay", "demo"], True, False),
+        (["dashboard", "--replay=demo"], True, False),
+        (["dashboard", "--help"], True, False),
+        (["fleet"], True, False),
+    ],
+)
+def test_a_collector_is_begun_at_once_where_this_machine_is_shown(
+    words: list[str], terminal: bool, begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds: list[bool] = []
+    monkeypatch.setattr(sys, "argv", ["accelwatch", *words])
+    monkeypatch.setattr("accelwatch.cli.terminal.on_terminal", lambda: terminal)
+    monkeypatch.setattr("accelwatch.cli.entry.dispatch", lambda _: 0)
+    monkeypatch.setattr("accelwatch.cli.entry.leave", lambda _: None)
+    monkeypatch.setattr(
+        "accelwatch.sampler.early.begin", lambda *, lasting=False: kinds.append(lasting)
+    )
+    main()
+    assert kinds == [True] * begun
 
 
 def test_a_shown_machine_is_read_from_the_start(

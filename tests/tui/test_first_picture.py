@@ -5,6 +5,7 @@ import os
 import pty
 import select
 import struct
+import sys
 import termios
 import time
 from collections.abc import Iterator
@@ -72,6 +73,13 @@ def test_devices_are_shown_while_the_rest_is_loaded(terminal: Terminal, source: 
         terminal.until(b"\x1b[?1049h", b"local", b"nvidia0", b"nvidia3", b"%")
     assert [view.device.name for view in board.devices] == [f"nvidia{n}" for n in range(4)]
     assert b"\x1b[?1049l" not in terminal.output
+
+
+def test_it_gets_its_turn_soon_only_while_it_draws(terminal: Terminal, source: LiveSource) -> None:
+    usual = sys.getswitchinterval()
+    with first_picture(board_of(), source, terminal.descriptor):
+        assert sys.getswitchinterval() < usual
+    assert sys.getswitchinterval() == usual
 
 
 def test_an_error_gives_the_terminal_back(terminal: Terminal, source: LiveSource) -> None:

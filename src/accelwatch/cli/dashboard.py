@@ -1,6 +1,7 @@
 """The terminal dashboard on this machine, or on a recording; loads no command line parser."""
 
 import contextlib
+import gc
 import os
 import sys
 from pathlib import Path
@@ -73,11 +74,19 @@ def run_dashboard(
             from accelwatch.tui.app import Dashboard
         agent = _agent if source.local else None
         app = Dashboard(board, source, incidents=agent, readonly=readonly, preferences_path=path)
+        _collect_garbage()
         if complaint:
             app.call_later(app.say, complaint)
         with _black_box(board) if source.local else contextlib.nullcontext():
             run_to_end(app)
     return OK
+
+
+def _collect_garbage() -> None:
+    """From here on, where that has waited for the imports; what is loaded is not gone over."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 @contextlib.contextmanager

@@ -8,9 +8,10 @@ import msgspec
 import typer
 
 from accelwatch.cli import sim, view_flags
-from accelwatch.cli.entry import guarded, on_terminal
+from accelwatch.cli.entry import guarded
 from accelwatch.cli.fleet_plan import Asking, Hub, Look, checked, own_hub
 from accelwatch.cli.options import command
+from accelwatch.cli.terminal import on_terminal
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.child import Child

@@ -9,16 +9,15 @@ from typing import NoReturn
 from accelwatch.cli import check_options, long_lived
 from accelwatch.cli.arguments import normalised, parse
 from accelwatch.cli.output import complain, quiet_exit
+from accelwatch.cli.terminal import COMPLETION, on_terminal
 from accelwatch.errors import AccelwatchError
 from accelwatch.exit_codes import INTERRUPTED
-
-_COMPLETION = "_ACCELWATCH_COMPLETE"
-"""Set by the shell's completion function (the name is typer's rule)."""
 
 
 def dispatch(words: list[str]) -> int:
     """Run what the words say; returns the exit code."""
     if not words and on_terminal():
+        gc.disable()  # until it is loaded
         from accelwatch.cli.dashboard import run_dashboard
 
         return guarded(run_dashboard)
@@ -28,10 +27,10 @@ def dispatch(words: list[str]) -> int:
 
         return guarded(lambda: check.run(checked))
     arguments = parse(words) if _may_be_one_shot(words) else None
-    if arguments is None or arguments.watch is not None:
-        gc.enable()  # off only for a single reading, see accelwatch.sampler.early
+    if words[:1] != ["dashboard"] and (arguments is None or arguments.watch is not None):
+        gc.enable()  # off for a single reading, and until a dashboard is loaded: sampler.early
     if arguments is None:
-        if _COMPLETION not in os.environ and (ready := long_lived.prepared(words)) is not None:
+        if COMPLETION not in os.environ and (ready := long_lived.prepared(words)) is not None:
             return guarded(ready)
         return guarded(lambda: _with_typer(words))
     from accelwatch.cli.snapshot import run
@@ -49,15 +48,8 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def on_terminal() -> bool:
-    """Whether a person looks: a dashboard needs both ends of a terminal that can move its cursor."""
-    if _COMPLETION in os.environ or os.environ.get("TERM", "dumb") == "dumb":
-        return False
-    return sys.stdin.isatty() and sys.stdout.isatty()
-
-
 def _may_be_one_shot(words: list[str]) -> bool:
-    if _COMPLETION in os.environ:
+    if COMPLETION in os.environ:
         return False
     return not words or words[0] == "snapshot" or words[0].startswith("-")
 

@@ -3,11 +3,12 @@
 import msgspec
 import typer
 
-from accelwatch.cli.entry import guarded, on_terminal
+from accelwatch.cli.entry import guarded
 from accelwatch.cli.fleet_plan import Asking, Keeping, Look, Targeting, checked, opened
 from accelwatch.cli.fleet_replay import NO_REPLAY, Replaying, check_replaying, run_replay
 from accelwatch.cli.options import command
 from accelwatch.cli.output import emit
+from accelwatch.cli.terminal import on_terminal
 from accelwatch.exit_codes import OK
 
 

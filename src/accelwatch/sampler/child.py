@@ -6,6 +6,7 @@ thread that hangs in a driver.
 
 import contextlib
 import faulthandler
+import gc
 import os
 import resource
 import signal
@@ -46,6 +47,8 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
         _end_for_certain(settings.timeout_s + _ONE_SHOT_GRACE_S)
     else:
         _go_first()
+        gc.freeze()  # what is loaded stays
+        gc.enable()
 
     gate = Gate(inside=Inside(crash), careful=order.careful)
     backends, reports = resolve(settings), _Reports(out)

@@ -15,8 +15,9 @@ if TYPE_CHECKING:  # typing itself is not imported here
 
     from accelwatch.sampler.settings import Begin
 
-Begun = tuple[int, int, int, int]
-"""(process id, descriptor to read reports from, descriptor to write orders to, crash file)."""
+Begun = tuple[int, int, int, int, int | None]
+"""(process id, descriptor to read reports from, descriptor to write orders to, crash file, and the file
+of what libraries print where the child goes on reading; None for a single reading)."""
 
 _begun: Begun | None = None
 
@@ -36,11 +37,12 @@ def load_shared() -> None:
     by_key()
 
 
-def begin() -> None:
+def begin(*, lasting: bool = False) -> None:
     """Fork a collector that loads its modules and waits for the order. Call it with one thread only.
 
-    Garbage is collected in neither process from here on: both are too short-lived to have any, and
-    their imports alone would cost several rounds.
+    Garbage is collected in neither process from here on: imports make none and would cost several
+    rounds. A single reading is too short-lived to have any; who goes on (`lasting`) begins to collect
+    it once everything is loaded.
     """
     global _begun  # noqa: PLW0603 - one process, one child before its time
     if _begun is not None or not hasattr(os, "memfd_create"):
@@ -50,21 +52,31 @@ def begin() -> None:
     reports, out = os.pipe()
     control, orders = os.pipe()
     crash = os.memfd_create("accelwatch-crash")
+    printed = _printed() if lasting else None
     pid = os.fork()
     if pid == 0:
         os.close(reports)
         os.close(orders)
-        be_child(out, crash, lambda: _awaited(control))
+        obeyed = control if lasting else None
+        be_child(out, crash, lambda: _awaited(control), control=obeyed, printed=printed)
     os.close(out)
     os.close(control)
-    _begun = (pid, reports, orders, crash)
+    _begun = (pid, reports, orders, crash, printed)
 
 
-def hand_over() -> Begun | None:
-    """The child that was begun, for its owner to order; None when there is none."""
+def hand_over(*, lasting: bool = False) -> Begun | None:
+    """The child that was begun, for its owner to order; None when there is none of this kind."""
     global _begun
+    if _begun is None or (_begun[-1] is not None) != lasting:
+        return None
     begun, _begun = _begun, None
     return begun
+
+
+def _printed() -> int:
+    from accelwatch.sampler.printed import bounded_file
+
+    return bounded_file()
 
 
 def _awaited(control: int) -> "Begin | None":
@@ -80,19 +92,34 @@ def _copy_of(descriptor: int) -> int | None:
         return None
 
 
-def be_child(out: int, crash: int, order_of: "Callable[[], Begin | None]") -> "NoReturn":
-    """Run as a forked collector; never returns. Its output is closed: libraries print there."""
+def be_child(
+    out: int,
+    crash: int,
+    order_of: "Callable[[], Begin | None]",
+    *,
+    control: int | None = None,
+    printed: int | None = None,
+) -> "NoReturn":
+    """Run as a forked collector; never returns. Its output is closed, or a file: libraries print there.
+
+    `control` is where further orders come from; with it, the child ends with its owner for certain.
+    """
     try:
         nowhere = os.open(os.devnull, os.O_RDWR)
         errors = _copy_of(2) or nowhere
-        for standard in (0, 1, 2):
-            os.dup2(nowhere, standard)
+        os.dup2(nowhere, 0)
+        for standard in (1, 2):
+            os.dup2(nowhere if printed is None else printed, standard)
+        if control is not None:
+            from accelwatch.parent_death import die_with_parent
+
+            die_with_parent()
         from accelwatch.sampler.child import collect, speak_apart
 
         speak_apart(errors)
         order = order_of()
         if order is not None:
-            collect(order, out, None, crash)
+            collect(order, out, control, crash)
     except BaseException as error:  # noqa: BLE001 - nothing may pass into the code that forked
         os.write(crash, f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
         os._exit(1)

@@ -138,25 +138,36 @@ def fork(order: Begin) -> Child:
 
 def _ordered(begun: early.Begun, order: Begin) -> Child | None:
     """The child that was begun early, now with its order; None when it has died meanwhile."""
-    pid, reports, orders, crash = begun
-    child = Child(pid, reports, None, crash)
+    pid, reports, orders, crash, printed = begun
+    child = Child(pid, reports, orders, crash)
+    if printed is not None:
+        from accelwatch.sampler.printed import Printed
+
+        child.printed = Printed(printed)
     try:
         write_all(orders, encode(order))
     except OSError:
         child.release()
         return None
-    finally:
-        os.close(orders)
+    if printed is None:
+        child.ask_to_stop()  # a single reading takes no further orders
     return child
 
 
 def spawn(order: Begin, environ: Mapping[str, str] | None = None) -> Child:
-    """A collector as a new interpreter, for a process with threads, or that lives long."""
+    """A collector as a new interpreter, for a process with threads, or that lives long.
+
+    One that was begun early for its owner to stay is taken instead, where there is one.
+    """
+    reap_leftovers()
+    if environ is None and (begun := early.hand_over(lasting=True)) is not None:
+        child = _ordered(begun, order)
+        if child is not None:
+            return child
     import subprocess
 
     from accelwatch.sampler.printed import Printed, bounded_file
 
-    reap_leftovers()
     crash, printed = anonymous_file("accelwatch-crash"), bounded_file()
     errors = _standard_error()
     process = subprocess.Popen(

@@ -1,6 +1,7 @@
 """From names in the settings to factories of backends, each imported only when it is asked for."""
 
 import math
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
@@ -69,13 +70,15 @@ class Absent:
         self._clock = clock
         self._reasons: dict[str, str] = {}
         self._fresh_until = -math.inf
+        self._looking = threading.Lock()
 
     def __call__(self, name: str) -> str:
-        """Why a backend need not be loaded now; empty when it may be of use."""
-        now = self._clock.monotonic()
-        if now >= self._fresh_until:
-            self._reasons = absent(self._settings)
-            self._fresh_until = now + _FRESH_S
+        """Why a backend need not be loaded now; empty when it may be of use. Any thread may ask."""
+        with self._looking:  # who comes together waits for one look
+            now = self._clock.monotonic()
+            if now >= self._fresh_until:
+                self._reasons = absent(self._settings)
+                self._fresh_until = now + _FRESH_S
         return self._reasons.get(name, "")
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J"
 """The second screen, without a cursor, empty (xterm's ctlseqs, DECSET 1049 and 25)."""
 _LEAVE = "\x1b[?25h\x1b[?1049l"
+_SWITCH_S = 0.0005
+"""So soon whoever draws gets its turn beside the imports; Python's own 5 ms would be many a wait."""
 _GATHER_S = 0.01
 """Reports that come together are drawn together."""
 
@@ -41,6 +43,8 @@ def first_picture(board: "Board", source: "LiveSource", descriptor: int) -> Iter
     """
     stop, ending = os.pipe()
     drawing = threading.Thread(target=_draw, args=(board, source, descriptor, stop), daemon=True)
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_S)
     try:
         _write(descriptor, _ENTER)
         drawing.start()
@@ -52,6 +56,7 @@ def first_picture(board: "Board", source: "LiveSource", descriptor: int) -> Iter
     else:
         _end(drawing, ending)
     finally:
+        sys.setswitchinterval(usual)
         os.close(stop)
 
 

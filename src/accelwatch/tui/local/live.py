@@ -1,8 +1,11 @@
-"""This machine as a source: a collector process of its own, its reports taken in on the event loop."""
+"""This machine as a source: a collector process of its own, its reports taken in on the event loop.
 
-import asyncio
+asyncio is loaded once there is a loop: the first readings are shown before.
+"""
+
 import contextlib
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,6 +25,9 @@ from accelwatch.store.reports import (
     Report,
     Slots,
 )
+
+if TYPE_CHECKING:
+    import asyncio
 
 _NEWS = (Outcome, Slots, Cycle, Events, BackendFound, CollectorEnded)
 _SETTLE_S = 0.4
@@ -46,7 +52,8 @@ class LiveSource:
         self._unheard: set[str] = set()
         self._known = False
         self._changed: Callable[[], None] = lambda: None
-        self._again = asyncio.Event()
+        self._again = False
+        """Whether a new interval waits to be taken up."""
         self._supervisor: Supervisor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -63,7 +70,7 @@ class LiveSource:
         """Read this often from now on."""
         if interval_s != self._settings.interval_s:
             self._settings = msgspec.structs.replace(self._settings, interval_s=interval_s)
-            self._again.set()
+            self._again = True
 
     def begin(self) -> Supervisor:
         """Start the collector now; `run` goes on from there. Needs no event loop."""
@@ -114,13 +121,15 @@ class LiveSource:
 
     async def _collect(self) -> None:
         """Take reports in and look after the child, until a new interval is wanted."""
+        import asyncio
+
         supervisor = self._supervisor or self.begin()
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             if supervisor.descriptor is not None:
                 self._watched(supervisor.descriptor)
         try:
-            while not self._again.is_set():
+            while not self._again:
                 supervisor.check()
                 await asyncio.sleep(CHECK_S)
             await self._settled()
@@ -129,6 +138,8 @@ class LiveSource:
 
     async def _end(self, supervisor: Supervisor) -> None:
         """Ask the child to end and give it its time, while the event loop goes on."""
+        import asyncio
+
         supervisor.ask_to_stop()
         try:
             with contextlib.suppress(TimeoutError):
@@ -170,6 +181,8 @@ class LiveSource:
 
     async def _settled(self) -> None:
         """Wait until no other interval follows."""
-        while self._again.is_set():
-            self._again.clear()
+        import asyncio
+
+        while self._again:
+            self._again = False
             await asyncio.sleep(_SETTLE_S)

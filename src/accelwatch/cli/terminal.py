@@ -1,0 +1,14 @@
+"""Whether a person looks at a terminal; asked before anything is loaded."""
+
+import os
+import sys
+
+COMPLETION = "_ACCELWATCH_COMPLETE"
+"""Set by the shell's completion function (the name is typer's rule)."""
+
+
+def on_terminal() -> bool:
+    """Whether a person looks: a dashboard needs both ends of a terminal that can move its cursor."""
+    if COMPLETION in os.environ or os.environ.get("TERM", "dumb") == "dumb":
+        return False
+    return sys.stdin.isatty() and sys.stdout.isatty()
