@@ -1,7 +1,11 @@
 """The palette: commands of the screen by name, its columns, filters, devices and nodes."""
 
-import pytest
+import asyncio
 
+import pytest
+from textual.events import Key
+
+from accelwatch.tui.screens.palette import PaletteScreen
 from accelwatch.tui.state.palette import Entry, matching
 from dashboards import Stage, on
 from fleets import FleetStage
@@ -42,6 +46,20 @@ def test_commands_stand_with_their_keys_and_are_done() -> None:
         line = stage.line_with("links, PCIe")
         assert line.rstrip().endswith("L")
         await stage.press("enter")
+        assert stage.screen_name == "topology"
+
+    on(check)
+
+
+def test_what_is_typed_in_one_go_is_not_lost() -> None:
+    async def check(stage: Stage) -> None:
+        stage.app.post_message(Key("colon", ":"))
+        while not isinstance(stage.app.screen, PaletteScreen):
+            await asyncio.sleep(0)
+        for letter in "topology":
+            stage.app.post_message(Key(letter, letter))
+        stage.app.post_message(Key("enter", "\r"))
+        await stage.pilot.pause()
         assert stage.screen_name == "topology"
 
     on(check)

@@ -64,6 +64,7 @@ class PaletteScreen(ModalScreen[Entry | None], inherit_bindings=False):
     """Gives the command, or None after Esc."""
 
     ALLOW_SELECT: ClassVar[bool] = False
+    AUTO_FOCUS: ClassVar[str | None] = "Input"
     CSS = """
     PaletteScreen { align: left bottom; background: transparent; }
     PaletteScreen Vertical { width: 100%; dock: bottom; }
@@ -76,6 +77,8 @@ class PaletteScreen(ModalScreen[Entry | None], inherit_bindings=False):
         self._entries = entries
         self._further = further
         self._rows = EntryRows()
+        self._listed = ""
+        """The text of which the commands are listed."""
 
     def compose(self) -> ComposeResult:
         """Title, commands, line."""
@@ -89,7 +92,7 @@ class PaletteScreen(ModalScreen[Entry | None], inherit_bindings=False):
         rows = self.app.size.height
         self.query_one(Vertical).styles.height = min(max(rows // 2, 8), rows)
         self._list("")
-        self.query_one(Input).focus()
+        self.set_focus(self.query_one(Input))
 
     def _draw_title(self, width: int, _: int) -> list[Line]:
         rule, count = self.board.paint.glyphs.rule, len(self._rows)
@@ -98,6 +101,7 @@ class PaletteScreen(ModalScreen[Entry | None], inherit_bindings=False):
         return [clipped([*head, (rule * width, "rule")], width)]
 
     def _list(self, text: str) -> None:
+        self._listed = text
         self._rows.entries = (*matching(self._entries, text), *self._further(text.strip()))
         rows = self.query_one(RowList)
         rows.refreshed()
@@ -111,6 +115,9 @@ class PaletteScreen(ModalScreen[Entry | None], inherit_bindings=False):
     @on(Input.Submitted)
     @on(RowList.Chosen)
     def _taken(self) -> None:
+        line = self.query_one(Input)
+        if line.value != self._listed:  # the word of the line that it has changed is on its way
+            self._list(line.value)
         place = self.query_one(RowList).cursor
         entries = self._rows.entries
         self.dismiss(entries[place] if place < len(entries) else None)
@@ -126,3 +133,6 @@ class PaletteScreen(ModalScreen[Entry | None], inherit_bindings=False):
         elif event.key == "escape":
             event.stop()
             self.dismiss(None)
+        elif event.key == "enter":
+            event.stop()
+            self._taken()
