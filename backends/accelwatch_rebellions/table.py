@@ -1,7 +1,8 @@
 """The table that rbln-smi and rbln-stat print for people, for drivers whose command knows no `-j`. Pure.
 
 Columns are found by their headings: `Perf` is missing in the oldest, and rules are drawn with - or =,
-between NPUs too. A second table has the contexts.
+between NPUs too. Of a card with several NPUs (RBLN-CA25) only the first has its name and its power;
+a rule ends the card. A second table has the contexts.
 """
 
 import re
@@ -33,6 +34,7 @@ def parse_table(output: bytes) -> Document:
     npus: list[Npu] = []
     entries: list[Entry] = []
     told = False
+    name = ""
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         lower = [cell.lower() for cell in cells]
@@ -43,7 +45,10 @@ def parse_table(output: bytes) -> Document:
             if _PROCESS in row:
                 entries += [entry for entry in [entry_of(row)] if entry is not None]
             else:
+                name = row["name"] = row.get("name") or name
                 npus += [npu for npu in [npu_of(_fields(row))] if npu is not None]
+        else:
+            name = ""
     if not headings:
         raise ReadError("rbln-smi printed neither JSON nor its table of devices", code="garbage")
     driver = _DRIVER.search(text)

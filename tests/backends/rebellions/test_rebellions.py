@@ -443,6 +443,28 @@ def test_a_table_with_rules_between_groups_and_with_contexts() -> None:
     assert mine.entries == (entry,), "the other one has nothing in use"
 
 
+CARDS_OF_FOUR = """
+|                                Device Information KMD ver: 3.2.2                                |
++-----+-----------+---------+---------------+------+---------+------+---------------------+-------+
+| NPU |    Name   |  Device |   PCI BUS ID  | Temp |  Power  | Perf |  Memory(used/total) |  Util |
++=====+===========+=========+===============+======+=========+======+=====================+=======+
+| 0   | RBLN-CA25 | rbln0   |  0000:15:00.0 |  41C |  47.0W  |  P14 |    0.0B / 15.7GiB   |   0.0 |
+| 1   |           | rbln1   |  0000:16:00.0 |  44C |         |  P14 |    0.0B / 15.7GiB   |   0.0 |
++-----+-----------+---------+---------------+------+---------+------+---------------------+-------+
+| 2   |           | rbln2   |  0000:1c:00.0 |  43C |  46.1W  |  P14 |    0.0B / 15.7GiB   |   0.0 |
++-----+-----------+---------+---------------+------+---------+------+---------------------+-------+
+"""
+
+
+def test_a_card_of_several_npus_has_its_name_once() -> None:
+    told = parse_table(CARDS_OF_FOUR.encode())
+    assert [npu.text("name") for npu in told.npus] == ["RBLN-CA25", "RBLN-CA25", None]
+    first, second = (read("d", npu, told.npus) for npu in told.npus[:2])
+    assert first.values["power_watts",] == 47.0
+    assert second.values["temperature_celsius", "gpu"] == 44.0
+    assert second.absent["power_watts",] is Absence.UNSUPPORTED
+
+
 def test_a_table_without_contexts_says_nothing_of_processes(tmp_path: Path) -> None:
     assert parse_table(TABLE.rsplit("\n", 2)[0].encode()).contexts is None
     with stage(tmp_path, "sdk1") as staged:
