@@ -21,6 +21,9 @@ _STUCK = re.compile(r"ETH core heartbeat check failed on device ASIC ID: (\d{1,2
 _BUS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.IGNORECASE)
 _HEX = re.compile(r"(?:0x)?([0-9a-f]{1,16})", re.IGNORECASE)
 _NOT_GIVEN = frozenset({"", "n/a", "none", "null", "unknown"})
+_OLD_REGISTER = "SMBUS_TX_"
+"""Before each register but BOARD_ID in releases of tt-smi of 2024, which write `TTKMD 1.27.1` too."""
+_DRIVER = re.compile(r"^TT-?KMD\s*")
 
 
 class Chip(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +101,7 @@ def parse(output: bytes) -> Snapshot:
     stuck = {f"{int(match[1]):016x}" for match in _STUCK.finditer(text[: begin.start()])}
     driver = text_of(_part(told, "host_info"), "Driver")
     return Snapshot(
-        driver_version=None if driver is None else driver.removeprefix("TT-KMD").strip() or None,
+        driver_version=None if driver is None else _DRIVER.sub("", driver) or None,
         chips=_chips(listed[:_MAX_CHIPS], stuck),
     )
 
@@ -119,6 +122,7 @@ def _chips(listed: list[object], stuck: set[str]) -> tuple[Chip, ...]:
 
 
 def _chip(told: Fields, at: int, bus: str | None, stuck: set[str]) -> Chip:
+    telem = _part(told, "smbus_telem")
     chip = Chip(
         at=at,
         pci_bus_id=bus,
@@ -126,7 +130,7 @@ def _chip(told: Fields, at: int, bus: str | None, stuck: set[str]) -> Chip:
         telemetry=_part(told, "telemetry"),
         firmwares=_part(told, "firmwares"),
         limits=_part(told, "limits"),
-        registers=_part(told, "smbus_telem"),
+        registers={name.removeprefix(_OLD_REGISTER): value for name, value in telem.items()},
     )
     return msgspec.structs.replace(chip, ethernet_stuck=chip.asic_id in stuck)
 

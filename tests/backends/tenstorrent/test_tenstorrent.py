@@ -465,6 +465,16 @@ def test_power_of_the_whole_board() -> None:
     assert values["power_component_limit_watts", "board", "enforced"] == 300.0
 
 
+def test_registers_have_a_longer_name_in_the_first_releases_of_tt_smi() -> None:
+    chip = a_chip(
+        "n150", {"SMBUS_TX_AXICLK": "0x384", "SMBUS_TX_TDC": None, "SMBUS_TX_TDP": "0x13"}
+    )
+    assert told(chip).values["clock_hertz", "fabric"] == 900e6
+    assert (chip.register("TDP"), chip.register("TDC")) == (19, None)
+    old = json.dumps({"host_info": {"Driver": "TTKMD 1.27.1"}, "device_info": []})
+    assert parse(old.encode()).driver_version == "1.27.1"
+
+
 def test_sensors_of_the_board() -> None:
     wormhole = a_chip("n150", {"BOARD_TEMPERATURE": "0x323433", "VREG_TEMPERATURE": "0x2d"})
     assert told(wormhole).values["temperature_celsius", "inlet"] == 50
