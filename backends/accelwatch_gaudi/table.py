@@ -12,10 +12,12 @@ from accelwatch_gaudi.document import Card, Document, Entry, card_of, unique
 
 _DRIVER = re.compile(r"^\W*Driver Version:\s*(\S+)", re.MULTILINE)
 _BUS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.IGNORECASE)
-_WATTS, _MEMORY = r"(N/A|\d+(?:\.\d+)?\s*W)", r"(N/A|\d+\s*[KMGT]iB)"
+_WORD = r"N/A|[A-Z!?-]+"
+"""What stands for a number that cannot be told, as `N/A` or `ERR!`; it costs that number only."""
+_WATTS, _MEMORY = rf"({_WORD}|\d+(?:\.\d+)?\s*W)", rf"({_WORD}|\d+\s*[KMGT]iB)"
 _STATE = re.compile(
-    rf"\S+\s+(N/A|\d+\s*C)\s+(\S+)\s+{_WATTS}\s*/\s*{_WATTS}\s+{_MEMORY}\s*/\s*{_MEMORY}"
-    r"\s+(N/A|\d+\s*%)(?=\s)",
+    rf"\S+\s+({_WORD}|\d+\s*C)\s+(\S+)\s+{_WATTS}\s*/\s*{_WATTS}\s+{_MEMORY}\s*/\s*{_MEMORY}"
+    rf"\s+({_WORD}|\d+\s*%)(?=\s)",
     re.IGNORECASE,
 )
 _STATE_NAMES = (

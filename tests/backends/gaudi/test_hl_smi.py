@@ -154,6 +154,24 @@ def test_a_memory_column_that_runs_over() -> None:
     assert values(parse_table(wide).cards[1])["memory_size_bytes",] == 1310720 * MIB
 
 
+@pytest.mark.parametrize("word", [b"N/A", b"ERR", b"ERR!", b"-"])
+def test_a_word_for_one_number_costs_that_number_only(word: bytes) -> None:
+    lines = TABLE.splitlines(keepends=True)
+    at = next(at for at, line in enumerate(lines) if b"MiB" in line)
+    cells = lines[at].split()
+    before = values(parse_table(TABLE).cards[0])
+    temperature = next(cell for cell in cells if cell.endswith(b"C") and cell[:1].isdigit())
+    for cell, lost in (
+        (temperature, ("temperature_celsius", "gpu")),
+        (next(cell for cell in cells if cell.endswith(b"W")), ("power_watts",)),
+        (next(cell for cell in cells if cell.endswith(b"MiB")), ("memory_used_bytes",)),
+        (next(cell for cell in cells if cell.endswith(b"%")), ("utilization_ratio",)),
+    ):
+        odd = lines[at].replace(cell, word.rjust(len(cell)), 1)
+        after = values(parse_table(b"".join([*lines[:at], odd, *lines[at + 1 :]])).cards[0])
+        assert after == {series: value for series, value in before.items() if series != lost}
+
+
 def test_events_are_no_ecc_errors() -> None:
     series = ("ecc_errors_total", "uncorrected")
     assert series not in values(parse_table(TABLE).cards[0])
