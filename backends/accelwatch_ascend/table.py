@@ -32,7 +32,7 @@ def parse_table(output: bytes) -> Document:
     if not headed:
         said = next((line.strip() for line in lines if line.strip()), "nothing")
         raise ReadError(f"npu-smi info printed no table of NPUs: {said[:200]}", code="garbage")
-    version = next((match[1] for line in lines if (match := _VERSION.match(line))), None)
+    version = next((match[1] for line in lines if (match := _VERSION.match(line.strip()))), None)
     jobs: tuple[Job, ...] = ()
     told: frozenset[int] | None = None
     if jobs_at < len(rows):

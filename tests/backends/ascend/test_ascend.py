@@ -131,6 +131,19 @@ def test_two_chips_behind_one_function(tmp_path: Path) -> None:
     assert two.processes == ()
 
 
+def test_a_table_that_is_indented_tells_its_version_too() -> None:
+    lines = (
+        "| npu-smi 22.0.0                       Version:22.0.2                                 |",
+        "| NPU     Name      | Health   | Power(W)     Temp(C)           Hugepages-Usage(page) |",
+        "| Chip    Device    | Bus-Id   | AICore(%)    Memory-Usage(MB)                        |",
+        "| 0       310P3     | OK       | 16.9         41                0    / 0              |",
+        "| 0       0         | 0000:86:00.0 | 0        991  / 21534                            |",
+    )
+    table = parse_table("\n".join(f"   {line}" for line in lines).encode())
+    assert table.driver_version == "22.0.2"
+    assert [chip.pci_bus_id for chip in table.chips] == ["0000:86:00.0"]
+
+
 def test_the_oldest_table_has_no_processes(tmp_path: Path) -> None:
     with opened(tmp_path, "310") as (machine, backend):
         first, _ = readings(Poll(machine.clock)(backend))
