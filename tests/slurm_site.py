@@ -47,6 +47,13 @@ if [ -e {folder}/hang ] && [ "$1" = "$(cat {folder}/hang)" ]; then
     rm {folder}/hang
     kill -STOP "$(cat {controller})"
 fi
+if [ $# -eq 0 ]; then
+    given=$(cat)
+    printf '%s\\n' "$given" | {scontrol}
+    code=$?
+    printf '%s\\n' "$given" | sed -e '/^quit$/d' -e '/^$/d' -e "s/^/$code /" >> {folder}/changes
+    exit $code
+fi
 {scontrol} "$@"
 code=$?
 case " $* " in

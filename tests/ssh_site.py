@@ -1,5 +1,6 @@
 """A real sshd on loopback, without root and with keys of its own: one port for each kind of host."""
 
+import contextlib
 import getpass
 import os
 import shutil
@@ -102,7 +103,8 @@ def ssh_site(folder: Path, hosts: Mapping[str, str]) -> Iterator[SshSite]:
         yield site
     finally:
         for pid in _group(process.pid):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         process.wait()
 
 

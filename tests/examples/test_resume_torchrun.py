@@ -5,6 +5,7 @@ torchrun's command line starts the worker processes and nothing else.
 """
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -131,7 +132,8 @@ def site(tmp_path: Path, examples: Path) -> Iterator[Site]:
     made = Site(tmp_path, examples)
     yield made
     for pid in made.pids():
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it may end by itself meanwhile
+            os.kill(pid, signal.SIGKILL)
 
 
 def move(site: Site, **more: Any) -> Intent:

@@ -24,7 +24,8 @@ def document(site: SshSite, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     hub = folder / "hub.yaml"
     hub.write_text(
         f"ssh: {{connect_timeout: 30s, config_file: {site.config}}}\n"
-        f"scrape: {{body_size_limit: {LIMIT}}}\n"
+        # Long enough for the first hosts to be fresh still when the last has answered.
+        f"scrape: {{body_size_limit: {LIMIT}, scrape_interval: 60s}}\n"
     )
     run = accelwatch(
         *("fleet", "--ssh", HOSTS, "-c", str(hub), "--json", "--devices", "--fields"),
