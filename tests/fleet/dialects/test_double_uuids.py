@@ -2,7 +2,9 @@
 
 import pytest
 
+import machines
 from accelwatch.fleet.dialects import read_devices
+from accelwatch.fleet.dialects.doubles import marked
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.health import Health
 
@@ -46,3 +48,12 @@ def test_instances_of_one_gpu_are_no_twins() -> None:
     views = read_devices(text, NOW).devices
     assert views[0].device.uuid == "GPU-1"
     assert not [reason for view in views for reason in view.health_reasons]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(Health.FAILED, Health.FAILED), (Health.OK, Health.DEGRADED)]
+)
+def test_such_a_device_is_no_better_than_degraded(before: Health, after: Health) -> None:
+    view = machines.view(health=before)
+    (told,) = marked([view], {view.device.id: TOLD})
+    assert (told.health, told.health_reasons) == (after, (*view.health_reasons, TOLD))

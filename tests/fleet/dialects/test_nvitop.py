@@ -57,6 +57,7 @@ def test_a_lost_device_is_lost() -> None:
     lost = read_devices(PAGE.read_bytes(), NOW).devices[2]
     assert (lost.state, lost.health) == (DeviceState.LOST, Health.FAILED)
     assert (lost.device.index, lost.device.model, lost.device.uuid) == (2, None, None)
+    assert lost.health_reasons == ("the device is lost",)
     assert lost.reading.values == {}
     assert lost.reading.absent == {("*",): Absence.LOST}
     assert "GPU is Lost" in lost.reading.notes[0]

@@ -95,6 +95,15 @@ def test_a_partition_comes_back() -> None:
     assert now.reading.values == part.reading.values
 
 
+@pytest.mark.parametrize(
+    ("name", "index"), [("nvidia123456", 123456), ("nvidia1234567", 0), ("x", 0)]
+)
+def test_the_index_is_the_number_behind_the_name(name: str, index: int) -> None:
+    page = f'accel_device_info{{vendor="nvidia",device="{name}",uuid="GPU-1"}} 1\n'
+    (view,) = read_devices(page, NOW).devices
+    assert view.device.index == index
+
+
 def test_owners_links_and_histograms_come_back() -> None:
     owners = (
         Owner(kind="kubernetes", namespace="ml", pod="run-0", container="c", pod_uid="u"),
@@ -120,6 +129,7 @@ def test_the_host_comes_back() -> None:
     read = read_devices(text(machines.snapshot(node=node)), NOW)
     assert read.node is not None
     assert read.node.reading.values == {("host_load_average", "1"): 2.5}
+    assert read.node.reading.processes == ()
 
 
 def test_a_follower_sees_each_change() -> None:

@@ -101,3 +101,13 @@ def test_eight_gpus_with_a_process_each_and_the_host_with_others() -> None:
     for _, rows in told:
         assert {(one.command, one.gpu_memory_bytes) for one in rows} == {("sleep", 3221225472)}
         assert {one.start_time for one in rows} == {1795309233}
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [('container="run"', "container"), ('pod="p",container="run"', "kubernetes")],
+)
+def test_who_has_a_device_is_a_container_where_no_pod_is_named(labels: str, kind: str) -> None:
+    page = f'DCGM_FI_DEV_POWER_USAGE{{gpu="0",UUID="GPU-1",{labels}}} 100\n'
+    (view,) = read_devices(page, 1_700_000_000.0).devices
+    assert [(owner.kind, owner.container) for owner in view.owners] == [(kind, "run")]

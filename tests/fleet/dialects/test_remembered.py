@@ -57,7 +57,9 @@ def test_devices_that_cannot_be_read_stay_as_they_were() -> None:
             assert (first.sample_time, first.sample_age_s) == (100.0, now - 100.0)
             assert first.reading.absent == {("*",): Absence.TIMEOUT}
             assert (first.reading.notes, first.event_counts) == (("a note",), COUNTS)
+            assert first.reading.device_id == first.device.id
             assert first.health is not Health.OK
+            assert first.health_reasons == ("the device does not answer",)
     assert memory.completed("d", views, None, 130.0) == tuple(views)
     again, _ = memory.completed("d", (), NOBODY_LOST, 140.0)
     assert (again.state_since, again.sample_time) == (140.0, 130.0)

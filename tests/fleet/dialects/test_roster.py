@@ -151,6 +151,8 @@ def test_a_uuid_that_names_a_place_is_none() -> None:
     assert (device.uuid, device.pci_bus_id, device.id) == (None, "0000:07:00.0", "amd:0000:07:00.0")
     (device,) = devices(key(uuid="GPU-at-0000:07:00.0", pci="0000:08:00.0"))
     assert device.pci_bus_id == "0000:08:00.0"
+    told = key(uuid="GPU-at-0000:07:00.0", pci="0000:08:00.0")
+    assert len(devices(told, key(pci="0000:08:00.0"))) == 1, "its label says its place better"
     (device,) = devices(key(uuid="nobody", index="4"))
     assert (device.uuid, device.pci_bus_id, device.id) == (None, None, "amd:amd4")
 
