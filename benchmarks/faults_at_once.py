@@ -35,7 +35,6 @@ from accelwatch.clock import SystemClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
@@ -46,6 +45,7 @@ from accelwatch.remedy.breaker import BreakerStanding
 from accelwatch.remedy.settings import ActionSettings, Breaker, Budget, DataGuard, RemedySettings
 from accelwatch.remedy.stage import Stage
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.slices import LongWork
 from accelwatch_slurm import SlurmAction
 from remedy.fake_scheduler import FakeAction, FakeScheduler
 from slurm_cluster import Slurm, slurm_of_many

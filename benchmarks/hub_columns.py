@@ -26,12 +26,12 @@ from accelwatch.fleet.api.rows import page
 from accelwatch.fleet.api.summaries import fleet_document
 from accelwatch.fleet.api.totals import counted
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
-from accelwatch.fleet.slices import LongWork, Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.moment import brought
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.packed import pack
+from accelwatch.slices import LongWork, Turns
 from hub_peers import stream_bytes
 
 DEVICES = 8

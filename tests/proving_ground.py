@@ -15,7 +15,6 @@ from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.follow.poll import ReadExposition
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet as HubFleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.transitions import Transitions
@@ -24,6 +23,7 @@ from accelwatch.incidents.incident import Incident
 from accelwatch.judging.runner import RuleRunner
 from accelwatch.rules.document import Severity
 from accelwatch.rules.loading import pack_names
+from accelwatch.slices import LongWork
 from accelwatch_simulator.context import SentContext
 from accelwatch_simulator.fleet import Fleet, Moment
 from accelwatch_simulator.nodes import FleetSize, Node, build, dealing_order, names

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from accelwatch.errors import ReadError
+from accelwatch.untrusted_text import printable
 from accelwatch_apple.property_lists import property_list
 from accelwatch_apple.sample import block
 
@@ -71,7 +72,7 @@ def text_of(properties: Properties, key: str) -> str | None:
         told = told.partition(b"\0")[0].decode("utf-8", "replace")
     if not isinstance(told, str):
         return None
-    clean = "".join(letter for letter in told if letter.isprintable()).strip()[:120]
+    clean = printable(told, instead="").strip()[:120]
     return None if clean.lower() in ("", "n/a", "none", "unknown", "not available") else clean
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from accelwatch import sysfs, tegra
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind
+from accelwatch.untrusted_text import printable
 
 VENDOR = "nvidia"
 ARCHITECTURES = MappingProxyType(
@@ -48,5 +49,5 @@ def _text(path: Path) -> str | None:
     told = sysfs.read_text(path)
     if isinstance(told, Absence):
         return None
-    clean = "".join(letter for letter in told if letter.isprintable()).strip()[:_MAX_TEXT]
+    clean = printable(told, instead="").strip()[:_MAX_TEXT]
     return None if clean.lower() in ("", "n/a", "none", "unknown") or set(clean) == {"0"} else clean

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.atomic_file import replace_file
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
 from accelwatch.errors import BackendUnavailable, ReadError
 from accelwatch.schema.absence import Absence
@@ -53,10 +54,8 @@ class PositionStore:
         """Replace the file in one step; a full disk costs the position, never an event."""
         if self._path is None:
             return False
-        draft = self._path.with_name(f".{_FILE}.{os.getpid()}")
         try:
-            draft.write_bytes(msgspec.json.encode(position))
-            draft.replace(self._path)
+            replace_file(self._path, msgspec.json.encode(position), durable=False)
         except OSError as error:
             if not self._failing:
                 _LOG.warning("position not kept path=%s error=%s", self._path, error)

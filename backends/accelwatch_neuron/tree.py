@@ -7,6 +7,7 @@ from accelwatch import sysfs
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected
+from accelwatch.untrusted_text import printable
 
 VENDOR = "neuron"
 _PLACE = "sys/devices/virtual/neuron_device"
@@ -131,5 +132,5 @@ def _text(path: Path) -> str | None:
     told = sysfs.read_text(path)
     if isinstance(told, Absence):
         return None
-    clean = "".join(letter for letter in told if letter.isprintable()).strip()[:_MAX_TEXT]
+    clean = printable(told, instead="").strip()[:_MAX_TEXT]
     return None if clean.lower() in ("", "n/a", "none", "unknown", "invalid", "0") else clean

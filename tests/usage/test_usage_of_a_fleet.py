@@ -16,12 +16,12 @@ from accelwatch.config.model import Web
 from accelwatch.config.usage import UsageSettings
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.scrape_settings import Scrape
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
+from accelwatch.slices import LongWork
 from hub_peers import Agent, Running, agent, served_hub
 
 GIB = 1 << 30

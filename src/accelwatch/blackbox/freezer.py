@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.atomic_file import PRIVATE, replace_file
 from accelwatch.blackbox.bounds import Bounds
 from accelwatch.blackbox.files import Segment, frozen_files, frozen_path, part_of
 from accelwatch.blackbox.triggers import Trigger
@@ -60,7 +61,7 @@ class Freezer:
             most = self.pending.first.time + self._bounds.most_after_s
             until = max(self.pending.until, min(until, most))
             self.pending = msgspec.structs.replace(self.pending, until=until)
-        _write(self._folder / _NOTE, msgspec.json.encode(self.pending))
+        replace_file(self._folder / _NOTE, msgspec.json.encode(self.pending), mode=PRIVATE)
         return began
 
     def _is_fresh(self, trigger: Trigger) -> bool:
@@ -143,14 +144,3 @@ def _join(ring: list[Segment], path: Path) -> None:
         with contextlib.suppress(OSError):
             part.unlink()
         raise
-
-
-def _write(path: Path, data: bytes) -> None:
-    """The whole content or the one before, after a power cut too."""
-    beside = part_of(path)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(beside, flags, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)

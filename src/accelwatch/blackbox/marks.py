@@ -5,12 +5,13 @@ from typing import Any
 import msgspec
 
 from accelwatch.blackbox.glimpse import Document, Item
-from accelwatch.blackbox.triggers import BROKEN
 from accelwatch.display import duration
 from accelwatch.errors import WireError
+from accelwatch.schema.device import BROKEN
 from accelwatch.schema.event import ErrorEvent, severity
 from accelwatch.schema.moments import unix_seconds
 from accelwatch.schema.plain import parts_of
+from accelwatch.schema.standing import state_severity
 
 _MOST = 2000
 """Marks that are kept."""
@@ -78,8 +79,8 @@ class Marking:
         text = f"{item.state}, was {before}"
         if before in BROKEN and not bad:
             text = f"{item.state} again, {before} for {duration(time - since)}"
-        level = "critical" if bad else "warning" if item.state == "degraded" else "info"
-        self._put(time, "state", text, (item.id,), severity=level, code=item.state)
+        loud = state_severity(item.state)
+        self._put(time, "state", text, (item.id,), severity=loud, code=item.state)
 
     def _event(self, told: dict[str, Any]) -> None:
         key = (str(told.get("code")), str(told.get("device_id")), str(told.get("time")))

@@ -11,9 +11,9 @@ import msgspec
 from accelwatch.blackbox.files import frozen_by_name
 from accelwatch.blackbox.glimpse import Document, Item, glimpse
 from accelwatch.blackbox.marks import Mark, Marking
-from accelwatch.blackbox.triggers import BROKEN
 from accelwatch.errors import WireError
 from accelwatch.recording import Recording
+from accelwatch.schema.device import BROKEN
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.series import flatten, primary_value
 

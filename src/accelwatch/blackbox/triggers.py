@@ -2,12 +2,10 @@
 
 import msgspec
 
-from accelwatch.schema.device import DeviceState
+from accelwatch.schema.device import BROKEN, DeviceState
 from accelwatch.schema.event import Category, ErrorEvent, severity
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
-BROKEN = frozenset({DeviceState.LOST, DeviceState.UNRESPONSIVE})
-"""States whose beginning freezes."""
 _QUIET = frozenset({Category.APPLICATION, Category.THERMAL, Category.POWER})
 """Categories of which no code freezes, unless it is fatal."""
 _XID = ("xid_", "sxid_")

@@ -13,7 +13,7 @@ from accelwatch.cli.plan import Plan
 from accelwatch.exit_codes import NO_DEVICE, NOTHING_READ, OK, PERMISSION, UNWELL
 from accelwatch.sampler.settings import NO_ACCELERATORS
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import DeviceState
+from accelwatch.schema.device import BROKEN
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from accelwatch.store.reports import CRASHED
 
@@ -99,8 +99,7 @@ def status(snapshot: Snapshot, strict: bool) -> int:
     reasons = {view.reading.absent.get(("*",)) for view in snapshot.devices}
     if reasons == {Absence.PERMISSION}:
         return PERMISSION
-    unwell = (DeviceState.LOST, DeviceState.UNRESPONSIVE)
-    if strict and any(view.state in unwell for view in snapshot.devices):
+    if strict and any(view.state in BROKEN for view in snapshot.devices):
         return UNWELL
     return OK
 

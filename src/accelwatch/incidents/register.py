@@ -32,13 +32,12 @@ from accelwatch.rules.document import Severity
 from accelwatch.rules.rule import Rule, RuleSet
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.verdict import VerdictChange
+from accelwatch.slices import LongWork
 
 MOST_CLOSED = 1000
 """Closed incidents that are kept in memory, the latest."""
 _AT_ONCE = 25
 """Incidents that are worked on before others have their turn."""
-_AT_ONCE_S = 0.002
-"""How long incidents are held against silences before others have their turn."""
 
 Heard = Callable[[Sequence[Incident]], None]
 """Who is told of incidents that have changed."""
@@ -127,18 +126,14 @@ class Register:
 
     async def _relate(self, changed: dict[str, Incident], now: float) -> None:
         """See which incidents have one cause; those that follow another than before are changed too."""
-        began = time.perf_counter()
+        work = LongWork()
         for _ in self._causes.steps(list(changed.values()), now):
-            if time.perf_counter() - began > _AT_ONCE_S:
-                await asyncio.sleep(0)
-                began = time.perf_counter()
+            await work.rest()
         for id_, leader in self._causes.take_moves().items():
             after = self._keeper.follow(id_, leader, now)
             if after is not None:
                 changed[id_] = after
-            if time.perf_counter() - began > _AT_ONCE_S:
-                await asyncio.sleep(0)
-                began = time.perf_counter()
+            await work.rest()
 
     async def remember(self, seen: dict[str, float], now: float) -> None:
         """Fingerprints of events that were judged, and until when they are remembered."""
@@ -179,12 +174,10 @@ class Register:
         of_groups = {group.id for group in groups}
         singles = [incident for incident in incidents if incident.id not in of_groups]
         changed: list[Incident] = []
-        began = time.perf_counter()
+        work = LongWork()
         for incident in singles:
             changed += self._muting.look((incident,), members, now)
-            if time.perf_counter() - began > _AT_ONCE_S:
-                await asyncio.sleep(0)
-                began = time.perf_counter()
+            await work.rest()
         return [*changed, *self._muting.look(groups, members, now)]
 
     async def look_at_mutes(self) -> None:

@@ -25,6 +25,8 @@ class DeviceState(StrEnum):
 
 UP = frozenset({DeviceState.OK, DeviceState.DEGRADED})
 """States of a device that answers: its values are of now, and `device_up` is 1."""
+BROKEN = frozenset({DeviceState.LOST, DeviceState.UNRESPONSIVE})
+"""States of a device that should answer and does not."""
 
 
 STATE_WITHOUT_VALUES = {

@@ -50,6 +50,7 @@ FATAL = frozenset(
 PUSHED = "pushed"
 """The source of events that others have told a hub."""
 SEVERITIES = ("critical", "warning", "info")
+"""Worst first."""
 SEVERITY = "severity"
 """In `detail` of what others have pushed: how bad they say it is."""
 

@@ -1,6 +1,6 @@
 """What to say of a device in one word, and how bad each such word is. Pure."""
 
-from accelwatch.schema.device import UP
+from accelwatch.schema.device import BROKEN, UP, DeviceState
 from accelwatch.schema.health import Health
 
 HOT = "hot"
@@ -36,3 +36,10 @@ def standing(state: str, health: str) -> str:
 def severity(word: str) -> int:
     """0 for nothing to see; a state that is not known here is as bad as degraded."""
     return SEVERITY.get(word, SEVERITY["degraded"])
+
+
+def state_severity(state: str) -> str:
+    """How bad it is that a device has come into a state, in the words of events."""
+    if state in BROKEN:
+        return "critical"
+    return "warning" if state == DeviceState.DEGRADED else "info"

@@ -5,7 +5,6 @@ A disk that is full or gone costs the persistence and one warning, never a readi
 
 import contextlib
 import logging
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from queue import Empty, Queue
 
 import msgspec
 
+from accelwatch.atomic_file import replace_file
 from accelwatch.schema.snapshot import EventCount
 
 logger = logging.getLogger(__name__)
@@ -30,27 +30,11 @@ class _Document(msgspec.Struct, frozen=True):
     counts: Counts
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file so that a reader sees the old or the new content, after a power cut too."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.new")
-    try:
-        with beside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise
-
-
 class CountFile:
     """Loads counters once, then writes the newest ones on a thread of its own."""
 
     def __init__(
-        self, state_dir: Path, write: Callable[[Path, bytes], None] = write_atomically
+        self, state_dir: Path, write: Callable[[Path, bytes], None] = replace_file
     ) -> None:
         self._path = state_dir / _FILE
         self._write = write

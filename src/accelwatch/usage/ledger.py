@@ -5,7 +5,7 @@ saw anything: those seconds are told as such and count for nothing else. What a 
 once in the total, however many share it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -41,8 +41,8 @@ class Account:
         self.last = time
         self.began: float | None = None
         """Unix seconds of its oldest process."""
-        self.devices: dict[str, tuple[str, float]] = {}
-        """By what tells them apart: the name, and when it was held last."""
+        self.devices: dict[str, float] = {}
+        """By what tells them apart: when it was held last."""
         self.minutes: dict[int, Sums] = {}
         """By the minute of the clock: those of the last hour."""
         self._older = Sums()
@@ -53,7 +53,7 @@ class Account:
     def see(self, observation: Observation, began: float | None, time: float) -> None:
         """It holds a device now."""
         self.last = time
-        self.devices[observation.device] = observation.name, time
+        self.devices[observation.device] = time
         if began is not None and (self.began is None or began < self.began):
             self.began = began
 
@@ -67,7 +67,7 @@ class Account:
 
     def forget(self, since: float) -> None:
         """Let go of minutes that were over by then; their sums stay in those of all time."""
-        for minute in [one for one in self.minutes if (one + 1) * _MINUTE_S <= since]:
+        for minute in [minute for minute in self.minutes if (minute + 1) * _MINUTE_S <= since]:
             self._older.add(self.minutes.pop(minute))
 
     def over(self, since: float | None) -> Sums:
@@ -81,15 +81,17 @@ class Account:
         return total
 
 
-_BOTH = tuple(By)
-
-
 class _Seen(NamedTuple):
-    """A device when it was last heard of; the shares in the order of `By`."""
+    """A device when it was last heard of."""
 
     time: float
     observation: Observation
-    shares: tuple[tuple[Share, ...], ...]
+
+    def shares(self) -> Iterator[tuple[By, tuple[Share, ...]]]:
+        """Those by user and by job. Made anew each time: a hub has thousands of devices to keep."""
+        one = self.observation
+        yield By.USER, by_user(one.shares, one.load, one.memory_bytes)
+        yield By.JOB, one.shares
 
 
 class Ledger:
@@ -102,6 +104,8 @@ class Ledger:
         self._accounts: dict[By, dict[Holder, Account]] = {By.USER: {}, By.JOB: {}}
         self.total: Account | None = None
         """All devices together; None before the first reading."""
+        self.names: dict[str, str] = {}
+        """What people call a device, by what tells it from others; of all that were ever seen."""
         self.time = 0.0
         """Unix seconds of the newest reading."""
         self._full_at = -1.0
@@ -126,14 +130,11 @@ class Ledger:
 
     def _add(self, time: float, observation: Observation) -> None:
         before = self._before.get(observation.device)
-        if before is not None and _alike(before.observation, observation):
-            users = before.shares[0]
-        else:
-            users = by_user(observation.shares, observation.load, observation.memory_bytes)
-        now = _Seen(time, observation, (users, observation.shares))
+        now = _Seen(time, observation)
         assert self.total is not None
         self.total.see(observation, None, time)
-        for by, shares in zip(_BOTH, now.shares, strict=True):
+        self.names[observation.device] = observation.name
+        for by, shares in now.shares():
             for share in shares:
                 self._account(by, share.holder, time).see(observation, share.began, time)
         if before is None or time <= before.time:
@@ -160,7 +161,7 @@ class Ledger:
         )
         span = _Span(now.time, seconds, energy)
         _enter(self.total, span, whole, load)
-        for by, shares in zip(_BOTH, before.shares, strict=True):
+        for by, shares in before.shares():
             for share in shares:
                 account = self._account(by, share.holder, now.time)
                 _enter(account, span, share, load if share.alone else share.load)
@@ -169,7 +170,7 @@ class Ledger:
         """Nobody saw the device; only who held it before and after is said to have held it then."""
         assert self.total is not None
         missed = [self.total]
-        for by, old, new in zip(_BOTH, before.shares, now.shares, strict=True):
+        for (by, old), (_, new) in zip(before.shares(), now.shares(), strict=True):
             still = {share.holder for share in new}
             missed += [
                 self._account(by, share.holder, now.time) for share in old if share.holder in still
@@ -213,15 +214,6 @@ class Ledger:
         self._before = {
             device: before for device, before in self._before.items() if before.time >= since
         }
-
-
-def _alike(one: Observation, other: Observation) -> bool:
-    """Whether shares by user are the same as well."""
-    return (
-        one.shares == other.shares
-        and one.load == other.load
-        and one.memory_bytes == other.memory_bytes
-    )
 
 
 def _same_sample(before: _Seen, now: _Seen) -> bool:

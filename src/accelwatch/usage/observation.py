@@ -6,18 +6,15 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.device import BROKEN, Device
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number, is_cut
 from accelwatch.schema.series import primary_value
 from accelwatch.schema.snapshot import DeviceView, Snapshot, absences
 from accelwatch.usage.shares import Quantity, Share, shares_of
 
-SILENT = frozenset({DeviceState.LOST, DeviceState.UNRESPONSIVE})
-"""States in which a device tells nothing."""
 
-
-class Observation(msgspec.Struct, frozen=True, kw_only=True):
+class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One device at one moment, in base units."""
 
     device: str
@@ -87,7 +84,7 @@ def _observation(
         energy_joules=None if energy is None else energy / parts,
         busy_s=_number(view, "busy_seconds_total"),
         sample_time=view.sample_time,
-        seen=view.state not in SILENT and ("*",) not in reading.absent,
+        seen=view.state not in BROKEN and ("*",) not in reading.absent,
         pace_s=reading.pace_s,
     )
 

@@ -122,7 +122,7 @@ class Reporting:
 
     def steps(self) -> Iterator[None]:
         """Make the rows, one a step."""
-        told = _Telling(self._ledger.time, self._since, self._price)
+        told = _Telling(self._ledger, self._since, self._price)
         rows = []
         for account in self._ledger.accounts(self._by):
             if told.counts(account):
@@ -147,7 +147,7 @@ class Reporting:
             notes = (*notes, "nothing was counted yet")
         if ledger.dropped:
             notes = (*notes, f"{ledger.dropped} users or jobs were let go of: there were too many")
-        total = None if whole is None else _Telling(ledger.time, wanted, self._price).row(whole)
+        total = None if whole is None else _Telling(ledger, wanted, self._price).row(whole)
         return UsageReport(
             by=self._by,
             since=None if whole is None else timestamp(since),
@@ -165,8 +165,9 @@ class Reporting:
 class _Telling:
     """Rows of one report."""
 
-    def __init__(self, now: float, since: float | None, price: EnergyPrice | None) -> None:
-        self._now = now
+    def __init__(self, ledger: Ledger, since: float | None, price: EnergyPrice | None) -> None:
+        self._now = ledger.time
+        self._names = ledger.names
         self._since = since
         self._price = price
 
@@ -178,8 +179,8 @@ class _Telling:
         """One account as a row."""
         sums = account.over(self._since)
         names = [
-            name
-            for name, last in account.devices.values()
+            self._names[device]
+            for device, last in account.devices.items()
             if self._since is None or last >= self._since
         ]
         energy = sums.energy_joules / _JOULES_PER_KWH if sums.energy_known_s > 0 else None

@@ -34,7 +34,7 @@ class Kind(StrEnum):
     TOTAL = "total"
 
 
-class Holder(msgspec.Struct, frozen=True):
+class Holder(msgspec.Struct, frozen=True, gc=False):
     """Who holds a device; empty texts are not known or do not apply."""
 
     kind: Kind
@@ -51,7 +51,7 @@ Quantity = float | Absence
 """A number in base units, or the reason why there is none."""
 
 
-class Share(msgspec.Struct, frozen=True, kw_only=True):
+class Share(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One holder's part of a device."""
 
     holder: Holder
@@ -108,6 +108,8 @@ def _part(load: Quantity, total: float) -> float:
 
 def by_user(shares: Sequence[Share], load: Quantity, memory_bytes: Quantity) -> tuple[Share, ...]:
     """The same with the shares of one user as one; a user alone on the device has all of it."""
+    if len(shares) == 1 and shares[0].holder.kind is not Kind.JOB:
+        return tuple(shares)
     merged: dict[Holder, Share] = {}
     for share in shares:
         holder = share.holder

@@ -7,11 +7,11 @@ from accelwatch.clock import ManualClock
 from accelwatch.fleet.api.own import own_series
 from accelwatch.fleet.api.totals import Totals
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.slices import Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+from accelwatch.slices import Turns
 from hub_bench import THRESHOLDS
 
 

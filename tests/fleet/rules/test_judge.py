@@ -9,7 +9,6 @@ import pytest
 import machines
 from accelwatch.fleet.rules.fleet_ground import FleetGround
 from accelwatch.fleet.rules.judge import FleetJudge
-from accelwatch.fleet.slices import LongWork
 from accelwatch.rules.budget import MOST_OVERRUNS, Budgets
 from accelwatch.rules.document import Scope
 from accelwatch.rules.loading import load
@@ -18,6 +17,7 @@ from accelwatch.rules.timing import Transition
 from accelwatch.rules.verdict import Entity, Evidence, VerdictChange
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Owner
+from accelwatch.slices import LongWork
 from told_fleet import ToldFleet, view
 
 POWER = ("power_watts",)

@@ -17,7 +17,6 @@ from accelwatch.expr.scene import HOST, Keeper, Scene
 from accelwatch.fleet.rules.live import FleetColumns
 from accelwatch.fleet.rules.program import Program, column_of
 from accelwatch.fleet.rules.row import Row
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.moment import brought
 from accelwatch.fleet.table import windows as windows_module
 from accelwatch.fleet.table.belief import Bools
@@ -30,6 +29,7 @@ from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Owner
+from accelwatch.slices import LongWork
 from told_fleet import ToldFleet, host, view
 
 POWER, ENERGY = ("power_watts",), ("energy_joules_total", "hardware")

@@ -16,8 +16,8 @@ from accelwatch.fleet.rules.groups import Groups
 from accelwatch.fleet.rules.plain import PlainColumns
 from accelwatch.fleet.rules.program import Program, column_of
 from accelwatch.fleet.rules.row import Row
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.table.belief import Floats
+from accelwatch.slices import LongWork
 
 POWER = ("power_watts",)
 
@@ -150,7 +150,7 @@ def test_each_rule_is_charged_for_its_own_time() -> None:
 
 
 def test_others_go_on_between_the_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accelwatch.fleet.slices.SLICE_S", 0.0)
+    monkeypatch.setattr("accelwatch.slices.SLICE_S", 0.0)
     rules = {at: compile_rule(f"power_watts > {at}") for at in range(5)}
     turns: list[str] = []
 

@@ -16,13 +16,13 @@ from accelwatch.fleet.api.names import all_series, columns, condition, lookup
 from accelwatch.fleet.api.rows import page, place_of
 from accelwatch.fleet.api.summaries import fleet_document
 from accelwatch.fleet.api.totals import Totals, counted
-from accelwatch.fleet.slices import LongWork, Turns
 from accelwatch.fleet.state.moment import brought, moment
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView, Owner
+from accelwatch.slices import LongWork, Turns
 from hub_bench import Bench
 
 LARGE = 2**60 + 1

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import machines
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.moment import brought, moment
 from accelwatch.fleet.table import planes as planes_module
 from accelwatch.fleet.table.belief import sentinel
@@ -21,6 +20,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.plausible import SENTINELS
 from accelwatch.schema.snapshot import Owner
+from accelwatch.slices import LongWork
 from hub_bench import Bench
 
 POWER, USED = ("power_watts",), ("memory_used_bytes",)

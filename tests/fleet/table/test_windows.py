@@ -18,7 +18,6 @@ from accelwatch.expr.needs import WindowNeed
 from accelwatch.expr.past import Past
 from accelwatch.expr.windows import WindowKind
 from accelwatch.fleet.follow.frames import RawDevice
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.devices import FleetDevice, ReadDevice, StreamDevice
 from accelwatch.fleet.state.history import STEPS, History
 from accelwatch.fleet.state.moment import sampled
@@ -28,6 +27,7 @@ from accelwatch.fleet.table.columns import Columns
 from accelwatch.fleet.table.window import Kind, Window
 from accelwatch.fleet.table.windows import Heard, Windows, WindowsError
 from accelwatch.schema.metrics import Series
+from accelwatch.slices import LongWork
 from hub_bench import Bench
 
 POWER, USED, ECC = ("power_watts",), ("memory_used_bytes",), ("ecc_errors_total", "volatile")

@@ -14,7 +14,6 @@ from accelwatch.fleet.api.documents import GroupRow
 from accelwatch.fleet.api.names import every
 from accelwatch.fleet.api.totals import SUMMED, Totals, tallied
 from accelwatch.fleet.names import GONE, fleet_names
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.groups import STAGE
 from accelwatch.fleet.state.moment import AT_ONCE, Moment, brought, moment, whole_moment
@@ -25,6 +24,7 @@ from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.words import HEALTHS, STATES
 from accelwatch.schema.snapshot import OWNER_NAMES
 from accelwatch.schema.standing import WORST_FIRST, standing
+from accelwatch.slices import LongWork
 
 _USUAL = ("rack", "pool", STAGE)
 """Labels that may be asked for though no target has them."""

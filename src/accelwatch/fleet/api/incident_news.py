@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.muting import Mute
 from accelwatch.judging.describing import document_of
 from accelwatch.rules.document import Severity
+from accelwatch.slices import LongWork
 from accelwatch.web.stream import framed
 
 if TYPE_CHECKING:

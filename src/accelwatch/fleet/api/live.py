@@ -23,7 +23,6 @@ from accelwatch.fleet.api.summaries import fleet_document
 from accelwatch.fleet.api.totals import Totals
 from accelwatch.fleet.api.written import place
 from accelwatch.fleet.names import SPEAKING
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.moment import AT_ONCE, Moment, brought, moment
@@ -39,6 +38,7 @@ from accelwatch.fleet.wire import (
     FleetTick,
     NodeNow,
 )
+from accelwatch.slices import LongWork
 from accelwatch.web.page import BusyError, Query, ask_again, many
 from accelwatch.web.stream import (
     INCIDENT_LINES,

@@ -13,10 +13,10 @@ from accelwatch.expr import Expression
 from accelwatch.fleet.api.choosing import chosen, series_of
 from accelwatch.fleet.api.names import Column, all_series
 from accelwatch.fleet.api.written import written
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.moment import AT_ONCE, Moment, moment
 from accelwatch.schema.metrics import Series
+from accelwatch.slices import LongWork
 
 Place = tuple[str, int, str]
 """Node, index and id of the last device of a page."""

@@ -15,13 +15,13 @@ from accelwatch.fleet.archive.maintenance import MaintenanceBook
 from accelwatch.fleet.archive.observed import observed, owners_of
 from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.rounds import rounds
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node, speaks_for
 from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.history.rows import EventRow, Gathering
 from accelwatch.incidents.silence import Maintenance
 from accelwatch.schema.reading import Number
+from accelwatch.slices import LongWork
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,6 @@ from accelwatch.fleet.rules.groups import Groups
 from accelwatch.fleet.rules.heard import EventColumns, Hearing
 from accelwatch.fleet.rules.past import Asked, Past
 from accelwatch.fleet.rules.standing import StandingTexts
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.liveness import ORDER, Thresholds
 from accelwatch.fleet.state.moment import standing_number
 from accelwatch.fleet.table.belief import Bools, Floats
@@ -33,6 +32,7 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.provenance import Provenance
+from accelwatch.slices import LongWork
 
 DEVICE_UP = ("device_up",)
 SKEW = ("fleet_target_clock_skew_seconds",)

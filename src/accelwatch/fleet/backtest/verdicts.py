@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from accelwatch.fleet.backtest.ground import ArchiveGround
 from accelwatch.fleet.backtest.stream import Interval, intervals
 from accelwatch.fleet.rules.judge import FleetJudge
-from accelwatch.fleet.slices import LongWork
 from accelwatch.history.layout import DEVICES, NODES
 from accelwatch.history.reader import Archive
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.verdict import VerdictChange
 from accelwatch.schema.metrics import Series
+from accelwatch.slices import LongWork
 
 REST_STEPS = 3
 """After so many intervals without any sample it was the recorder that rested."""

@@ -22,7 +22,6 @@ from accelwatch.fleet.hub.by_ssh import by_ssh
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
 from accelwatch.fleet.hub.using import FleetUsing
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.transitions import Transitions
 from accelwatch.fleet.target import Target
@@ -35,6 +34,7 @@ from accelwatch.incidents.silence import Maintenance
 from accelwatch.rules.document import Mode
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+from accelwatch.slices import LongWork
 from accelwatch.web.stream import ALERTING, HUB_HEADER
 
 if TYPE_CHECKING:

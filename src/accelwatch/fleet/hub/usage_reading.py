@@ -15,10 +15,11 @@ from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.table.columns import Columns
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.compact import REASONS
+from accelwatch.schema.device import BROKEN
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process, Reading
 from accelwatch.schema.snapshot import Owner
-from accelwatch.usage.observation import SILENT, Observation, partitions_of
+from accelwatch.usage.observation import Observation, partitions_of
 from accelwatch.usage.shares import Holder, Quantity, Share, shares_of
 
 _SERIES: tuple[Series, ...] = (
@@ -51,7 +52,10 @@ class _Numbers(NamedTuple):
 class _Alone(NamedTuple):
     """Who was found to hold a device alone, and by what that stays so."""
 
-    known: tuple[object, ...]
+    owners: tuple[Owner, ...]
+    users: tuple[str, ...]
+    processes_total: int
+    told: bool
     holder: Holder
     began: float | None
 
@@ -116,7 +120,7 @@ class UsageReading:
             energy_joules=None if energy is None else energy / count,
             busy_s=None if isinstance(own.busy_s, Absence) else own.busy_s,
             sample_time=device.sample_time,
-            seen=speaks and device.state not in SILENT,
+            seen=speaks and device.state not in BROKEN,
         )
 
 
@@ -127,7 +131,7 @@ def _shares(
     told = usage.rows is not None or not isinstance(device, StreamDevice)
     known = (owners, usage.users, usage.processes_total, told)
     before = alone.get(id_)
-    if before is not None and before.known == known:
+    if before is not None and before[: len(known)] == known:
         return (
             Share(
                 holder=before.holder,
@@ -146,7 +150,7 @@ def _shares(
         whole=processes is not None and len(processes) >= usage.processes_total,
     )
     if len(shares) == 1:
-        alone[id_] = _Alone(known, shares[0].holder, shares[0].began)
+        alone[id_] = _Alone(*known, shares[0].holder, shares[0].began)
     else:
         alone.pop(id_, None)
     return shares

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 from accelwatch.config.usage import UsageSettings
 from accelwatch.fleet.hub.usage_reading import UsageReading
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.slices import LongWork
 from accelwatch.usage.ledger import Ledger
 from accelwatch.web.page import Headers, Page, Query
 from accelwatch.web.usage_page import reporting, rested_usage_page

@@ -8,6 +8,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import STEP_S
 from accelwatch.fleet.state.node import Node
 from accelwatch.incidents.incident import Incident
+from accelwatch.schema.device import UP
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of
 
@@ -72,7 +73,7 @@ def _absent(node: Node, device_id: str) -> Mapping[str, str]:
     device = node.devices.get(device_id)
     if device is None:
         return {"*": "the device has gone"}
-    said = {} if device.state in ("ok", "degraded") else {"*": device.state}
+    said = {} if device.state in UP else {"*": device.state}
     try:
         reasons = device.reading().absent
     except AccelwatchError:

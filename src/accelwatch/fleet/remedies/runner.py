@@ -17,7 +17,6 @@ from accelwatch.fleet.remedies.measures import StageTimes, standing
 from accelwatch.fleet.remedies.turns import Turns
 from accelwatch.fleet.remedies.worth import worth_of
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
 from accelwatch.incidents.incident import Incident
@@ -36,6 +35,7 @@ from accelwatch.remedy.step import step
 from accelwatch.remedy.stop_file import StopFile
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+from accelwatch.slices import LongWork
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ import logging
 from collections.abc import Callable, Sequence
 
 from accelwatch.fleet.remedies.hearing import Hearing
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
+from accelwatch.slices import LongWork
 
 logger = logging.getLogger(__name__)
 

@@ -110,6 +110,10 @@ class ArchiveSource:
             return await self._thread.call(lambda: self._archive.past(node, device, now))
         return None
 
+    async def fleet_past(self) -> Past | None:
+        """Sums over the fleet are not kept in an archive."""
+        return None
+
     @property
     def _shown(self) -> float:
         return self._pace.moment if self._view is None else self._view.time

@@ -14,7 +14,6 @@ from accelwatch.fleet.rules.facts import facts_of
 from accelwatch.fleet.rules.fleet_ground import FleetGround
 from accelwatch.fleet.rules.judge import FleetJudge
 from accelwatch.fleet.rules.row import Row
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.incidents.incident import Facts, Incident
@@ -26,6 +25,7 @@ from accelwatch.rules.rule import Rule, RuleSet
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.verdict import Entity, VerdictChange
 from accelwatch.schema.event import ErrorEvent
+from accelwatch.slices import LongWork
 
 LEAST_PAUSE_S = 0.1
 """Between two ticks, whatever is urgent."""

@@ -9,7 +9,6 @@ from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule_names import of_host
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.rules.past import Asked, Past
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.table.belief import Floats
@@ -17,6 +16,7 @@ from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.windows import Heard, Windows
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+from accelwatch.slices import LongWork
 
 _AT_ONCE = 48
 """Nodes that are asked without a rest."""

@@ -20,7 +20,6 @@ from accelwatch.fleet.rules.program import Program
 from accelwatch.fleet.rules.row import Row
 from accelwatch.fleet.rules.suspects import suspects
 from accelwatch.fleet.rules.truths import Truths as Columns
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.fleet.table.windows import WindowsError
 from accelwatch.incidents.incident import Incident
@@ -32,6 +31,7 @@ from accelwatch.rules.spells import Spells
 from accelwatch.rules.timing import Truths
 from accelwatch.rules.verdict import Entity, Grounds, VerdictChange
 from accelwatch.schema.metrics import Series
+from accelwatch.slices import LongWork
 
 _SHOWN = 3
 _AT_ONCE = 8

@@ -19,7 +19,6 @@ from accelwatch.fleet.rules.hosts import Hosts
 from accelwatch.fleet.rules.past import Asked, Past
 from accelwatch.fleet.rules.said import Said
 from accelwatch.fleet.rules.standing import StandingTexts
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.groups import Groups as Belonging
 from accelwatch.fleet.state.moment import brought, standing_number, whole_moment
@@ -31,6 +30,7 @@ from accelwatch.schema.absence import reason_of
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.provenance import ORDER, Provenance
+from accelwatch.slices import LongWork
 
 Some = TypeVar("Some", bound=np.generic)
 

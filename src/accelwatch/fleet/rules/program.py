@@ -12,8 +12,8 @@ from accelwatch.fleet.rules.columns import Columns
 from accelwatch.fleet.rules.narrowing import Narrowing, narrowing
 from accelwatch.fleet.rules.truths import Truths, compared
 from accelwatch.fleet.rules.vector import Condition, Generator, Number, Tick
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.table.belief import Bools, Floats
+from accelwatch.slices import LongWork
 
 Name = TypeVar("Name", bound=Hashable)
 

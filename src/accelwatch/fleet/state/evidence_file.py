@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.atomic_file import replace_file
 from accelwatch.fleet.state.evidence import Standing
-from accelwatch.store.counts import write_atomically
 
 FILE = "evidence.json"
 _VERSION = 1
@@ -47,7 +47,7 @@ class EvidenceFile:
             return self.problem
         document = _Document(version=_VERSION, standing=tuple(standing))
         try:
-            write_atomically(self._path, msgspec.json.encode(document))
+            replace_file(self._path, msgspec.json.encode(document))
         except OSError as error:
             return f"{self._path}: {error.strerror}"
         return ""

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from accelwatch.exposition import Key
 from accelwatch.exposition.line import number
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.tsdb.origin import Origin, Placing, Scraped, labels_of
 from accelwatch.fleet.tsdb.query import Instant
 from accelwatch.fleet.tsdb.wanted import mark_of
 from accelwatch.schema.reading import Number
+from accelwatch.slices import LongWork
 
 _SLOTS = 24
 _SLOT = (1 << _SLOTS) - 1

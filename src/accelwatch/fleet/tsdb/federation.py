@@ -13,10 +13,10 @@ import msgspec
 
 from accelwatch.exposition.families import escape
 from accelwatch.exposition.text import header
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.tsdb.outgoing import Outgoing, Owned, node_labels
 from accelwatch.schema.metrics import Metric, Series
+from accelwatch.slices import LongWork
 
 _PIECE = 64 << 10
 """Characters of a family that are packed together."""

@@ -12,7 +12,6 @@ import msgspec
 from accelwatch.backoff import SpreadBackoff
 from accelwatch.clock import Clock
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import MAX_NODES, Fleet
 from accelwatch.fleet.target import STORED, Target
 from accelwatch.fleet.tsdb.assembly import short_name
@@ -24,6 +23,7 @@ from accelwatch.fleet.wire import StoreState
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.moments import moment_or_none
 from accelwatch.schema.reading import Number
+from accelwatch.slices import LongWork
 
 logger = logging.getLogger(__name__)
 

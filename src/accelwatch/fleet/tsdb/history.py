@@ -10,7 +10,6 @@ from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.ours import OURS
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.merge import identity
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.history import QUANTITIES
 from accelwatch.fleet.tsdb.assembly import Group
 from accelwatch.fleet.tsdb.follow import StoreFollower
@@ -21,6 +20,7 @@ from accelwatch.schema.metrics import PREFIX
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import path_of, series_of
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.slices import LongWork
 
 MAX_STEPS = 720
 

@@ -9,7 +9,6 @@ from accelwatch.agent.pushing import SERVICE, resource_of
 from accelwatch.clock import Clock
 from accelwatch.config.otlp import Otlp
 from accelwatch.fleet.rounds import rounds
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import speaks_for
 from accelwatch.fleet.state.snapshots import snapshot_of
@@ -20,6 +19,7 @@ from accelwatch.otlp.samples import Chosen, ourselves
 from accelwatch.otlp.starts import Starts
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+from accelwatch.slices import LongWork
 from accelwatch.version import __version__
 
 logger = logging.getLogger(__name__)

@@ -14,13 +14,13 @@ import msgspec
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.foreign import Foreign, ForeignReader
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.tsdb.assembly import LOOK_BACK_S, Age, Assembly, Group
 from accelwatch.fleet.tsdb.origin import Origin, Placing, Scraped, labels_of
 from accelwatch.fleet.tsdb.query import Instant, Queries, chunks, selector
 from accelwatch.fleet.tsdb.settings import Store
 from accelwatch.fleet.tsdb.wanted import wanted
 from accelwatch.schema.reading import Number
+from accelwatch.slices import LongWork
 
 logger = logging.getLogger(__name__)
 

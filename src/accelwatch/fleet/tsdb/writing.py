@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from accelwatch.clock import Clock
 from accelwatch.delivery.push_queue import Counts, Request
 from accelwatch.fleet.rounds import rounds
-from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node, speaks_for
 from accelwatch.fleet.tsdb.encoding import Encoder, NodeSent
@@ -21,6 +20,7 @@ from accelwatch.fleet.tsdb.sending import shard
 from accelwatch.fleet.tsdb.settings import RemoteWrite
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Number
+from accelwatch.slices import LongWork
 
 logger = logging.getLogger(__name__)
 

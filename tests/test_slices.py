@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from accelwatch.fleet import slices
-from accelwatch.fleet.slices import SLICE_S, LongWork, Turns
+from accelwatch import slices
+from accelwatch.slices import SLICE_S, LongWork, Turns
 
 
 @pytest.fixture

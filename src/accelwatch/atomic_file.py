@@ -1,0 +1,32 @@
+"""Files replaced as a whole: who reads one sees the content before or the new one, never a part."""
+
+import contextlib
+import os
+from pathlib import Path
+
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+PRIVATE = 0o600
+"""Readable by its owner only."""
+_SHARED = 0o666
+"""As the process's umask allows."""
+
+
+def replace_file(path: Path, data: bytes, *, mode: int = _SHARED, durable: bool = True) -> None:
+    """Write `data` beside `path` and put it in its place; `durable`: after a power cut too.
+
+    Folders above are made. Raises OSError and leaves the file as it was; nothing stays beside it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(beside, _FLAGS, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise
