@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
@@ -281,6 +282,8 @@ class FedFleet:
         self.opened: list[str] = []
         self.sources: list[FedSource] = []
         self.past_of: Past | None = None
+        self.fleet_past_of: Past | None = None
+        self.asked_past = 0
         self.explanation: Explanation | None = None
         self.explained: list[tuple[str, str]] = []
         self.ended = False
@@ -328,6 +331,11 @@ class FedFleet:
         """What was given for all devices."""
         return self.past_of
 
+    async def fleet_past(self) -> Past | None:
+        """What was given for the fleet."""
+        self.asked_past += 1
+        return self.fleet_past_of
+
     async def explain(self, rule: str, entity: str) -> Explanation:
         """What was given, or that nothing is known."""
         self.explained.append((rule, entity))
@@ -367,6 +375,24 @@ async def following(
         app.pull_fleet()
         await pilot.pause()
         yield stage
+
+
+def hour() -> Past:
+    """What a fleet came to over an hour: a dip, a gap of three minutes, devices that fall silent."""
+    count = 360
+    loads = [0.8 - 0.5 * math.exp(-(((n - 120) / 12) ** 2)) for n in range(count)]
+    silent = [3.0 + 5.0 * (118 <= n < 130) for n in range(count)]
+    values: dict[str, list[float | None]] = {
+        "utilization_ratio": [*loads],
+        "power_watts": [1e6 * load / 0.8 for load in loads],
+        "memory_used_bytes": [4e12 + 1e9 * n / 360 for n in range(count)],
+        "memory_size_bytes": [8e12] * count,
+        "devices": [320.0] * count,
+        "devices_not_answering": [*silent],
+    }
+    for line in values.values():
+        line[200:218] = [None] * 18
+    return Past(step_s=10, end=NOW, values=values)
 
 
 class FleetStage(Stage):

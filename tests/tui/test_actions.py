@@ -110,6 +110,22 @@ def test_help_names_every_key(width: int) -> None:
     assert texts(help_lines.lines(width, ASCII, replay=True)).isascii()
 
 
+@pytest.mark.parametrize("width", [80, 140])
+def test_help_begins_with_the_screen_one_comes_from(width: int) -> None:
+    whole = help_lines.lines(width, UNICODE, replay=False, screen="incidents")
+    first = texts(whole).split("\n\n")[0]
+    assert first.lstrip().startswith("On this screen: incidents")
+    text = texts(whole)
+    deny = by_id()["deny"].help[:30]
+    assert text.count(deny) == 1
+    assert text.index(deny) < text.index(by_id()["quit"].help[:30])
+
+
+def test_help_names_no_screen_that_has_no_keys_of_its_own() -> None:
+    assert "On this screen" not in texts(help_lines.lines(80, UNICODE, replay=False, screen="help"))
+    assert "On this screen" not in texts(help_lines.lines(80, UNICODE, replay=False))
+
+
 def test_replay_keys_are_told_only_with_a_recording() -> None:
     assert "loop" not in {action.id for action in usable("local", replay=False)}
     assert "loop" in {action.id for action in usable("local", replay=True)}

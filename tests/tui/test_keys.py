@@ -271,6 +271,16 @@ def test_a_terminal_that_cannot_be_given_back_is_kept() -> None:
     on(check)
 
 
+def test_help_begins_with_the_screen_it_was_asked_for_on() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("4", "question_mark")
+        assert "On this screen: processes" in stage.text()
+        await stage.press("escape", "1", "question_mark")
+        assert "On this screen: local" in stage.text()
+
+    on(check)
+
+
 def test_the_footer_can_be_clicked() -> None:
     async def check(stage: Stage) -> None:
         footer = stage.text().splitlines()[-1]

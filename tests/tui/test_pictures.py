@@ -27,7 +27,7 @@ from dashboards import (
     running,
     with_history,
 )
-from fleets import FAULTS, FedFleet, FedRemedies, event, fleet_view, following, troubled
+from fleets import FAULTS, FedFleet, FedRemedies, event, fleet_view, following, hour, troubled
 from machines import NOW
 from samples import FIXTURES
 from seen_incidents import everything, explanation, past, seen
@@ -91,6 +91,9 @@ CHOSEN: dict[str, Picture] = {
     ),
     "fleet-worst-first-with-events": Picture(
         fleet=fleet_view(40, faults=FAULTS, events=EVENTS), size=(140, 50), keys=("E", "down")
+    ),
+    "fleet-on-a-wall-with-its-last-hour": Picture(
+        fleet=fleet_view(63, faults=FAULTS, events=EVENTS), size=(200, 56), keys=("E",)
     ),
     "fleet-on-eighty-columns": Picture(fleet=fleet_view(40, faults=FAULTS), size=(80, 24)),
     "fleet-on-forty-columns": Picture(fleet=fleet_view(40, faults=FAULTS), size=(40, 14)),
@@ -196,6 +199,8 @@ def drawn(picture: Picture) -> str:
 async def drawn_fleet(picture: Picture, board: Board) -> str:
     """The picture of a fleet as SVG."""
     source = FedFleet(picture.fleet)
+    if picture.size >= (160, 45):
+        source.fleet_past_of = hour()
     if picture.remedies is not None:
         source.remedies = FedRemedies(picture.remedies, plan())
     if picture.fleet is not None and picture.fleet.incidents:

@@ -243,3 +243,21 @@ def test_the_clock_of_the_header_counts_between_readings() -> None:
             assert "age 7.5 s" in stage.text().splitlines()[0]
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize(("since_s", "age"), [(1.9, "0.5 s"), (2.1, "2.6 s")])
+def test_a_picture_that_is_about_to_be_replaced_is_not_painted_twice(
+    since_s: float, age: str
+) -> None:
+    async def go() -> None:
+        async with running(FedSource(node())) as stage:
+            assert stage.app.board.preferences.interval_s == 2.0
+            stage.app.pull()
+            await stage.pilot.pause()
+            clock = stage.app.clock
+            clock.advance(since_s)  # type: ignore[attr-defined]  # a ManualClock
+            stage.app.second()
+            await stage.pilot.pause()
+            assert f"age {age}" in stage.text().splitlines()[0]
+
+    asyncio.run(go())

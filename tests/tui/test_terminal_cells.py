@@ -26,15 +26,19 @@ STYLES = {
     "calm": Style.parse("#010203 on #101010"),
     "load": Style.parse("#00ff00 on #101010"),
 }
-SEQUENCE = re.compile(r"\x1b\[([0-9;]*)([Hm])|(.)", re.DOTALL)
+SEQUENCE = re.compile(r"\x1b\[([0-9;]*)([HBCGdm])|(.)", re.DOTALL)
 BLANK = " ", ""
 
 
 class Screen:
-    """As much of a terminal as is needed: places, colours, wide characters."""
+    """As much of a terminal as is needed: places, colours, wide characters, no wrapping.
 
-    def __init__(self) -> None:
+    `wide` takes two cells for each of these signs, as terminals of some languages do.
+    """
+
+    def __init__(self, wide: str = "") -> None:
         self.cells: dict[tuple[int, int], tuple[str, str]] = {}
+        self.wide = wide
 
     def take(self, text: str) -> None:
         y = x = 0
@@ -44,14 +48,28 @@ class Screen:
                 y, x = (int(word) - 1 for word in words.split(";"))
             elif kind == "m":
                 look = looks(look, words)
+            elif kind or sign == "\b":
+                assert x < WIDTH, "behind the last column the place is not certain"
+                y, x = moved(y, x, kind or "b", int(words or 1))
             else:
                 self.cells[y, x] = sign, look
                 if get_character_cell_size(sign) == 2:
                     self.cells[y, x + 1] = "", look
-                x += get_character_cell_size(sign)
+                x += 2 if sign in self.wide else get_character_cell_size(sign)
 
     def line(self, y: int) -> list[tuple[str, str]]:
         return [self.cells.get((y, x), BLANK) for x in range(WIDTH)]
+
+
+def moved(y: int, x: int, kind: str, number: int) -> tuple[int, int]:
+    """Where the cursor is after ECMA-48's CUD, CUF, CHA, VPA and backspace."""
+    return {
+        "B": (y + number, x),
+        "C": (y, x + number),
+        "G": (y, number - 1),
+        "d": (number - 1, x),
+        "b": (y, x - 1),
+    }[kind]
 
 
 def looks(before: str, words: str) -> str:
@@ -122,7 +140,7 @@ def test_of_colours_only_those_that_change_are_set() -> None:
     sent(cells, whole(strip(("1", "warn"), ("2       ", "load"), ("3", "load"))))
     assert sent(cells, whole(strip(("a", "warn"), ("b       ", "load"), ("c", "load")))) == (
         "\x1b[1;1H\x1b[0;1;38;2;255;170;0;48;2;16;16;16ma\x1b[0;38;2;0;255;0;48;2;16;16;16mb"
-        "\x1b[1;10Hc\x1b[0m"
+        "\x1b[7Cc\x1b[0m"
     )
     sent(cells, whole(strip(("1", "calm"), ("2", "load"))))
     assert sent(cells, whole(strip(("a", "calm"), ("b", "load")))) == (
@@ -134,9 +152,44 @@ def test_changes_near_each_other_go_together_and_distant_ones_alone() -> None:
     cells = TerminalCells()
     sent(cells, whole(strip(("1234567890123456", "plain"))))
     near = sent(cells, whole(strip(("x23456x890123456", "plain"))))
-    assert near.count("H") == 1
+    assert moves(near) == 1
     far = sent(cells, whole(strip(("123456789012345x", "plain"))))
-    assert far.count("H") == 2
+    assert moves(far) == 2
+
+
+def moves(text: str) -> int:
+    return sum(kind in "HBCGd" for _, kind, _ in SEQUENCE.findall(text) if kind)
+
+
+def test_cells_below_each_other_need_no_place_and_no_colour_of_their_own() -> None:
+    cells = TerminalCells()
+    before = strip(("12345⣀        ", "load"), ("⣀", "calm"))
+    sent(cells, whole(*[before] * 12))
+    after = strip(("12345⣿        ", "load"), ("⣿", "calm"))
+    column = "⣿" + "\x1b[B\b⣿" * 11
+    assert sent(cells, whole(*[after] * 12)) == (
+        f"\x1b[1;6H\x1b[38;2;0;255;0;48;2;16;16;16m{column}\x1b[1;15H\x1b[38;2;1;2;3m{column}\x1b[0m"
+    )
+
+
+def test_a_jump_goes_the_shortest_way() -> None:
+    cells = TerminalCells()
+    empty = strip((" " * WIDTH, "plain"))
+    sent(cells, whole(*[empty] * 5))
+    first = strip(("a" + " " * 9 + "b", "plain"))
+    third = strip((" " * 11 + "c", "plain"))
+    assert sent(cells, whole(first, empty, third, empty, empty)) == "\x1b[1;1Ha\x1b[9Cb\x1b[3dc"
+
+
+def test_where_the_cursor_is_not_certain_the_whole_place_is_told() -> None:
+    cells = TerminalCells()
+    sent(cells, whole(*[strip((" " * WIDTH, "plain"))] * 2))
+    at_the_edge = strip((" " * (WIDTH - 1) + "a", "plain"))
+    assert sent(cells, whole(at_the_edge, at_the_edge)) == f"\x1b[1;{WIDTH}Ha\x1b[2;{WIDTH}Ha"
+    screen = Screen(wide="●")
+    for sign in ("●", "a"):
+        screen.take(sent(cells, whole(strip((f"{sign}        z", "plain")), strip(("y", "plain")))))
+    assert (screen.line(0)[9][0], screen.line(1)[0][0]) == ("z", "y")
 
 
 def test_what_was_forgotten_is_sent_anew() -> None:

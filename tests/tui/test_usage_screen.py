@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.errors import AccelwatchError
 from accelwatch.schema.snapshot import Owner, Snapshot
-from accelwatch.tui.fleet.using import FleetUsage
+from accelwatch.tui.fleet.asked import Asked
 from accelwatch.tui.local.using import OwnUsage
 from accelwatch.tui.views import usage_lines
 from accelwatch.usage.ledger import By
@@ -133,7 +133,7 @@ def test_a_hub_is_asked_again_after_a_while_only() -> None:
             asked.append(by)
             return counted().report(owned(15.0), By.USER, None)
 
-        known = FleetUsage(
+        known = Asked(
             ask,
             lambda work: tasks.append(asyncio.create_task(work)),
             lambda: times[0],
@@ -141,9 +141,9 @@ def test_a_hub_is_asked_again_after_a_while_only() -> None:
         )
         for now in (0.0, 9.9, 10.0):
             times[0] = now
-            known.report("user", "1h")
+            known.newest("user", "1h")
             await asyncio.gather(*tasks)
         assert asked == ["user", "user"]
-        assert known.report("user", "1h") is not None
+        assert known.newest("user", "1h") is not None
 
     asyncio.run(go())

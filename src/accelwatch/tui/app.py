@@ -351,7 +351,8 @@ class Dashboard(App[None], inherit_bindings=False):
             and not self.source.recorded
         ):
             self.pull()
-        elif (view := self.view) is not None:
+        elif idle > self.board.preferences.interval_s and (view := self.view) is not None:
+            # A younger picture is about to be replaced, and is painted once.
             view.show_age()
 
     def show(self) -> None:

@@ -125,10 +125,12 @@ class Commands:
         app = self._app
         if not self._may_open(name):
             return
+        # Made while the one before is still there: help begins with its keys.
+        screen = OPENINGS[name](app) if name != app.base else None
         while len(app.screen_stack) > 1:
             app.pop_screen()
-        if name != app.base:
-            app.push_screen(OPENINGS[name](app))
+        if screen is not None:
+            app.push_screen(screen)
         app.call_after_refresh(app.show)
 
     def _may_open(self, name: str) -> bool:

@@ -3,12 +3,12 @@
 The file has no values of variables, only the error and the lines of code that led to it.
 """
 
-import os
 import platform
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
+from accelwatch.atomic_file import PRIVATE, replace_file
 from accelwatch.display import printable
 from accelwatch.errors import AccelwatchError
 from accelwatch.version import __version__
@@ -41,10 +41,6 @@ def user_error(error: Exception, path: Path) -> AccelwatchError:
 
 def _keep(error: Exception, path: Path) -> None:
     """Write the details, readable by their owner, in place of those before. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    with os.fdopen(os.open(fresh, flags, 0o600), "w", encoding="utf-8") as file:
-        file.write(f"accelwatch {__version__}, Python {platform.python_version()}\n\n")
-        file.writelines(traceback.format_exception(error))
-    fresh.replace(path)
+    head = f"accelwatch {__version__}, Python {platform.python_version()}\n\n"
+    details = "".join([head, *traceback.format_exception(error)])
+    replace_file(path, details.encode("utf-8", "replace"), mode=PRIVATE, durable=False)

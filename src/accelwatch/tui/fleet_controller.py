@@ -10,10 +10,10 @@ from accelwatch.fleet.picture.incidents import entity_of
 from accelwatch.fleet.picture.model import MEMORY_SIZE, FleetSource, FleetView
 from accelwatch.fleet.picture.source import NoSource
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.tui.fleet.asked import Asked
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.filters import TextFilter, condition
 from accelwatch.tui.fleet.node_view import Heard, aged
-from accelwatch.tui.fleet.using import FleetUsage
 
 if TYPE_CHECKING:
     from accelwatch.remedy.plan import Plan
@@ -53,13 +53,10 @@ class FleetController:
         self._app = app
         self.source = source
         self.board = FleetBoard(app.board.preferences, app.clock.monotonic, source.name)
-        self.usage = FleetUsage(
-            source.usage,
-            self.aside,
-            app.clock.monotonic,
-            app.show,
-        )
-        """Who uses the fleet's devices."""
+        self.usage = Asked(source.usage, self.aside, app.clock.monotonic, app.show)
+        """Who uses the fleet's devices: by `user` or `job`, and since when."""
+        self.totals = Asked(source.fleet_past, self.aside, app.clock.monotonic, app.show)
+        """What the fleet came to over the last hour."""
         self.visited = ""
         """The node whose Local view is open."""
         self._running: asyncio.Task[None] | None = None

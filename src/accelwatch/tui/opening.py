@@ -26,7 +26,13 @@ def _fleet(app: "Dashboard") -> Screen[None]:
 
     controller = app.fleet_controller
     assert controller is not None
-    return FleetScreen(app.board, controller.board, controller.now, controller.source.player)
+    return FleetScreen(
+        app.board,
+        controller.board,
+        controller.now,
+        controller.source.player,
+        past=controller.totals.newest,
+    )
 
 
 def _device(app: "Dashboard") -> Screen[None]:
@@ -63,7 +69,7 @@ def _usage(app: "Dashboard") -> Screen[None]:
 
     def told(by: By, since: str) -> tuple[UsageReport | None, str]:
         if controller is not None:
-            return controller.usage.report(by.value, since), controller.usage.problem
+            return controller.usage.newest(by.value, since), controller.usage.problem
         snapshot = app.board.snapshot
         if not snapshot.devices:
             return None, "no device is known"
@@ -75,7 +81,7 @@ def _usage(app: "Dashboard") -> Screen[None]:
 def _help(app: "Dashboard") -> Screen[None]:
     from accelwatch.tui.screens.pages import help_screen
 
-    return help_screen(app.board, app.clock.wall)
+    return help_screen(app.board, app.clock.wall, getattr(app.screen, "view_name", ""))
 
 
 def _problems(app: "Dashboard") -> Screen[None]:

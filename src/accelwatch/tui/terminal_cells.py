@@ -18,6 +18,8 @@ from accelwatch.tui.drawing.pen import Pen
 
 Cell = tuple[str, Style | None]
 """A character, or a text that takes more room than one, and its style."""
+Run = tuple[int, int, list[Cell]]
+"""Line, column, and what is written from there on."""
 Chops = Mapping[int, Strip | None]
 """Parts of one line by their first column."""
 _NEAR = 6
@@ -27,16 +29,18 @@ _NEAR = 6
 class Changes(CompositorUpdate):
     """Cells that are sent in place of an update; false where there are none."""
 
-    def __init__(self, cells: Iterable[tuple[int, int, list[Cell]]]) -> None:
+    def __init__(self, cells: Iterable[Run], width: int) -> None:
+        """`width`: columns of the terminal."""
         self._cells = list(cells)
+        self._width = width
 
     def __bool__(self) -> bool:
         return bool(self._cells)
 
     def render_segments(self, console: Console) -> str:
         """The characters and escape sequences for the terminal."""
-        pen = Pen(console._color_system or ColorSystem.TRUECOLOR)
-        for y, x, cells in self._cells:
+        pen = Pen(console._color_system or ColorSystem.TRUECOLOR, self._width)
+        for y, x, cells in _by_colour(self._cells):
             pen.move(y, x)
             for text, style in cells:
                 pen.write(text, style)
@@ -63,14 +67,15 @@ class TerminalCells:
                 self._size = update.region.size
                 self.forget()
             lines = enumerate(map(_placed, update.strips), update.region.y)
-            return Changes(self._sent(lines)) or None
+            return Changes(self._sent(lines), self._size[0]) or None
         if isinstance(update, ChopsUpdate):
             dirty = dict.fromkeys(y for y, _, _ in update.spans)
-            return Changes(self._sent((y, update.chops[y]) for y in dirty)) or None
+            parts = ((y, update.chops[y]) for y in dirty)
+            return Changes(self._sent(parts), self._size[0]) or None
         return update
 
-    def _sent(self, lines: Iterable[tuple[int, Chops]]) -> Iterator[tuple[int, int, list[Cell]]]:
-        """Line, column and cells that bring the terminal to these lines, which it shows then."""
+    def _sent(self, lines: Iterable[tuple[int, Chops]]) -> Iterator[Run]:
+        """What brings the terminal to these lines, which it shows then."""
         for y, chops in lines:
             known = self._lines.get(y)
             if known is None or known.keys() != chops.keys():
@@ -81,6 +86,19 @@ class TerminalCells:
                     before, known[x] = known[x], strip
                     for start, cells in _differing(before, strip):
                         yield y, x + start, cells
+
+
+def _by_colour(runs: list[Run]) -> list[Run]:
+    """Those that begin in one style together, columns downwards: as a graph moves, cells below each
+    other change, and neither a colour nor a place has to be told for each of them."""
+    orders: dict[Style | None, int] = {}
+
+    def order(run: Run) -> tuple[int, int, int]:
+        y, x, cells = run
+        style = cells[0][1] if cells else None
+        return orders.setdefault(style, len(orders)), x, y
+
+    return sorted(runs, key=order)
 
 
 def _placed(line: Iterable[Strip]) -> dict[int, Strip]:

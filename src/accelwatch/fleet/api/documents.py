@@ -4,6 +4,8 @@ import msgspec
 
 from accelwatch.schema.reading import Number
 
+FLEET_HISTORY = "/v1/fleet/history"
+
 
 class FaultNote(msgspec.Struct, frozen=True, kw_only=True):
     """Why a target could not be read the last time."""
@@ -178,6 +180,19 @@ class HistoryDocument(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, list[float | None]]
     growth: dict[str, list[float | None]] = {}
     """By how much counters have grown a second, as far as rules ask for it."""
+
+
+class FleetHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """The fleet in numbers over the last hour, oldest first; null: not known in that step.
+
+    Sums and the mean are over the devices that told something then: a part of the fleet that fell
+    silent is missing in them, and is in `devices_not_answering`.
+    """
+
+    step_s: int
+    end: str
+    """Of the newest step."""
+    values: dict[str, list[float | None]]
 
 
 class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):

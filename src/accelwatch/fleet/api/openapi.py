@@ -12,6 +12,7 @@ from accelwatch.fleet.api.documents import (
     Acknowledged,
     DevicesPage,
     EventsPage,
+    FleetHistory,
     GroupsPage,
     HistoryDocument,
     NodesPage,
@@ -41,6 +42,7 @@ from accelwatch.web.stream import INCIDENT_LINES, INCIDENTS, OFFERED
 
 _ANSWERS = (
     FleetDocument,
+    FleetHistory,
     NodesPage,
     NodeSummary,
     DevicesPage,
@@ -133,6 +135,7 @@ def _paths() -> dict[str, Any]:
     return {
         "/": {"get": _raw("Where everything is, for a browser", ("text/html",))},
         "/v1/fleet": _get("The fleet in numbers", "FleetDocument"),
+        "/v1/fleet/history": _get("The fleet in numbers over the last hour", "FleetHistory"),
         "/v1/nodes": _get(
             "Nodes, by name",
             "NodesPage",

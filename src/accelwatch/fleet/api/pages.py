@@ -9,10 +9,17 @@ import msgspec
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.fleet.api.audit_pages import PATH as AUDIT
 from accelwatch.fleet.api.audit_pages import AuditPages
-from accelwatch.fleet.api.documents import Acknowledged, GroupRow, GroupsPage, HistoryDocument
+from accelwatch.fleet.api.documents import (
+    FLEET_HISTORY,
+    Acknowledged,
+    GroupRow,
+    GroupsPage,
+    HistoryDocument,
+)
 from accelwatch.fleet.api.events import begin_of, event_condition, events_page
 from accelwatch.fleet.api.evidence_pages import PATH as EVIDENCE
 from accelwatch.fleet.api.evidence_pages import EvidencePages
+from accelwatch.fleet.api.fleet_history import KeptTotals
 from accelwatch.fleet.api.groups import check_grouping, groups
 from accelwatch.fleet.api.http import index_page, listed, states_of
 from accelwatch.fleet.api.names import columns, condition, target_labels
@@ -28,7 +35,6 @@ from accelwatch.fleet.api.summaries import (
 )
 from accelwatch.fleet.api.totals import Totals, counted
 from accelwatch.fleet.evidence_settings import Evidence
-from accelwatch.fleet.slices import Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory import InventoryError
 from accelwatch.fleet.state.node import Node
@@ -45,6 +51,7 @@ from accelwatch.judging.paths import (
 from accelwatch.judging.silence_pages import SilencePages
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+from accelwatch.slices import Turns
 from accelwatch.usage.asking import PATH as USAGE
 from accelwatch.web.changing import refusal_of_change
 from accelwatch.web.json_page import json_page, packed
@@ -115,11 +122,13 @@ class HubPages:
         self._order: tuple[frozenset[str], list[str]] = (frozenset(), [])
         self._turns = Turns()
         self._counting = asyncio.Lock()
+        self.kept_totals = KeptTotals(fleet.clock, self._count)
         self._pages: dict[str, Callable[[Query, Headers], Page | Awaitable[Page]]] = {
             "/": self._index,
             "/metrics": self._metrics,
             "/federate": self._federate,
             "/v1/fleet": self._fleet_page,
+            FLEET_HISTORY: self.kept_totals.page,
             "/v1/nodes": self._nodes,
             "/v1/devices": self._devices,
             "/v1/groups": self._groups,
@@ -205,9 +214,12 @@ class HubPages:
             now, cached = self._fleet.clock.monotonic(), self._sums
             read_at = None if self._fleet.store is None else self._fleet.store.read_at
             if cached is None or now - cached[0] >= _HOLD_S or cached[1] != read_at:
-                async with self._turns.walk() as walk:
-                    cached = self._sums = now, read_at, await counted(self._fleet, walk.rest)
+                cached = self._sums = now, read_at, await self._count()
             return cached[2]
+
+    async def _count(self) -> Totals:
+        async with self._turns.walk() as walk:
+            return await counted(self._fleet, walk.rest)
 
     def names(self) -> list[str]:
         """Names of the nodes, sorted."""

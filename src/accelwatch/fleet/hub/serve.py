@@ -105,6 +105,9 @@ class HubServer:
                 lambda: hub.rules, clock, lambda: hub.fleet.nodes, lambda: target_labels(hub.fleet)
             ),
         )
+        self.totals = pages.kept_totals
+        """What the fleet came to over the last hour."""
+        self._counting: asyncio.Task[None] | None = None
         hub.peers.also_write(pages.own)
         news = IncidentNews(lambda: hub.rules)
         streams = LiveStreams(
@@ -159,6 +162,7 @@ class HubServer:
         """Listen and follow. Raises AccelwatchError."""
         sockets = self._front.open_sockets()
         await self.hub.start()
+        self._counting = asyncio.create_task(self.totals.run(), name="totals")
         self._front.start(sockets)
 
     async def change(self, settings: HubSettings, protection: Protection) -> None:
@@ -176,6 +180,8 @@ class HubServer:
 
     async def stop(self) -> None:
         """End in good order."""
+        if self._counting is not None:
+            self._counting.cancel()
         await self._front.stop()
         await self.hub.stop()
 

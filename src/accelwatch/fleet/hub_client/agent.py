@@ -122,6 +122,10 @@ class AgentIncidents:
         """An agent keeps no past of devices."""
         return None
 
+    async def fleet_past(self) -> Past | None:
+        """It is one machine."""
+        return None
+
     async def explain(self, rule: str, entity: str) -> Explanation:
         """A rule on an entity now, part by part. Raises AccelwatchError."""
         return await explained(self._session, rule, entity)

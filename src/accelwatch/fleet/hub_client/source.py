@@ -10,7 +10,7 @@ import msgspec
 from accelwatch.backoff import SpreadBackoff
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.errors import AccelwatchError, UnmetError, WireError
-from accelwatch.fleet.api.documents import HistoryDocument
+from accelwatch.fleet.api.documents import FLEET_HISTORY, FleetHistory, HistoryDocument
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.explaining import explained
 from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
@@ -30,6 +30,7 @@ from accelwatch.schema.moments import unix_seconds
 from accelwatch.usage.report import UsageReport
 
 _decode = msgspec.json.Decoder(HistoryDocument).decode
+_decode_fleet = msgspec.json.Decoder(FleetHistory).decode
 _MAX_BACKOFF_S = 5.0
 _REFUSED = 400
 """What a hub answers to a filter that it cannot read."""
@@ -137,6 +138,13 @@ class HubSource:
     async def past(self, node: str, device: str) -> Past | None:
         """Recent history of a device by its id; None where there is none."""
         return await past_of(self._session, node, device)
+
+    async def fleet_past(self) -> Past | None:
+        """The fleet over the last hour; None of a hub that does not keep it."""
+        with contextlib.suppress(TargetFault, msgspec.DecodeError, WireError):
+            kept = _decode_fleet(await self._session.document(FLEET_HISTORY))
+            return Past(step_s=kept.step_s, end=unix_seconds(kept.end), values=kept.values)
+        return None
 
     async def explain(self, rule: str, entity: str) -> Explanation:
         """A rule on an entity now, part by part. Raises AccelwatchError when the hub cannot say."""

@@ -79,7 +79,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):
-    """What the hub still knows of a device's last minutes."""
+    """What the hub still knows of the last minutes of a device, or of the whole fleet."""
 
     step_s: float
     end: float
@@ -144,6 +144,11 @@ class FleetSource(Protocol):
 
     async def past(self, node: str, device: str) -> Past | None:
         """Recent history of a device by its id; None where there is none. Never raises for a fault."""
+        ...
+
+    async def fleet_past(self) -> Past | None:
+        """The whole fleet over the last hour, by the names of `/v1/fleet/history`; None where nobody
+        keeps it. Never raises for a fault."""
         ...
 
     async def explain(self, rule: str, entity: str) -> Explanation:

@@ -1,5 +1,6 @@
 """Texts in styles as characters and escape sequences for a terminal."""
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -7,6 +8,9 @@ from rich.color import Color, ColorSystem
 from rich.style import Style
 
 _MARK = "x"
+_BRAILLE = re.compile("[\u2800-\u28ff]*")
+"""Besides ASCII what takes one cell on every terminal; of other signs some take two where people write
+Chinese, Japanese or Korean."""
 
 
 class Look(NamedTuple):
@@ -24,15 +28,24 @@ PLAIN = Look()
 class Pen:
     """Writes cells; colours are set only where they change, across gaps and lines too."""
 
-    def __init__(self, system: ColorSystem) -> None:
+    def __init__(self, system: ColorSystem, width: int = 0) -> None:
+        """`width`: columns of the terminal; behind the last one its cursor's place is not certain."""
         self._system = system
+        self._width = width
         self._given: list[str] = []
         self._style: Style | None = None
         self._look = PLAIN
+        self._place: tuple[int, int] | None = None
+        """Line and column of the cursor."""
 
     def move(self, y: int, x: int) -> None:
-        """Go on at another place, counted from 0."""
-        self._given.append(f"\x1b[{y + 1};{x + 1}H")
+        """Go on at another place, counted from 0, by the shortest way."""
+        ways = [f"\x1b[{y + 1};{x + 1}H"]
+        if self._place is not None:
+            down, right = y - self._place[0], x - self._place[1]
+            ways.append(_down(down, y) + _right(right, x))
+        self._given.append(min(ways, key=len))
+        self._place = y, x
 
     def write(self, text: str, style: Style | None) -> None:
         """Write text in a style; None is the terminal's own."""
@@ -40,6 +53,10 @@ class Pen:
             self._style = style
             self._turn_to(PLAIN if style is None else _look(style, self._system))
         self._given.append(text)
+        if self._place is not None:
+            y, x = self._place[0], self._place[1] + len(text)
+            certain = x < self._width and (text.isascii() or _BRAILLE.fullmatch(text))
+            self._place = (y, x) if certain else None
 
     def finished(self) -> str:
         """All that was written, with the terminal's own colours at the end."""
@@ -58,6 +75,21 @@ class Pen:
             # There is no common way to take one attribute back: begin with none.
             changed = [part for part in ("0", *look) if part]
         self._given.append(f"\x1b[{';'.join(changed)}m")
+
+
+def _down(lines: int, y: int) -> str:
+    """To line `y`, the column kept (ECMA-48: CUD, VPA)."""
+    if not lines:
+        return ""
+    return "\x1b[B" if lines == 1 else f"\x1b[{y + 1}d"
+
+
+def _right(cells: int, x: int) -> str:
+    """To column `x` of the same line (ECMA-48: BS, CUF, CHA)."""
+    if not cells:
+        return ""
+    relative = "\b" * -cells if cells < 0 else "\x1b[C" if cells == 1 else f"\x1b[{cells}C"
+    return min(relative, f"\x1b[{x + 1}G", key=len)
 
 
 @lru_cache(maxsize=512)

@@ -1,11 +1,11 @@
 """What a user can set: looks, interval, orders. Kept in a commented YAML file, written on request."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
+from accelwatch.atomic_file import PRIVATE, replace_file
 from accelwatch.tui.drawing.palettes import DEFAULT, PALETTES
 
 DENSITIES = ("auto", "compact", "full")
@@ -104,12 +104,7 @@ def document(preferences: Preferences) -> str:
 
 def save(preferences: Preferences, path: Path) -> None:
     """Write the file atomically, readable by its owner. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(document(preferences))
-    fresh.replace(path)
+    replace_file(path, document(preferences).encode(), mode=PRIVATE, durable=False)
 
 
 def slower(interval_s: float, step: int) -> float:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.fleet.wire import FleetEvent
-from accelwatch.schema.event import RECOVERED
-from accelwatch.tui.local.changes import SEVERITIES, Change, in_order
+from accelwatch.schema.event import RECOVERED, SEVERITIES
+from accelwatch.tui.local.changes import Change, in_order
 
 _WORDS = {
     "device_lost": "lost",

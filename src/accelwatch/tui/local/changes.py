@@ -5,20 +5,14 @@ from collections.abc import Hashable, Iterable
 import msgspec
 
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.event import ErrorEvent, severity
+from accelwatch.schema.event import SEVERITIES, ErrorEvent, severity
 from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.standing import state_severity
 from accelwatch.schema.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
 
 MOST = 1000
 """Changes that are remembered; of those that are over the oldest go."""
-SEVERITIES = ("critical", "warning", "info")
-"""Worst first."""
-_STATES = {
-    DeviceState.LOST: "critical",
-    DeviceState.UNRESPONSIVE: "critical",
-    DeviceState.DEGRADED: "warning",
-}
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +87,7 @@ class Changes:
         if before is not None:
             self._end(id_, view.state_since if before.began <= view.state_since else snapshot.time)
         if not well:
-            level = "warning" if fmt.is_stale(view) else _STATES.get(view.state, "info")
+            level = "warning" if fmt.is_stale(view) else state_severity(view.state)
             self._order = None
             self._open[id_] = Change(
                 key=(id_, word, view.state_since),

@@ -7,6 +7,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
 
+from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.fleet.picture.timeline import Player
 from accelwatch.tui.drawing.lines import Line
@@ -15,6 +16,7 @@ from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.troubles import trouble_line
 from accelwatch.tui.state.action import FLEET
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.views import fleet_graphs
 from accelwatch.tui.views import fleet_head as head
 from accelwatch.tui.views.fleet_list import EventList, FleetList, sight_of
 from accelwatch.tui.widgets.footer import Footer
@@ -45,8 +47,12 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         fleet: FleetBoard,
         now: Callable[[], float],
         player: Player | None = None,
+        *,
+        past: Callable[[], Past | None] = lambda: None,
     ) -> None:
+        """`past` is asked for the fleet's last hour while there is room to show it."""
         super().__init__()
+        self._past = past
         self.board = board
         self.fleet = fleet
         self._now = now
@@ -59,6 +65,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         self._header = header_panel(board, now, FLEET)
         self._totals = Panel(board, self._draw_totals, id="totals")
         self._troubles = Panel(board, self._draw_troubles, id="troubles")
+        self._graphs = Panel(board, self._draw_graphs, id="graphs")
         self.nodes = RowList(board, self._rows, id="nodes", moved=self._moved, bare=bare)
         self.lights = Lights(board, fleet, self._lights_moved, bare=bare)
         self._detail = Panel(board, self._draw_detail, id="detail")
@@ -66,7 +73,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         """Header, totals, troubles, nodes in either form, the selected light in words, events, keys."""
-        yield from (self._header, self._totals, self._troubles)
+        yield from (self._header, self._totals, self._graphs, self._troubles)
         if self.time_line is not None:
             yield self.time_line
         yield from (self.nodes, self.lights, self._detail, self._events)
@@ -134,6 +141,8 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         self._totals.styles.height = 2 if rows >= 14 else 1
         if self.time_line is not None:
             self.time_line.styles.height = 3 if rows >= _ROOMY else 2 if rows >= _TALL else 1
+        self._show_graphs()
+        self._graphs.styles.height = fleet_graphs.LINES
         self._show_troubles()
         shown = preferences.fleet_events
         self._events.display = shown
@@ -169,11 +178,19 @@ class FleetScreen(Screen[None], inherit_bindings=False):
             self._refresh_nodes()
         if self.board.preferences.fleet_events:
             self._events.refreshed()
+        self._show_graphs()
         self._show_troubles()
         if self.time_line is not None:
             self.time_line.refresh()
         self._header.refresh()
         self._totals.refresh()
+
+    def _show_graphs(self) -> None:
+        """They are there where there is room, once anything of the past is known."""
+        width, height = self.app.size
+        roomy = width >= fleet_graphs.WIDTH and height >= fleet_graphs.HEIGHT
+        self._graphs.display = roomy and self._past() is not None
+        self._graphs.refresh()
 
     def _show_troubles(self) -> None:
         """They take a line while there are any."""
@@ -203,6 +220,9 @@ class FleetScreen(Screen[None], inherit_bindings=False):
 
     def _draw_totals(self, width: int, height: int) -> list[Line]:
         return head.totals(self.board, self.fleet, width, height, self._now())
+
+    def _draw_graphs(self, width: int, height: int) -> list[Line]:
+        return fleet_graphs.lines(self.board, self._past(), width, height)
 
     def _draw_troubles(self, width: int, _: int) -> list[Line]:
         if self._untold:

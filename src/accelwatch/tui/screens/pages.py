@@ -72,8 +72,8 @@ def heights(rows: int) -> int:
     return rows // 4 + 1 if rows >= 20 else 0
 
 
-def help_screen(board: Board, now: Callable[[], float]) -> PageScreen:
-    """Every key, sign and flag."""
+def help_screen(board: Board, now: Callable[[], float], screen: str) -> PageScreen:
+    """Every key, sign and flag; first the keys of the screen that was shown."""
     return PageScreen(
         board,
         "help",
@@ -86,6 +86,7 @@ def help_screen(board: Board, now: Callable[[], float]) -> PageScreen:
             judged=board.judged,
             signals=board.signals,
             terminal=board.terminal,
+            screen=screen,
         ),
         now,
     )

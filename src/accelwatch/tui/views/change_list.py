@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 
 from accelwatch.display import printable
+from accelwatch.schema.event import SEVERITIES
 from accelwatch.tui.drawing.format import clock_time
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of
@@ -117,7 +118,7 @@ def totals(changes: Sequence[Change], width: int, glyphs: Glyphs) -> Line:
     events = sum(one.event for one in changes)
     over = len(changes) - len(on) - events
     line: Line = [(f" {len(on)} going on  ", "strong" if on else "dim")]
-    for level in ("critical", "warning", "info"):
+    for level in SEVERITIES:
         count = sum(one.severity == level for one in on)
         if count:
             role = severity_role(level)

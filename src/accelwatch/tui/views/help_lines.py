@@ -3,7 +3,7 @@
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, wrapped
 from accelwatch.tui.state.action import OF_FLEET, ONLY_FLEET, Action
-from accelwatch.tui.state.actions import groups
+from accelwatch.tui.state.actions import ACTIONS, groups
 from accelwatch.tui.state.key_names import key_name
 
 SIGNS = (
@@ -48,34 +48,34 @@ def lines(
     judged: bool = False,
     signals: bool = True,
     terminal: bool = True,
+    screen: str = "",
 ) -> list[Line]:
-    """All of it, in two columns where there is room; `judged` where one machine has incidents."""
+    """All of it, in two columns where there is room; `judged` where one machine has incidents.
+
+    What can be done on `screen` and not everywhere comes first.
+    """
     half = width if width < 110 else width // 2
-    given: list[list[Line]] = []
-    for title, actions in groups().items():
-        shown = [action for action in actions if replay or not action.replay_only]
-        shown = [action for action in shown if archive or not action.archive_only]
-        shown = [action for action in shown if signals or not action.sends]
-        shown = [action for action in shown if terminal or not action.leaves]
+
+    def shown(action: Action) -> bool:
         if not fleet:
             left_out = ONLY_FLEET if judged else OF_FLEET
-            shown = [action for action in shown if not action.screens or action.screens - left_out]
-            shown = [action for action in shown if not action.acts]
-        if not shown:
-            continue
-        block: list[Line] = [[(f" {title}", "title")]]
-        for action in shown:
-            block += _entry(keys_of(action), action.help, half, "key")
-        given.append([*block, []])
-    signs: list[Line] = [[(" Signs", "title")]]
-    for state, meaning in SIGNS:
-        sign = next(glyph for known, glyph in glyphs.states.items() if known == state)
-        signs += _entry(f"{sign} {state}", meaning, half, "text")
-    signs += _entry(f"{glyphs.hot} hot", "near the limits that it tells of itself", half, "text")
-    signs += _entry(
-        f"{glyphs.stale} stale", "nothing was heard of it for three intervals", half, "text"
-    )
-    given.append([*signs, []])
+            if action.acts or (action.screens and not action.screens - left_out):
+                return False
+        return (
+            (replay or not action.replay_only)
+            and (archive or not action.archive_only)
+            and (signals or not action.sends)
+            and (terminal or not action.leaves)
+        )
+
+    given: list[list[Line]] = []
+    for title, actions in _topics(screen).items():
+        keys: list[Line] = []
+        for action in filter(shown, actions):
+            keys += _entry(keys_of(action), action.help, half, "key")
+        if keys:
+            given.append([[(f" {title}", "title")], *keys, []])
+    given.append([*_signs(half, glyphs), []])
     if fleet:
         given.append([*_fleet_signs(half, glyphs), []])
     flags: list[Line] = [[(" Flags", "title")]]
@@ -85,6 +85,27 @@ def lines(
     if half == width:
         return [line for block in given for line in block]
     return _side_by_side(given, half)
+
+
+def _topics(screen: str) -> dict[str, list[Action]]:
+    """What is for some screens only, this one among them; then the rest by group."""
+    here = [action for action in ACTIONS if screen in action.screens]
+    topics = {f"On this screen: {screen}": here}
+    for title, actions in groups().items():
+        topics[title] = [action for action in actions if action not in here]
+    return topics
+
+
+def _signs(width: int, glyphs: Glyphs) -> list[Line]:
+    signs: list[Line] = [[(" Signs", "title")]]
+    for state, meaning in SIGNS:
+        sign = next(glyph for known, glyph in glyphs.states.items() if known == state)
+        signs += _entry(f"{sign} {state}", meaning, width, "text")
+    signs += _entry(f"{glyphs.hot} hot", "near the limits that it tells of itself", width, "text")
+    signs += _entry(
+        f"{glyphs.stale} stale", "nothing was heard of it for three intervals", width, "text"
+    )
+    return signs
 
 
 def _fleet_signs(width: int, glyphs: Glyphs) -> list[Line]:

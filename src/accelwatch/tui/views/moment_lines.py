@@ -10,6 +10,7 @@ from accelwatch.blackbox.marks import Mark
 from accelwatch.blackbox.moment import Moment, Track
 from accelwatch.display import printable, quantity
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.event import SEVERITIES
 from accelwatch.tui.drawing.device_signs import STATE_ROLES
 from accelwatch.tui.drawing.format import clock_time
 from accelwatch.tui.drawing.glyphs import Glyphs
@@ -135,7 +136,7 @@ def _marks_row(moment: Moment, axis: _Axis, width: int, glyphs: Glyphs) -> Line:
 
 
 def _weight(mark: Mark) -> tuple[int, int]:
-    return ("info", "warning", "critical").index(mark.severity), _RANK.index(mark.kind)
+    return -SEVERITIES.index(mark.severity), _RANK.index(mark.kind)
 
 
 def _sign(mark: Mark, glyphs: Glyphs) -> str:

@@ -1,0 +1,113 @@
+"""The fleet over the last hour as graphs with marked axes, for large terminals. Pure."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from accelwatch.fleet.picture.model import Past
+from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.lines import Line, fit, spread
+from accelwatch.tui.drawing.plot import graph
+from accelwatch.tui.fleet.cells import watts
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views.strip_graphs import Graph, known_values
+
+WIDTH, HEIGHT = 160, 45
+"""The least terminal that has room for them."""
+LINES = 8
+_SCALE = 8
+"""Cells of the numbers at the left of a graph."""
+_MARKS = 4
+"""Spans of time that the axis below is divided into."""
+
+
+def lines(board: Board, past: Past | None, width: int, height: int) -> list[Line]:
+    """Load, memory, power, and how many devices do not answer, side by side."""
+    if past is None or height < 4:
+        return []
+    drawn = _graphs(past)
+    each = (width - 1) // max(len(drawn), 1) - 2
+    columns = [_drawn(board, one, past, each, height) for one in drawn]
+    rows = []
+    for parts in zip(*columns, strict=True):
+        row: Line = [(" ", "text")]
+        for part in parts:
+            row += [*part, ("  ", "text")]
+        rows.append(row)
+    return rows
+
+
+def _graphs(past: Past) -> list[Graph]:
+    load, power = _steps(past, "utilization_ratio"), _steps(past, "power_watts")
+    used, size = _steps(past, "memory_used_bytes"), _steps(past, "memory_size_bytes")
+    memory = [one / whole if whole else math.nan for one, whole in zip(used, size, strict=True)]
+    silent = _steps(past, "devices_not_answering")
+    return [
+        _graph("load", "plot0", load, fmt.percent, 1.0),
+        _graph("memory", "plot1", memory, fmt.percent, 1.0),
+        _graph("power", "plot2", power, watts),
+        _graph(
+            "not answering",
+            "bad" if any(known_values(silent)) else "faint",
+            silent,
+            lambda count: f"{count:.0f}",
+        ),
+    ]
+
+
+def _steps(past: Past, name: str) -> list[float]:
+    """The values of a quantity, NaN where there is none; as many as there are steps."""
+    count = max((len(steps) for steps in past.values.values()), default=0)
+    steps = [math.nan if one is None else float(one) for one in past.values.get(name, ())]
+    return [math.nan] * (count - len(steps)) + steps
+
+
+def _graph(
+    title: str,
+    role: str,
+    values: Sequence[float],
+    write: Callable[[float], str],
+    top: float | None = None,
+) -> Graph:
+    known = known_values(values)
+    now = values[-1] if values else math.nan
+    return Graph(
+        title=title,
+        role=role,
+        values=values,
+        top=max(1.0, *known) if top is None and known else top or 1.0,
+        now=None if math.isnan(now) else now,
+        write=write,
+    )
+
+
+def _drawn(board: Board, drawing: Graph, past: Past, width: int, height: int) -> list[Line]:
+    """Title, the graph with its scale at the left, and the time below."""
+    kind = "ascii" if board.paint.glyphs.ascii_only else board.preferences.plot
+    known = known_values(drawing.values)
+    now = fmt.NOTHING if drawing.now is None else drawing.write(drawing.now)
+    most: Line = [(f"max {drawing.write(max(known))}", "faint")] if known else []
+    title = spread([(f"{drawing.title} ", "dim"), (now, "strong")], most, width)
+    inner, rows = width - _SCALE, height - 2
+    picture = graph(drawing.values, inner, rows, drawing.top, kind)
+    scale = {0: drawing.top, rows // 2: drawing.top / 2, rows - 1: 0.0}
+    body: list[Line] = [
+        [(_number(drawing, scale.get(row)), "faint"), (fit(line, inner), drawing.role)]
+        for row, line in enumerate(picture)
+    ]
+    span_s = len(drawing.values) * past.step_s
+    return [title, *body, [(f"{'':{_SCALE}}{_axis(span_s, inner)}", "faint")]]
+
+
+def _number(drawing: Graph, value: float | None) -> str:
+    return f"{'' if value is None else drawing.write(value):>{_SCALE - 1}} "
+
+
+def _axis(span_s: float, width: int) -> str:
+    """`60 min     45     30     15     now`, each mark where its moment is."""
+    marks = [" "] * width
+    for mark in range(_MARKS):
+        text = f"{span_s * (_MARKS - mark) / _MARKS / 60:.0f}" + (" min" if not mark else "")
+        at = mark * width // _MARKS
+        marks[at : at + len(text)] = text
+    marks[width - 3 :] = "now"
+    return "".join(marks[:width])

@@ -1,0 +1,128 @@
+"""The fleet's last hour above the nodes, where the terminal has room."""
+
+import asyncio
+import math
+
+import pytest
+
+from accelwatch.fleet.picture.model import Past
+from accelwatch.tui.views import fleet_graphs
+from dashboards import board_of, texts
+from fleets import FAULTS, FedFleet, FleetStage, fleet_view, following, hour, on
+from machines import NOW
+
+
+def fed(past: Past | None) -> FedFleet:
+    source = FedFleet(fleet_view(40, faults=FAULTS))
+    source.fleet_past_of = past
+    return source
+
+
+def heights(stage: FleetStage) -> int:
+    return sum("60 min" in line for line in stage.text().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"), [((160, 45), 1), ((159, 45), 0), ((160, 44), 0), ((220, 60), 1)]
+)
+def test_they_are_there_where_there_is_room(size: tuple[int, int], shown: int) -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.pilot.pause(0.05)
+        assert heights(stage) == shown
+        assert "40 nodes" in stage.text()
+        assert "NODE" in stage.text()
+
+    on(check, size=size, source=fed(hour()))
+
+
+def test_nothing_takes_their_place_where_nobody_keeps_the_past() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.pilot.pause(0.05)
+        assert heights(stage) == 0
+
+    on(check, size=(200, 60), source=fed(None))
+
+
+def test_they_are_asked_for_again_after_a_while_only() -> None:
+    source = fed(hour())
+
+    async def check(stage: FleetStage) -> None:
+        for seconds in (1.0, 1.0, 9.0, 1.0):
+            await stage.wait(seconds)
+        assert source.asked_past == 2
+
+    on(check, size=(200, 60), source=source)
+
+
+def test_they_are_not_asked_for_where_they_are_not_shown() -> None:
+    source = fed(hour())
+
+    async def check(stage: FleetStage) -> None:
+        await stage.wait(30.0)
+        assert source.asked_past == 0
+
+    on(check, size=(140, 40), source=source)
+
+
+def drawn(past: Past | None, width: int = 180, height: int = fleet_graphs.LINES) -> list[str]:
+    lines = fleet_graphs.lines(board_of(), past, width, height)
+    return texts(lines).splitlines() if lines else []
+
+
+def test_each_graph_has_its_numbers_at_the_side_and_the_time_below() -> None:
+    lines = drawn(hour())
+    assert len(lines) == fleet_graphs.LINES
+    assert all(len(line) <= 180 for line in lines)
+    for word in ("load 80%", "memory 50%", "power 1.00 MW", "not answering 3", "max 8"):
+        assert word in lines[0]
+    assert lines[1].split()[0] == "100%"
+    assert "50%" in lines[4]
+    assert lines[6].split()[0] == "0%"
+    assert lines[7].split()[:5] == ["60", "min", "45", "30", "15"]
+    assert lines[7].rstrip().endswith("now")
+
+
+def test_what_is_not_known_is_a_gap_and_no_zero() -> None:
+    blank = [None] * 360
+    lines = drawn(Past(step_s=10, end=NOW, values={**hour().values, "power_watts": blank}))
+    assert "power -" in lines[0]
+    only = Past(step_s=10, end=NOW, values={"utilization_ratio": [*blank[:-1], 0.5]})
+    assert "load 50%" in drawn(only)[0]
+    assert "memory -" in drawn(only)[0]
+
+
+@pytest.mark.parametrize(("count", "role"), [(0.0, "faint"), (1.0, "bad")])
+def test_only_what_does_not_answer_is_loud(count: float, role: str) -> None:
+    silent = [0.0] * 359 + [count]
+    past = Past(step_s=10, end=NOW, values={"devices_not_answering": [*silent]})
+    lines = fleet_graphs.lines(board_of(), past, 180, fleet_graphs.LINES)
+    assert {style for text, style in lines[6] if text.strip()[:1] > "\u2800"} == {role}
+
+
+def test_without_a_size_there_is_no_share_of_memory() -> None:
+    values = {**hour().values, "memory_size_bytes": [0.0] * 360}
+    assert "memory -" in drawn(Past(step_s=10, end=NOW, values=values))[0]
+
+
+@pytest.mark.parametrize("height", [0, 3])
+def test_too_few_lines_show_nothing(height: int) -> None:
+    assert drawn(hour(), height=height) == []
+
+
+def test_ascii_draws_nothing_else() -> None:
+    lines = fleet_graphs.lines(board_of(ascii_only=True), hour(), 180, fleet_graphs.LINES)
+    assert texts(lines).isascii()
+
+
+def test_the_hour_has_a_gap() -> None:
+    assert any(one is None for one in hour().values["utilization_ratio"])
+    assert not math.isnan(hour().end)
+
+
+def test_a_hub_that_falls_silent_does_not_end_the_dashboard() -> None:
+    async def go() -> None:
+        async with following(fed(None), (200, 60)) as stage:
+            await stage.wait(60.0)
+            assert "40 nodes" in stage.text()
+
+    asyncio.run(go())
