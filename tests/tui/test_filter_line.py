@@ -134,7 +134,11 @@ async def until(stage: Stage, good: Callable[[], bool]) -> None:
             await stage.pilot.pause(0.01)
 
 
-def test_a_fleet_is_filtered_while_it_is_typed_and_esc_takes_it_back() -> None:
+def test_a_fleet_is_filtered_while_it_is_typed_and_esc_takes_it_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("accelwatch.tui.fleet_commands._TYPING_S", 0.01)
+
     async def check(stage: FleetStage) -> None:
         await stage.press("slash")
         await typed(stage, "n002")

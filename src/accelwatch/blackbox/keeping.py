@@ -4,10 +4,9 @@ Snapshots wait in a short queue; when the disk does not keep up, the newest are 
 of processes are never kept.
 """
 
-import contextlib
 import threading
 from collections.abc import Callable
-from queue import Full, Queue
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from accelwatch.blackbox.redaction import without_argv
@@ -26,7 +25,7 @@ class BlackBox:
     def __init__(self, make: "Callable[[], Writer]") -> None:
         """`make` gives the writer; it is called on the thread, with the first snapshot."""
         self._make = make
-        self._waiting: Queue[Snapshot | None] = Queue(maxsize=_QUEUE)
+        self._waiting: SimpleQueue[Snapshot | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._last: Snapshot | None = None
 
@@ -38,16 +37,15 @@ class BlackBox:
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="black-box", daemon=True)
             self._thread.start()
-        with contextlib.suppress(Full):
-            self._waiting.put_nowait(snapshot)
+        if self._waiting.qsize() < _QUEUE:
+            self._waiting.put(snapshot)
 
     def close(self) -> None:
         """Wait a moment for what was offered to be written; blocks up to two seconds."""
         thread, self._thread = self._thread, None
         if thread is None:
             return
-        with contextlib.suppress(Full):
-            self._waiting.put(None, timeout=_CLOSE_S)
+        self._waiting.put(None)
         thread.join(_CLOSE_S)
 
     def _serve(self) -> None:

@@ -14,6 +14,8 @@ from accelwatch.recording import Recorder, Recording
 from accelwatch.schema.snapshot import Snapshot
 
 _LEAST_FILE = 64 << 10
+_LOOKS = 10
+"""How often the folder is looked through in the time of a segment, besides when one has ended."""
 
 
 class Ring:
@@ -28,6 +30,8 @@ class Ring:
         self._number = max((segment.number for segment in known), default=0)
         self.left = tuple(segment for segment in known if segment.left)
         """What a writer that was killed has left, as it was."""
+        self._pruned: float | None = None
+        """When the folder was looked through; None: not since the last segment ended."""
 
     def mend(self) -> float | None:
         """Write anew what a killed writer left; the time of its last document, None without any."""
@@ -75,6 +79,7 @@ class Ring:
     def end_segment(self) -> None:
         """What was written is on the disk for certain from here on. Raises AccelwatchError too."""
         recorder, self._recorder = self._recorder, None
+        self._pruned = None
         if recorder is not None:
             recorder.close()
 
@@ -93,6 +98,9 @@ class Ring:
 
         A segment from the future, of a clock that was set back since, is as old as one from the past.
         """
+        if self._pruned is not None and abs(now - self._pruned) < self._bounds.segment_s / _LOOKS:
+            return
+        self._pruned = now
         known = [segment for segment in segments(self._folder) if not segment.left]
         ends = [segment.begun for segment in known[1:]]
         for segment, end in zip(known, ends, strict=False):

@@ -34,8 +34,8 @@ from accelwatch.store.usage import resident_bytes
 
 logger = logging.getLogger(__name__)
 
-CHECK_S = 0.2
-"""How often `check` wants to be called."""
+CHECK_S = 0.5
+"""How often `check` wants to be called: as often as a sign of life comes."""
 STOP_S = 0.7
 """How long the child is given to end by itself."""
 

@@ -28,6 +28,7 @@ from accelwatch.tui.noting import Noting
 from accelwatch.tui.opening import OPENINGS
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.terminal_cells import TerminalCells
+from accelwatch.tui.terminal_input import driver_class
 from accelwatch.tui.views.device_list import row_width
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer
@@ -91,7 +92,8 @@ class Dashboard(App[None], inherit_bindings=False):
         readonly: bool = False,
         preferences_path: Path = Path("dashboard.yaml"),
     ) -> None:
-        super().__init__(ansi_color=True if board.looks.colourless else None)
+        colours = True if board.looks.colourless else None
+        super().__init__(driver_class=driver_class(), ansi_color=colours)
         # Textual's own greys for NO_COLOR make black of the terminal's default colours.
         self.board = board
         self.source = source or NoSource()

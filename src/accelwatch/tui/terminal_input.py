@@ -1,0 +1,94 @@
+"""Keys from the terminal, by a thread that sleeps until one is pressed.
+
+Textual's own driver looks for keys ten times a second, which is a tenth of what a dashboard costs on a
+quiet machine.
+"""
+
+import codecs
+import os
+import select
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from textual import constants
+from textual._xterm_parser import XTermParser
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+_MOST = 4096
+"""Bytes that are read at once."""
+_LOOKS = 2
+"""How often is looked, after a key, whether a lone Escape was all that came."""
+
+
+def driver_class() -> type[Driver] | None:
+    """The driver for a terminal; None where the environment names another, as a web server does."""
+    return TerminalInput if constants.DRIVER is None else None
+
+
+class ReadableEvent(threading.Event):
+    """An event that a thread can wait for together with files: readable while it is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._out, self._in = os.pipe()
+
+    def fileno(self) -> int:
+        """For `select`."""
+        return self._out
+
+    def set(self) -> None:
+        """Wake whoever waits."""
+        if not self.is_set():
+            super().set()
+            os.write(self._in, b"\0")
+
+    def clear(self) -> None:
+        """Let others wait again."""
+        if self.is_set():
+            os.read(self._out, 1)
+            super().clear()
+
+    def close(self) -> None:
+        """Give the pipe back."""
+        os.close(self._out)
+        os.close(self._in)
+
+
+class TerminalInput(LinuxDriver):
+    """Textual's driver of a terminal with a way of its own to wait for keys."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.exit_event: ReadableEvent = ReadableEvent()
+
+    def close(self) -> None:
+        """Give everything back."""
+        super().close()
+        self.exit_event.close()
+
+    def run_input_thread(self) -> None:
+        """Hand over what is typed until input is disabled, or the terminal is gone."""
+        parser = XTermParser(self._debug)
+        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        looks = _LOOKS
+        while True:
+            pause = constants.ESCAPE_DELAY if looks else None
+            ready, _, _ = select.select([self.fileno, self.exit_event], [], [], pause)
+            if self.exit_event in ready:
+                return
+            looks = max(looks - 1, 0)
+            if ready:
+                typed = os.read(self.fileno, _MOST)
+                if not typed:
+                    return
+                looks = _LOOKS
+                if text := decode(typed):
+                    self._hand_over(parser.feed(text))
+            self._hand_over(parser.tick())
+
+    def _hand_over(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.process_message(message)

@@ -1,0 +1,114 @@
+"""Keys come from the terminal at once, a lone Escape too; the thread that waits ends when told."""
+
+import os
+import pty
+import select
+import threading
+import tty
+from collections.abc import Iterator
+
+import pytest
+from textual import constants, events
+from textual.message import Message
+
+from accelwatch.tui.terminal_input import ReadableEvent, TerminalInput, driver_class
+from waiting import wait_until
+
+
+class Keyboard:
+    """The far end of a terminal at whose near end the driver listens, without an application."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self._far, self._near = pty.openpty()
+        tty.setraw(self._near)
+        driver = self.driver = TerminalInput.__new__(TerminalInput)
+        driver.fileno, driver._debug, driver.exit_event = self._near, False, ReadableEvent()
+        driver.process_message = self._hear  # type: ignore[method-assign]
+
+    def _hear(self, message: Message) -> None:
+        if isinstance(message, events.Key):
+            self.heard.append(message.key)
+
+    def listen(self) -> threading.Thread:
+        thread = threading.Thread(target=self.driver.run_input_thread, daemon=True)
+        thread.start()
+        return thread
+
+    def press(self, keys: bytes) -> None:
+        os.write(self._far, keys)
+
+    def close(self) -> None:
+        self.driver.exit_event.set()
+        os.close(self._far)
+        os.close(self._near)
+
+
+@pytest.fixture
+def keyboard() -> Iterator[Keyboard]:
+    keyboard = Keyboard()
+    yield keyboard
+    keyboard.close()
+
+
+def test_keys_come_as_they_are_pressed(keyboard: Keyboard) -> None:
+    thread = keyboard.listen()
+    for keys in (b"a", b"\x1b[A", b"\xc3", b"\xa9"):
+        keyboard.press(keys)
+    wait_until(lambda: len(keyboard.heard) == 3)
+    assert keyboard.heard == ["a", "up", "é"]
+    keyboard.driver.exit_event.set()
+    thread.join(60.0)
+
+
+def test_a_lone_escape_is_a_key_without_another_one(keyboard: Keyboard) -> None:
+    thread = keyboard.listen()
+    keyboard.press(b"\x1b")
+    wait_until(lambda: keyboard.heard == ["escape"])
+    keyboard.driver.exit_event.set()
+    thread.join(60.0)
+
+
+def test_listening_ends_when_told_and_begins_anew(keyboard: Keyboard) -> None:
+    for key in ("a", "b"):
+        thread = keyboard.listen()
+        keyboard.press(key.encode())
+        wait_until(lambda: keyboard.heard)
+        assert keyboard.heard.pop() == key
+        keyboard.driver.exit_event.set()
+        thread.join(60.0)
+        assert not thread.is_alive()
+        keyboard.driver.exit_event.clear()
+
+
+def test_a_terminal_that_is_gone_ends_it(keyboard: Keyboard) -> None:
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    keyboard.driver.fileno = nothing
+    thread = keyboard.listen()
+    thread.join(60.0)
+    os.close(nothing)
+    assert not thread.is_alive()
+
+
+def test_an_event_is_readable_exactly_while_it_is_set() -> None:
+    event = ReadableEvent()
+
+    def readable() -> bool:
+        return event in select.select([event], [], [], 0)[0]
+
+    assert not readable()
+    event.set()
+    event.set()
+    assert readable()
+    event.clear()
+    assert not readable()
+    event.clear()
+    event.set()
+    assert readable()
+    event.close()
+
+
+def test_the_environment_may_name_another_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert driver_class() is TerminalInput
+    monkeypatch.setattr(constants, "DRIVER", "textual.drivers.web_driver:WebDriver")
+    assert driver_class() is None
