@@ -35,12 +35,14 @@ def test_they_are_there_where_there_is_room(size: tuple[int, int], shown: int) -
     on(check, size=size, source=fed(hour()))
 
 
-def test_nothing_takes_their_place_where_nobody_keeps_the_past() -> None:
+@pytest.mark.parametrize("past", [None, Past(step_s=10, end=NOW, values={})])
+def test_nothing_takes_their_place_where_nothing_is_known_of_the_past(past: Past | None) -> None:
     async def check(stage: FleetStage) -> None:
         await stage.pilot.pause(0.05)
         assert heights(stage) == 0
+        assert "not answering" not in stage.text()
 
-    on(check, size=(200, 60), source=fed(None))
+    on(check, size=(200, 60), source=fed(past))
 
 
 def test_they_are_asked_for_again_after_a_while_only() -> None:

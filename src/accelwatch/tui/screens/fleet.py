@@ -189,7 +189,8 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         """They are there where there is room, once anything of the past is known."""
         width, height = self.app.size
         roomy = width >= fleet_graphs.WIDTH and height >= fleet_graphs.HEIGHT
-        self._graphs.display = roomy and self._past() is not None
+        past = self._past() if roomy else None
+        self._graphs.display = past is not None and past.values != {}
         self._graphs.refresh()
 
     def _show_troubles(self) -> None:
