@@ -1,6 +1,8 @@
 """What `accelwatch fleet` is asked for, and the hub that answers: a given one, or one of its own."""
 
 import contextlib
+import gc
+import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -276,7 +278,13 @@ def _called(wanted: Targeting) -> str:
 
 
 def _begun(wanted: Targeting) -> "Child":
+    # What both processes need is loaded before they part: once, and in memory that they share. Garbage
+    # collection would write to all of it, and so part it after all.
     from accelwatch.fleet.hub_client.child import begin
+
+    shared = "session" if wanted.printed else "source"
+    importlib.import_module(f"accelwatch.fleet.hub_client.{shared}")
+    gc.freeze()
 
     def work(folder: Path, life: "Lifetime") -> None:
         from accelwatch.fleet.hub.model import HubSettings, load_settings

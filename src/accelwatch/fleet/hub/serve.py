@@ -5,7 +5,7 @@ import contextlib
 import logging
 import os
 import resource
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -158,11 +158,16 @@ class HubServer:
         """Who can reach the hub may change something if asked who he is, or on this machine."""
         return may_change(self.http.protection, self._front.web)
 
-    async def start(self) -> None:
-        """Listen and follow. Raises AccelwatchError."""
+    async def start(self, first: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Listen and follow. Raises AccelwatchError.
+
+        Who connects before `first` has ended is answered then.
+        """
         sockets = self._front.open_sockets()
         await self.hub.start()
         self._counting = asyncio.create_task(self.totals.run(), name="totals")
+        if first is not None:
+            await first()
         self._front.start(sockets)
 
     async def change(self, settings: HubSettings, protection: Protection) -> None:

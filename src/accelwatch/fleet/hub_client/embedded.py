@@ -33,7 +33,7 @@ from accelwatch.web.web_config import Protection
 
 _THREADS = 16
 _HEAD_START_S = 0.5
-"""How long the hub may take to hear of its nodes before the parent shows it."""
+"""How long the hub may take to hear of its nodes before the parent is answered."""
 _GLANCE_S = 0.01
 
 ReadSettings = Callable[[], HubSettings]
@@ -96,12 +96,16 @@ async def serve(settings: HubSettings, kept: InventoryPlace, folder: Path, life:
     hub = Hub(settings, clock, foreign_reader, kept.folder)
     server = HubServer(hub, clock, Protection(), web=web, interval_s=settings.stream_interval_s)
     stop = life.stop_event()
-    await server.start()
-    tending = asyncio.ensure_future(tend())
-    try:
-        await _heard(hub, stop)
+
+    async def first_round() -> None:
+        # The parent takes as long to open its screen; it connects meanwhile and is answered after this.
         remark = kept.remark or next(iter(hub.fleet.problems), "")
         life.tell(msgspec.json.encode(Outcome(remark=remark)))
+        await _heard(hub, stop)
+
+    await server.start(first_round)
+    tending = asyncio.ensure_future(tend())
+    try:
         await stop.wait()
     finally:
         tending.cancel()
