@@ -1,4 +1,4 @@
-"""The hub beside that of another checkout: `hub_beside.py CHECKOUT [--nodes N] [--seconds S]`.
+"""The hub beside that of another checkout: `hub_beside.py CHECKOUT [--nodes N] [--add YAML]`.
 
 Both follow the same nodes by stream at the same time on one core, without instruments, so that whatever
 else runs on the machine befalls both alike. CHECKOUT has a virtual environment of its own in `.venv`.
@@ -19,14 +19,15 @@ SETTLE_S = 80
 """What lives long is set aside after a minute."""
 
 
-def hub_of(checkout: Path, folder: Path, listed: Path, port: int) -> list[str]:
-    """The words of a hub of a checkout, with a state folder of its own."""
+def hub_of(checkout: Path, folder: Path, listed: Path, port: int, added: str) -> list[str]:
+    """The words of a hub of a checkout, with a state folder and a configuration of its own."""
     state = folder / f"state-{port}"
     state.mkdir()
-    (folder / "hub.yaml").write_text("log: {level: error}\n")
+    config = folder / f"hub-{port}.yaml"
+    config.write_text(f"log: {{level: error}}\n{added}\n")
     return [
         *(str(checkout / ".venv/bin/python"), "-m", "accelwatch", "hub"),
-        *("-c", str(folder / "hub.yaml"), "--targets-file", str(listed)),
+        *("-c", str(config), "--targets-file", str(listed)),
         *("--web.listen-address", f"127.0.0.1:{port}", "--state-dir", str(state)),
     ]
 
@@ -58,6 +59,7 @@ def main() -> None:
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--nodes", type=int, default=400)
     parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--add", default="", help="in the configuration of this checkout's hub")
     given = parser.parse_args()
     plan = Plan(given.nodes, 1.0, given.seconds, poll=False)
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
@@ -66,7 +68,10 @@ def main() -> None:
         listed = targets(plan, folder)
         # This environment's own Python: `executable` is in `.venv/bin` of this checkout.
         checkouts = (Path(executable).parents[2], given.checkout)
-        words = [hub_of(one, folder, listed, PORT + at) for at, one in enumerate(checkouts)]
+        words = [
+            hub_of(one, folder, listed, PORT + at, "" if at else given.add)
+            for at, one in enumerate(checkouts)
+        ]
         hubs = [stack.enter_context(running(one, HUB_CORE)) for one in words]
         for at in range(len(hubs)):
             wait_for(given.nodes, PORT + at)
@@ -75,7 +80,7 @@ def main() -> None:
         time.sleep(given.seconds)
         after = [use(one.pid) for one in hubs]
     title = f"{given.nodes} nodes by stream every second, {given.seconds:g} s"
-    title += f": {HERE.parent.name} / {given.checkout.name}"
+    title += f": {HERE.parent.name} {given.add} / {given.checkout.name}"
     print(table(title, rows(before, after)))
 
 

@@ -177,6 +177,22 @@ def test_an_agent_tells_what_it_has_counted() -> None:
     asyncio.run(main())
 
 
+def test_an_agent_that_is_not_to_count_says_so() -> None:
+    async def main() -> None:
+        feed = FakeFeed(held(0.0))
+        using = Using(feed, UsageSettings(count=False))
+        using.look()
+        async with agent(held(0.0), usage=using.page) as one:
+            code, _, said = await asyncio.to_thread(typed, "--agent", one.address)
+            assert code != 0
+            assert "usage.count is false" in said
+            using.settings = UsageSettings()
+            code, out, _ = await asyncio.to_thread(typed, "--agent", one.address, "--json")
+            assert (code, json.loads(out)["rows"]) == (0, [])
+
+    asyncio.run(main())
+
+
 def test_an_agent_too_old_to_count_is_said() -> None:
     async def main() -> None:
         async with agent(held(0.0)) as one:

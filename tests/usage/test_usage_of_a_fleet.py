@@ -77,7 +77,9 @@ def node(joules: float) -> Snapshot:
 
 
 @asynccontextmanager
-async def counted(*before: Snapshot) -> AsyncIterator[tuple[Running, list[Agent]]]:
+async def counted(
+    *before: Snapshot, count: bool = True
+) -> AsyncIterator[tuple[Running, list[Agent]]]:
     """A hub that has looked once at nodes, with a price."""
     async with AsyncExitStack() as stack:
         nodes = [await stack.enter_async_context(agent(one)) for one in before]
@@ -85,7 +87,7 @@ async def counted(*before: Snapshot) -> AsyncIterator[tuple[Running, list[Agent]
             targets=Targets(static=tuple(one.address for one in nodes), refresh_s=0.05),
             scrape=Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.1),
             web=Web(listen_address=("127.0.0.1:0",)),
-            usage=UsageSettings(price_per_kwh=0.25, currency="EUR"),
+            usage=UsageSettings(count=count, price_per_kwh=0.25, currency="EUR"),
         )
         running = await stack.enter_async_context(served_hub(settings, interval_s=0.05))
         for one, known in zip(nodes, before, strict=True):
@@ -242,5 +244,17 @@ def test_what_the_page_refuses(query: dict[str, str]) -> None:
     async def main() -> None:
         async with counted(node(1000.0)) as (running, _):
             assert await running.get("/v1/usage", 400, params=query)
+
+    asyncio.run(main())
+
+
+def test_a_hub_that_is_not_to_count_says_so_and_looks_at_nothing() -> None:
+    async def main() -> None:
+        async with counted(node(1000.0), count=False) as (running, _):
+            assert "usage.count is false" in await running.get("/v1/usage", 404)
+            settings = msgspec.structs.replace(running.hub.settings, usage=UsageSettings())
+            running.hub.settings = settings
+            document = await running.get("/v1/usage")
+            assert (document["rows"], document["total"]) == ([], None)
 
     asyncio.run(main())

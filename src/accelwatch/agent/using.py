@@ -20,7 +20,7 @@ class Using:
     def __init__(self, feed: Feed, settings: UsageSettings) -> None:
         self._feed = feed
         self.settings = settings
-        """The price in force."""
+        """Those in force."""
         self._ledger = Ledger(gap_limit_s=READS_UNTIL_STALE * STEP_S)
         self._task: asyncio.Task[None] | None = None
 
@@ -37,13 +37,13 @@ class Using:
                 await task
 
     def look(self) -> None:
-        """Count what is known now."""
+        """Count what is known now, where that is wanted."""
         snapshot = self._feed.snapshot()
-        if snapshot.devices:
+        if self.settings.count and snapshot.devices:
             self._ledger.add(snapshot.time, observations_of(snapshot))
 
     def page(self, query: Query, headers: Headers) -> Page:
-        """The report. Raises UsageError for parameters that make no sense."""
+        """The report. Raises UsageError for parameters that make no sense, UnmetError uncounted."""
         from accelwatch.web.usage_page import usage_page
 
         host = self._feed.snapshot().host

@@ -1,4 +1,4 @@
-"""What energy costs here."""
+"""Whether use is counted, and what energy costs here."""
 
 from typing import Annotated
 
@@ -10,7 +10,9 @@ Currency = Annotated[str, Meta(extra={"form": "currency"})]
 
 
 class UsageSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The price by which `usage` tells what users and jobs cost; without one it tells energy alone."""
+    """Who uses what; without a price, energy is told and no money."""
 
+    count: bool = True
+    """An hour of 8,000 devices takes a hub about 6 MiB."""
     price_per_kwh: Amount | None = None
     currency: Currency = ""

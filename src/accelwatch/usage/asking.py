@@ -5,6 +5,8 @@ from accelwatch.errors import UsageError
 from accelwatch.usage.ledger import WINDOW_S, By
 from accelwatch.usage.report import SINCE_JOB
 
+NOT_COUNTED = "use is not counted here: usage.count is false in the configuration"
+"""What is said instead of a report."""
 PATH = "/v1/usage"
 BY_DEFAULT = By.USER.value
 SINCE_DEFAULT = "1h"

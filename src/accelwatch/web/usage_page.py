@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable
 
 from accelwatch.config.usage import UsageSettings
-from accelwatch.usage.asking import BY_DEFAULT, SINCE_DEFAULT, by_of, window_of
+from accelwatch.errors import UnmetError
+from accelwatch.usage.asking import BY_DEFAULT, NOT_COUNTED, SINCE_DEFAULT, by_of, window_of
 from accelwatch.usage.ledger import Ledger
 from accelwatch.usage.price import price_of
 from accelwatch.usage.report import Reporting
@@ -12,7 +13,9 @@ from accelwatch.web.page import Headers, Page, Query, ask_again, only
 
 
 def reporting(ledger: Ledger, query: Query, settings: UsageSettings, source: str) -> Reporting:
-    """What is asked for. Raises UsageError for parameters that make no sense."""
+    """What is asked for. Raises UsageError for parameters that make no sense, UnmetError uncounted."""
+    if not settings.count:
+        raise UnmetError(NOT_COUNTED)
     ask_again(query, ("by", "since"))
     by, since = only(query, "by"), only(query, "since")
     by_ = by_of(BY_DEFAULT if by is None else by)
@@ -23,7 +26,7 @@ def reporting(ledger: Ledger, query: Query, settings: UsageSettings, source: str
 def usage_page(
     ledger: Ledger, query: Query, headers: Headers, settings: UsageSettings, source: str
 ) -> Page:
-    """The report at once. Raises UsageError."""
+    """The report at once. Raises UsageError and UnmetError."""
     return json_page(reporting(ledger, query, settings, source).report(), headers)
 
 

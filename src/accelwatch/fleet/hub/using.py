@@ -22,7 +22,7 @@ class FleetUsing:
     """The ledger of a hub; the loop's thread only."""
 
     def __init__(self, fleet: Fleet, settings: Callable[[], UsageSettings]) -> None:
-        """`settings` gives the price in force."""
+        """`settings` gives those in force."""
         self._fleet = fleet
         self._settings = settings
         self._ledger = Ledger(gap_limit_s=_GAP_LIMIT_S)
@@ -36,7 +36,9 @@ class FleetUsing:
             await asyncio.sleep(STEP_S)
 
     async def look(self, rest: Callable[[], Awaitable[None]]) -> None:
-        """Count what is known of all nodes now; those who ask wait until it is done."""
+        """Count what is known of all nodes now, where that is wanted; who asks waits for it."""
+        if not self._settings().count:
+            return
         async with self._counting:
             time, nodes = self._fleet.clock.wall(), list(self._fleet.nodes.values())
             for at in range(0, len(nodes), _AT_ONCE):
@@ -47,7 +49,7 @@ class FleetUsing:
             self._reading.forget(node.name for node in nodes)
 
     async def page(self, query: Query, headers: Headers) -> Page:
-        """The report. Raises UsageError for parameters that make no sense."""
+        """The report. Raises UsageError for parameters that make no sense, UnmetError uncounted."""
         async with self._counting:
             asked = reporting(self._ledger, query, self._settings(), "hub")
             return await rested_usage_page(asked, headers, LongWork().rest)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.errors import AccelwatchError, UnmetError
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.session import HubSession
-from accelwatch.usage.asking import PATH
+from accelwatch.usage.asking import NOT_COUNTED, PATH
 from accelwatch.usage.report import UsageReport
 
 _decode = msgspec.json.Decoder(UsageReport).decode
@@ -23,8 +23,12 @@ async def usage_of(session: HubSession, by: str, since: str) -> UsageReport:
 
 
 async def read_usage(session: HubSession, asked: Mapping[str, str]) -> UsageReport:
-    """The report; `asked` has `by` and `since`. Raises TargetFault."""
+    """The report; `asked` has `by` and `since`. Raises TargetFault, UnmetError where none is kept."""
     try:
         return _decode(await session.document(PATH, asked))
+    except TargetFault as fault:
+        if str(fault) == NOT_COUNTED:
+            raise UnmetError(f"{session.place.name}: {fault}") from fault
+        raise
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise TargetFault(Reason.GARBAGE, f"no report of usage: {error}") from error
