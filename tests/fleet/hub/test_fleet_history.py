@@ -58,7 +58,7 @@ def test_steps_stand_oldest_first_and_those_without_a_count_are_null() -> None:
     assert document.values["utilization_ratio"][-5:] == [0.1, 0.2, None, None, 0.3]
     assert document.values["power_watts"][-1] == pytest.approx(300.0)
     assert document.values["utilization_ratio"][:-5] == [None] * (STEPS - 5)
-    assert document.end == "2027-01-15T08:17:20.000Z"
+    assert document.end == "2027-01-15T08:20:40.000Z"
     assert document.step_s == STEP_S
 
 

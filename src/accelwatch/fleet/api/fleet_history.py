@@ -1,4 +1,4 @@
-"""/v1/fleet/history: the fleet in numbers over the last hour, every ten seconds."""
+"""/v1/fleet/history: the fleet in numbers over the last hour, every minute."""
 
 import asyncio
 import math
@@ -13,9 +13,11 @@ from accelwatch.schema.moments import timestamp
 from accelwatch.web.json_page import json_page
 from accelwatch.web.page import Headers, Page, Query
 
-STEP_S = 10
-STEPS = 360
-"""An hour."""
+STEP_S = 60
+"""As many points as a graph has room for. Every ten seconds would be a tenth of what a hub does."""
+STEPS = 60
+FIRST_S = 5.0
+"""After the start, when of most nodes something has been heard."""
 NAMES = (
     "utilization_ratio",
     "power_watts",
@@ -45,6 +47,7 @@ class KeptTotals:
 
     async def run(self) -> None:
         """Count until cancelled."""
+        await asyncio.sleep(FIRST_S)
         while True:
             await self.look()
             await asyncio.sleep(STEP_S - self._clock.monotonic() % STEP_S)
