@@ -84,6 +84,8 @@ def nodes(programs: Path, folder: Path, count: int) -> Iterator[Path]:
             while not listed.exists() or len(listed.read_text().splitlines()) < count:
                 time.sleep(0.1)
             time.sleep(3.0)
+            if server.poll() is not None:
+                raise RuntimeError(f"the simulated nodes ended; is something else at port {PORT}?")
             yield listed
         finally:
             server.kill()

@@ -62,18 +62,35 @@ def test_absent_values_are_left_out_and_never_zero() -> None:
     assert (row.load_ratio, row.memory_ratio, row.power, row.hottest) == (None,) * 4
 
 
-def test_worst_first_is_down_lost_missing_hung_failed_stale_never_degraded_slow() -> None:
-    assert names(board_for(fleet_view(12, faults=FAULTS)))[:9] == [
+def test_worst_first_is_down_lost_missing_hung_failed_stale_degraded_slow() -> None:
+    assert names(board_for(fleet_view(12, faults=FAULTS)))[:8] == [
         "n003",
         "n002",
         "n006",
         "n009",
         "n010",
         "n005",
-        "n012",
         "n004",
         "n007",
     ]
+
+
+@pytest.mark.parametrize("descending", [True, False])
+def test_nodes_that_never_answered_stand_behind_all_others(descending: bool) -> None:
+    board = board_for(
+        fleet_view(6, faults={"n001": "never", "n003": "never", "n005": "down"}),
+        fleet_descending=descending,
+    )
+    assert names(board)[-2:] == ["n001", "n003"]
+
+
+def test_one_whose_devices_are_missed_was_there_once_and_stands_in_front() -> None:
+    view = fleet_view(4, faults={"n001": "never"})
+    nodes = [
+        msgspec.structs.replace(node, devices_missing=8) if node.node == "n001" else node
+        for node in view.nodes
+    ]
+    assert names(board_for(msgspec.structs.replace(view, nodes=nodes)))[0] == "n001"
 
 
 def test_values_of_silent_nodes_count_for_no_group() -> None:

@@ -167,7 +167,7 @@ def test_a_node_without_devices_says_what_the_hub_says() -> None:
     ("keys", "told"),
     [
         (["enter"], "the node is down"),
-        (["end", "enter"], "the node answers, and tells of no accelerator"),
+        (["end", "up", "enter"], "the node answers, and tells of no accelerator"),
     ],
 )
 def test_of_a_node_without_backends_its_state_is_told(keys: list[str], told: str) -> None:

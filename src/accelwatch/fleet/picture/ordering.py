@@ -2,13 +2,23 @@
 
 from collections.abc import Callable, Collection, Iterable
 
+from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.natural_order import natural
 
 Value = Callable[[FleetRow], float | None]
 
+
+def _badness(row: FleetRow) -> float | None:
+    """None for a node of which nothing was ever heard: a wrong list of targets is told in the totals,
+    and is not to fill the screen before what runs and what has failed."""
+    if row.node and row.state == NodeState.NEVER and not row.devices and not row.missing:
+        return None
+    return row.severity * 1000 + row.bad + row.missing
+
+
 VALUES: dict[str, Value] = {
-    "worst": lambda row: row.severity * 1000 + row.bad + row.missing,
+    "worst": _badness,
     "age": lambda row: row.age_s,
     "devices": lambda row: row.whole,
     "load": lambda row: row.load_ratio if row.speaks or not row.node else None,
