@@ -23,6 +23,9 @@ _FACTS = (
 )
 _IDS = ("uuid", "pci", "serial", "index", "name")
 
+_Labels = tuple[tuple[str, ...], tuple[str, ...]]
+"""Names and values."""
+
 
 def known(key: Key, labels: Iterable[str]) -> str:
     """Value of the first of the labels that says something, or an empty string."""
@@ -46,9 +49,15 @@ class Roster:
         self._numbers: dict[tuple[str, str], int | None] = {}
         """By kind of id and id; None when two devices claim it."""
         self._positional = [re.compile(pattern, re.I) for pattern in dialect.labels.positional]
+        self._told: dict[_Labels, dict[str, str]] = {}
+        """What labels say of ids: dozens of samples of a device have the same."""
         self._doubles: dict[str, int] = {}
         self._doubles = double_uuids((key, self._ids(key)) for key in keys)
-        keyed = [(key, self._ids(key)) for key in keys]
+        self._told = {}
+        alike: dict[_Labels, Key] = {}
+        for key in keys:
+            alike.setdefault((key.labels, key.values), key)
+        keyed = [(key, self._ids(key)) for key in alike.values()]
         keyed.sort(key=lambda entry: not entry[1].get("uuid"))
         for key, ids in keyed:
             if ids:
@@ -66,6 +75,13 @@ class Roster:
         return self._numbers.get(("uuid", normal_uuid(known(key, table.uuid))))
 
     def _ids(self, key: Key) -> dict[str, str]:
+        labels = key.labels, key.values
+        ids = self._told.get(labels)
+        if ids is None:
+            ids = self._told[labels] = self._ids_of(key)
+        return ids
+
+    def _ids_of(self, key: Key) -> dict[str, str]:
         labels = self._dialect.labels
         if labels.only:
             return {"name": labels.only}
