@@ -65,10 +65,6 @@ _PIECE = 64 << 10
 """Bytes handed over at a time: what a slow client has not taken is held once for all of them."""
 _PAST_EVENTS = 500
 """Events of before that a new client is told."""
-_FIRST_ROUND_S = 10.0
-"""So long after the start ticks come more often while there are targets that were not tried yet."""
-_HURRY = 4
-"""How often in an interval they come then."""
 
 _UNREACHABLE = STATE["unreachable"]
 
@@ -221,15 +217,11 @@ class LiveStreams:
         self._ended = False
 
     async def run(self) -> None:
-        """Make a tick for each feed at the interval until cancelled; more often in the first round."""
+        """Make a tick for each feed at the interval until cancelled."""
         loop = asyncio.get_running_loop()
-        due = began = loop.time()
-        first_round = True
+        due = loop.time()
         while True:
-            # Who looks on sees the fleet come: a large one takes longer than a tick.
-            first_round &= loop.time() - began < _FIRST_ROUND_S and not self._fleet.all_tried()
-            wait_s = self._interval_s / _HURRY if first_round else self._interval_s
-            due = max(due + wait_s, loop.time())
+            due = max(due + self._interval_s, loop.time())
             await asyncio.sleep(due - loop.time())
             if self._feeds:
                 document = fleet_document(self._fleet, await self._sums())

@@ -25,6 +25,7 @@ from accelwatch.fleet.hub.serve import HubServer, raise_open_files
 from accelwatch.fleet.hub_client.child import Outcome
 from accelwatch.fleet.hub_client.keeping import InventoryPlace, fleet_folder, take_folder
 from accelwatch.fleet.hub_client.lifetime import Lifetime
+from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.targets.files import read_targets
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
@@ -134,5 +135,13 @@ async def _heard(hub: Hub, stop: asyncio.Event) -> None:
     """Wait until every target has answered or failed, but not for long."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_HEAD_START_S):
-            while not (stop.is_set() or (hub.ready and hub.fleet.all_tried())):
+            while not (stop.is_set() or (hub.ready and _all_tried(hub.fleet))):
                 await asyncio.sleep(_GLANCE_S)
+
+
+def _all_tried(fleet: Fleet) -> bool:
+    return all(
+        source.arrived is not None or source.fault is not None
+        for node in fleet.nodes.values()
+        for source in node.sources.values()
+    )

@@ -246,14 +246,6 @@ class Fleet:
             return max(0.0, self.clock.wall() - node.expected.last_seen)
         return age_s
 
-    def all_tried(self) -> bool:
-        """Whether every target has answered or failed at least once."""
-        return all(
-            source.arrived is not None or source.fault is not None
-            for node in self.nodes.values()
-            for source in node.sources.values()
-        )
-
     def sweep(self) -> None:
         """Let a source that has fallen silent give way to others of its node; now and then."""
         for node in self.nodes.values():
