@@ -118,6 +118,9 @@ class Rig:
         self.collector = Collector(
             settings, {"scripted": self._load}, self._hear, self.clock, environ={}, absent=absent
         )
+        self._start(held_out)
+
+    def _start(self, held_out: tuple[HeldOut, ...]) -> None:
         self.collector.start(held_out)
 
     def _load(self) -> Callable[[Context], Scripted]:

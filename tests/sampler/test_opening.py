@@ -11,6 +11,7 @@ from accelwatch.backend import Check, Context, Opened, Probe
 from accelwatch.clock import ManualClock
 from accelwatch.errors import BackendUnavailable, PluginError
 from accelwatch.sampler.calls import Calls, CollectorContext
+from accelwatch.sampler.collector import Collector
 from accelwatch.sampler.contract import ContractError
 from accelwatch.sampler.cycle import CycleTracker
 from accelwatch.sampler.opening import (
@@ -360,6 +361,63 @@ def test_a_backend_known_to_be_absent_is_told_and_not_opened() -> None:
     for _ in range(3):
         rig.collector.step(0.0)
     assert rig.backend.opened == 0
+
+
+class NotYet(Rig):
+    """A collector that goes on, told before that its backend has nothing to do yet."""
+
+    def __init__(self, backend: Scripted, **more: Any) -> None:
+        self.why = {"scripted": "no PCI function"}
+        super().__init__(backend, absent=lambda name: self.why.get(name, ""), **more)
+
+    def _start(self, held_out: tuple[HeldOut, ...]) -> None:
+        self.collector.start(held_out, absent=dict(self.why))
+
+
+def test_what_was_absent_at_the_start_is_looked_for_a_little_later() -> None:
+    rig = NotYet(Scripted())
+    assert rig.told == [BackendFound(status=not_there("scripted", "no PCI function"))]
+    rig.why.clear()
+    rig.clock.advance(1.9)
+    rig.collector.step(0.0)
+    assert rig.loaded == 0
+    rig.clock.advance(0.2)
+    rig.until(rig.outcomes)
+    assert rig.loaded == 1
+
+
+def test_what_was_absent_and_is_held_out_is_left_alone() -> None:
+    rig = NotYet(Scripted(), held_out=(HeldOut(part=Part("scripted"), reason="crashed"),))
+    rig.why.clear()
+    rig.clock.advance(3.0)
+    for _ in range(3):
+        rig.collector.step(0.0)
+    assert rig.loaded == 0
+
+
+def test_a_single_reading_does_not_wait_for_what_is_absent() -> None:
+    rig = NotYet(Scripted(), one_shot=True)
+    rig.until(lambda: rig.of(Done))
+    rig.clock.advance(3.0)
+    rig.collector.step(0.0)
+    assert rig.loaded == 0
+
+
+@pytest.mark.parametrize(
+    "names", [("host", "kernel_log", "nvidia"), ("nvidia", "host", "kernel_log")]
+)
+def test_accelerators_are_brought_up_first(names: tuple[str, ...]) -> None:
+    told: list[str] = []
+    collector = Collector(
+        CollectSettings(backends=names),
+        {name: lambda: lambda _: Scripted() for name in names},
+        lambda report: told.append(report.backend) if isinstance(report, Called) else None,
+        ManualClock(),
+        environ={},
+    )
+    collector.start()
+    assert told == ["nvidia", "host", "kernel_log"]
+    collector.close()
 
 
 def test_a_heartbeat_comes_twice_a_second_but_not_in_a_single_reading() -> None:

@@ -344,3 +344,16 @@ def test_one_damaged_report_is_told_and_the_collector_lives_on(
         owner.stop()
         os.close(writing)
         process.wait()
+
+
+def test_a_child_loads_by_name_only_what_was_asked_for_by_name() -> None:
+    """What nobody has named is loaded only where its hardware is (`sampler.load.absent`)."""
+    orders: list[Begin] = []
+
+    def launch(order: Begin) -> Child:
+        orders.append(order)
+        raise OSError
+
+    for named in ((), ("nvidia",)):
+        Supervisor(CollectSettings(backends=named), lambda _: None, launch=launch).check()
+    assert [order.settings.backends for order in orders] == [(), ("nvidia",)]

@@ -65,7 +65,7 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
     if control is not None:
         _obey(control, collector.inbox)
     with contextlib.suppress(BrokenPipeError):
-        collector.start(order.held_out, absent(settings) if settings.one_shot else {})
+        collector.start(order.held_out, absent(settings))
         collector.run()
     if not settings.one_shot:
         collector.close()

@@ -17,7 +17,7 @@ from accelwatch.sampler.gate import Gate
 from accelwatch.sampler.load import Factory
 from accelwatch.sampler.opening import not_there
 from accelwatch.sampler.schedule import Ticks
-from accelwatch.sampler.settings import CollectSettings, HeldOut
+from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings, HeldOut
 from accelwatch.sampler.stack import Stack
 from accelwatch.sampler.worker import Admit, Answer, Batch, Inbox, Stop
 from accelwatch.store.reports import BackendFound, Done, Events, Heartbeat, Part
@@ -25,6 +25,8 @@ from accelwatch.store.usage import cpu_seconds, resident_bytes
 
 HEARTBEAT_S = 0.5
 _LONGEST_WAIT_S = 1.0
+_LATER_S = 2.0
+"""After the start, when those that are here have come up."""
 _CLOSE_S = 0.3
 """How long backends are given to close before the process ends anyway."""
 
@@ -64,15 +66,24 @@ class Collector:
         )
         self._heartbeat = Ticks(start, HEARTBEAT_S)
         self._stacks: dict[str, Stack] = {}
+        self._later: list[str] = []
+        """Backends that were absent at the start, until they are looked for again."""
+        self._later_at = start + _LATER_S
 
     def start(
         self, held_out: Iterable[HeldOut] = (), absent: Mapping[str, str] | None = None
     ) -> None:
-        """Begin with every backend that is neither held out nor known to be absent, with the reason."""
+        """Begin with every backend that is neither held out nor known to be absent, with the reason.
+
+        Accelerators come first: people wait for them. A collector that goes on looks for what is absent
+        a little later again, and then for as long as it lives.
+        """
         self._collector.held_out.update((entry.part, entry.reason) for entry in held_out)
-        for name in self._backends:
+        for name in sorted(self._backends, key=NO_ACCELERATORS.__contains__):
             if absent and name in absent:
                 self._collector.emit(BackendFound(status=not_there(name, absent[name])))
+                if not self._settings.one_shot:
+                    self._later.append(name)
             elif Part(name) not in self._collector.held_out:
                 self._bring_up(name)
 
@@ -94,6 +105,8 @@ class Collector:
         if message is not None:
             self._handle(message)
         now = self._clock.monotonic()
+        if self._later and now >= self._later_at:
+            self._bring_up_later()
         for stack in self._stacks.values():
             stack.wake(now)
         if not self._settings.one_shot and self._heartbeat.due(now):
@@ -120,6 +133,8 @@ class Collector:
 
     def _wait(self) -> float:
         moments = [stack.next_wake for stack in self._stacks.values()]
+        if self._later:
+            moments.append(self._later_at)
         if not self._settings.one_shot:
             moments.append(self._heartbeat.next)
         nearest = min(moments, default=0.0)
@@ -141,6 +156,12 @@ class Collector:
             self._stacks[part.backend].listen()
         elif not part.slot:
             self._bring_up(part.backend)
+
+    def _bring_up_later(self) -> None:
+        later, self._later = self._later, []
+        for name in later:
+            if Part(name) not in self._collector.held_out:
+                self._bring_up(name)
 
     def _bring_up(self, name: str) -> None:
         if name in self._stacks or name not in self._backends:

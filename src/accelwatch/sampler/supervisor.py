@@ -79,8 +79,10 @@ class Supervisor:
         watch: Callable[[int], None] = _ignore,
         unwatch: Callable[[int], object] = _ignore,
     ) -> None:
-        names = tuple(resolve(settings))
-        self._settings = msgspec.structs.replace(settings, backends=names, one_shot=False)
+        # The child gets the settings as they are: what nobody asked for by name it loads only where its
+        # hardware is.
+        self._settings = msgspec.structs.replace(settings, one_shot=False)
+        self._backends = {Part(name) for name in resolve(settings)}
         self._sink = sink
         self._clock = clock or SystemClock()
         self._limits = limits or Limits()
@@ -204,8 +206,9 @@ class Supervisor:
             HeldOut(part=part, reason=self._reasons.get(part, "")) for part in sorted(self._waiting)
         )
         order = Begin(settings=self._settings, held_out=held_out, careful=self._careful)
-        backends = {Part(name) for name in self._settings.backends}
-        self._hold_out.admitted((backends - self._waiting) | self._hold_out.on_trial(now), now)
+        self._hold_out.admitted(
+            (self._backends - self._waiting) | self._hold_out.on_trial(now), now
+        )
         self._calls = CallsOut()
         self._started = self._heard = self._resident_at = now
         self._resident_bytes = 0
