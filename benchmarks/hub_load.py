@@ -1,7 +1,8 @@
 """Streams of many nodes on one port, a path each: `hub_load.py PORT-FILE INTERVAL`.
 
-Every node ticks at its own moment of the interval. A tick carries the time at which it was due, not the
-one at which it was sent: a hub that is late sees it, whoever is to blame.
+Values are packed for a hub that asks for them so, as an agent's are. Every node ticks at its own moment
+of the interval. A tick carries the time at which it was due, not the one at which it was sent: a hub
+that is late sees it, whoever is to blame.
 """
 
 import asyncio
@@ -14,9 +15,17 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import machines
-from accelwatch.schema.compact import CompactEncoder, Hello, Layout, Tick
+from accelwatch.schema.compact import (
+    CompactEncoder,
+    Hello,
+    Layout,
+    Message,
+    PackedTick,
+    Tick,
+    packed,
+)
 from accelwatch.schema.reading import complete
-from accelwatch.web.stream import MSGPACK, framed
+from accelwatch.web.stream import MSGPACK, PACKED, framed
 
 DEVICES = 8
 SERIES = 86
@@ -35,7 +44,7 @@ def measured_snapshot() -> list[object]:
     return list(CompactEncoder().messages(machines.snapshot(*views)))
 
 
-def opening(messages: list[object], name: str, interval_s: float) -> bytes:
+def opening(messages: list[object], name: str, interval_s: float, media: str) -> bytes:
     """Hello and layouts with identities of the node's own."""
     found = b""
     for message in messages:
@@ -44,8 +53,13 @@ def opening(messages: list[object], name: str, interval_s: float) -> bytes:
             device = msgspec.structs.replace(message.device, id=f"nvidia:{uuid}", uuid=uuid)
             found += framed(msgspec.structs.replace(message, device=device), MSGPACK)
         elif isinstance(message, Hello):
-            found += framed(msgspec.structs.replace(message, interval_s=interval_s), MSGPACK)
+            hello = msgspec.structs.replace(message, interval_s=interval_s)
+            found += framed(_formed(hello, media), media)
     return found
+
+
+def _formed(message: Message, media: str) -> Message | PackedTick:
+    return packed(message) if media == PACKED else message
 
 
 def chunk(body: bytes) -> bytes:
@@ -64,14 +78,15 @@ class Load:
         self._devices = tick.devices
         self._wall = time.time() - time.monotonic()
 
-    def tick(self, sequence: int, due: float) -> bytes:
+    def tick(self, sequence: int, due: float, media: str) -> bytes:
         """A tick that was due at a moment; a value of each device moves."""
         at = self._wall + due
         devices = tuple(
             msgspec.structs.replace(one, sample_time=at, values=(*one.values[:-1], sequence))
             for one in self._devices
         )
-        return framed(Tick(sequence=sequence, time=at, devices=devices), MSGPACK)
+        tick = Tick(sequence=sequence, time=at, devices=devices)
+        return framed(_formed(tick, media), media)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One stream."""
@@ -80,18 +95,19 @@ class Load:
         except asyncio.IncompleteReadError:
             return  # who connected has gone
         name = request.split(" ", 2)[1].split("/")[1]
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: {MSGPACK}\r\nTransfer-Encoding: chunked\r\n\r\n"
-        writer.write(head.encode() + chunk(opening(self._messages, name, self._interval_s)))
+        media = PACKED if PACKED in request else MSGPACK
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {media}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        writer.write(head.encode() + chunk(opening(self._messages, name, self._interval_s, media)))
         # Connections come in a burst; over the interval they come as nodes of a fleet do.
         phase = (hash(name) % 1000) / 1000 * self._interval_s
         due = time.monotonic()
-        writer.write(chunk(self.tick(1, due)))
+        writer.write(chunk(self.tick(1, due, media)))
         due += phase
         sequence = 1
         while not writer.is_closing():
             await asyncio.sleep(max(0.0, due - time.monotonic()))
             sequence += 1
-            writer.write(chunk(self.tick(sequence, due)))
+            writer.write(chunk(self.tick(sequence, due, media)))
             due += self._interval_s
 
 
