@@ -23,7 +23,7 @@ from accelwatch.sampler.commands import end_commands
 from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode_order, encode, write_all
 from accelwatch.sampler.gate import Gate
 from accelwatch.sampler.inside import Inside
-from accelwatch.sampler.load import Absent, absent, resolve
+from accelwatch.sampler.load import Absent, resolve
 from accelwatch.sampler.settings import Begin, LetIn
 from accelwatch.sampler.worker import Admit, Inbox, Stop
 from accelwatch.schema.frames import Splitter
@@ -53,6 +53,7 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
     gate = Gate(inside=Inside(crash), careful=order.careful)
     backends, reports = resolve(settings), _Reports(out)
     clock = SystemClock()
+    absent = Absent(settings, clock)
     collector = Collector(
         settings,
         backends,
@@ -60,12 +61,12 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
         clock,
         gate=gate,
         began=order.began,
-        absent=None if settings.one_shot else Absent(settings, clock),
+        absent=None if settings.one_shot else absent,
     )
     if control is not None:
         _obey(control, collector.inbox)
     with contextlib.suppress(BrokenPipeError):
-        collector.start(order.held_out, absent(settings))
+        collector.start(order.held_out, absent.reasons())
         collector.run()
     if not settings.one_shot:
         collector.close()

@@ -74,12 +74,16 @@ class Absent:
 
     def __call__(self, name: str) -> str:
         """Why a backend need not be loaded now; empty when it may be of use. Any thread may ask."""
+        return self.reasons().get(name, "")
+
+    def reasons(self) -> dict[str, str]:
+        """Those of all that need not be loaded now."""
         with self._looking:  # who comes together waits for one look
             now = self._clock.monotonic()
             if now >= self._fresh_until:
                 self._reasons = absent(self._settings)
                 self._fresh_until = now + _FRESH_S
-        return self._reasons.get(name, "")
+            return self._reasons
 
 
 def _factory(name: str, installed: dict[str, str]) -> Callable[[], Factory]:
