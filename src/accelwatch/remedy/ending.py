@@ -10,7 +10,7 @@ from accelwatch.action.observed import Standing
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy import attempts
 from accelwatch.remedy.conditions import Happening, Scene
-from accelwatch.remedy.holding import looked_again, take_mark
+from accelwatch.remedy.holding import looked_again, put_back, take_mark
 from accelwatch.remedy.mending import fenced, job_done
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
@@ -22,6 +22,7 @@ from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.standing_in import hub_name, is_back, without, works
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.transitions import balance, happen, keep
+from accelwatch.remedy.unfinished import changed_by, with_unfinished
 
 replace = msgspec.structs.replace
 OF_STAGE: Mapping[Stage, frozenset[Kind]] = MappingProxyType(
@@ -99,21 +100,33 @@ def _of_remedy(sur: Surroundings, remedy: Remedy, pursued: Pursued) -> None:
     stage = remedy.came_from if remedy.stage is Stage.UNKNOWN else remedy.stage
     own = stage is not None and pursued.intent.kind in OF_STAGE.get(stage, frozenset())
     free = looked_again(replace(remedy, pursuing=None, cancelling=False), pursued)
+    free = _with_unfinished(sur, free, pursued)
     if own or trigger in _GO_ON:
         # The share of the budget must not be given back in between.
         happen(sur, remedy.node, happening, free)
-        _freed(sur, remedy.node, pursued)
+        _freed(sur, free, pursued)
         return
     if remedy.stage is Stage.UNKNOWN and stage is not None:
         free = replace(free, stage=stage, came_from=None)
     keep(sur, remedy, _late(sur, free, happening))
 
 
-def _freed(sur: Surroundings, node: str, pursued: Pursued) -> None:
-    """Where the table says nothing of an end, the intent is over all the same."""
-    remedy = sur.state.remedies.get(node)
+def _with_unfinished(sur: Surroundings, remedy: Remedy, pursued: Pursued) -> Remedy:
+    """What a move has changed is put back with the node; at once, where that is not ours any more."""
+    move = changed_by(pursued)
+    if move is None:
+        return remedy
+    if remedy.hold is not None:
+        return with_unfinished(remedy, move)
+    put_back(sur, move)
+    return remedy
+
+
+def _freed(sur: Surroundings, free: Remedy, pursued: Pursued) -> None:
+    """Where the table changes nothing at an end, the intent is over all the same."""
+    remedy = sur.state.remedies.get(free.node)
     if remedy is not None and remedy.pursuing == pursued.intent:
-        keep(sur, remedy, replace(remedy, pursuing=None, cancelling=False))
+        keep(sur, remedy, free)
 
 
 def _late(sur: Surroundings, remedy: Remedy, happening: Happening) -> Remedy:
@@ -142,6 +155,8 @@ def _lingered(sur: Surroundings, node: str, pursued: Pursued) -> None:
         sur.note(sur.remedy(node), text, Loudness.ALERT)
     _settle(sur, node, pursued)
     sur.put("lingering", node, None)
+    if (move := changed_by(pursued)) is not None:
+        put_back(sur, move)
     remedy = sur.state.remedies.get(node)
     if remedy is None:
         sur.set("attempts", attempts.ended(sur.state.attempts, node))

@@ -23,6 +23,7 @@ from accelwatch.remedy.score import Failing, added
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.standing_in import given_back
 from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.unfinished import with_unfinished
 from accelwatch.remedy.verify import scored
 
 replace = msgspec.structs.replace
@@ -44,7 +45,10 @@ def drop(at: Scene) -> Remedy:
         return at.remedy
     at.sur.cancel(at.remedy.pursuing)
     at.sur.set("attempts", attempts.ended(at.sur.state.attempts, at.remedy.node))
-    return replace(at.remedy, pursuing=None, cancelling=False)
+    free = replace(at.remedy, pursuing=None, cancelling=False)
+    if at.remedy.pursuing.kind is not Kind.MOVE_JOB:
+        return free
+    return with_unfinished(free, at.remedy.pursuing)
 
 
 def take_mark(at: Scene) -> Remedy:
@@ -202,19 +206,27 @@ def forget(at: Scene) -> Remedy:
 
 def _with_chores(sur: Surroundings, remedy: Remedy) -> Remedy:
     """What the moves of jobs have changed is put back as soon as it can be."""
-    for moved in (*remedy.moved, *_held(sur, remedy)):
-        intent = restoring(moved, sur.now)
-        sur.put("chores", f"{remedy.node} {moved.job}", intent)
-        sur.pursue(intent)
+    for moved in (*remedy.moved, *remedy.unfinished, *_held(sur, remedy)):
+        put_back(sur, moved)
     if remedy.spare:
         intent = intent_of(sur, remedy, Kind.RETURN_SPARE)
         remedy = given_back(sur, remedy, intent)
-    return replace(remedy, moved=(), stranded=(), lost=(), lost_at=None, spareless=False)
+    return replace(
+        remedy, moved=(), unfinished=(), stranded=(), lost=(), lost_at=None, spareless=False
+    )
+
+
+def put_back(sur: Surroundings, move: Intent) -> None:
+    """Have what the move of a job has changed put back as soon as it can be."""
+    intent = restoring(move, sur.now)
+    sur.put("chores", f"{move.node} {move.job}", intent)
+    sur.pursue(intent)
 
 
 def _held(sur: Surroundings, remedy: Remedy) -> list[Intent]:
     """The moves that did not come about of jobs that may be held for them."""
-    left = [job for job in remedy.stranded if job not in remedy.handled]
+    known = {*remedy.handled, *(move.job for move in remedy.unfinished)}
+    left = [job for job in remedy.stranded if job not in known]
     move = intent_of(sur, remedy, Kind.MOVE_JOB) if left else None
     return [] if move is None else [replace(move, job=job) for job in left]
 

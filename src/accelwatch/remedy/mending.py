@@ -23,6 +23,7 @@ from accelwatch.remedy.resuming import count_resume, follow, take_back_resume
 from accelwatch.remedy.score import Failing, added, tidied
 from accelwatch.remedy.stage import Trigger
 from accelwatch.remedy.standing_in import drawn, reserve, without, works
+from accelwatch.remedy.unfinished import finished
 from accelwatch.remedy.verify import scored
 from accelwatch.rules.document import Fence
 
@@ -179,7 +180,7 @@ def job_done(at: Scene) -> Remedy:
     run = replace(pursued, intent=replace(pursued.intent, revive=False))
     follow(at.sur, at.remedy.node, run)
     moved = replace(pursued.intent, original=dict(pursued.original))
-    return replace(at.remedy, handled=(*at.remedy.handled, job), moved=(*at.remedy.moved, moved))
+    return finished(replace(at.remedy, handled=(*at.remedy.handled, job)), moved)
 
 
 def moved_back(at: Scene) -> Remedy:

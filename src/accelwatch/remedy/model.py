@@ -116,6 +116,8 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds at which that was seen of the latest."""
     moved: tuple[Intent, ...] = ()
     """By which jobs were moved, with what is to be put back."""
+    unfinished: tuple[Intent, ...] = ()
+    """Moves that have ended before their jobs ran elsewhere, with what is to be put back."""
     serials: Mapping[str, str] = {}
     """Of the devices that belonged to the node when it was suspected first, by slot."""
     spare: str = ""
