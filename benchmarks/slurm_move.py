@@ -104,7 +104,9 @@ async def move(slurm: WorkingSlurm, site: Site, number: int) -> float:
 async def fence(slurm: WorkingSlurm, writer: JournalWriter, folder: Path, number: int) -> float:
     """Seconds from a slurmd that hangs to the job on another node, its old copy proven dead."""
     checkpoint, pids = folder / f"checkpoint{number}", folder / "copy.pids"
-    for name, script in (("cut", f"kill -9 $(cat {pids})"), ("is_off", f"! kill -0 $(cat {pids})")):
+    # What has ended and was not waited for by its parent runs nothing any more.
+    running = f"ps -o stat= -p \"$(cat {pids})\" | grep -q '^[^Z]'"
+    for name, script in (("cut", f"kill -9 $(cat {pids})"), ("is_off", f"! {running}")):
         (folder / name).write_text(f"#!/bin/sh\n{script}\n")
         (folder / name).chmod(0o755)
     site = site_of(

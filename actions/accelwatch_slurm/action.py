@@ -20,19 +20,23 @@ from accelwatch.action.step import (
 )
 from accelwatch.plugin_options import checked
 from accelwatch_slurm.commands import Commands
-from accelwatch_slurm.fencing import propose_fence, propose_reboot
+from accelwatch_slurm.fence_steps import FenceSteps
+from accelwatch_slurm.fencing import propose_fence
 from accelwatch_slurm.holding import propose_quarantine, propose_release
 from accelwatch_slurm.job_steps import JobSteps
-from accelwatch_slurm.moving import propose_cancel, propose_move, propose_restore, propose_signal
+from accelwatch_slurm.moving import propose_move
 from accelwatch_slurm.node_steps import NodeSteps
 from accelwatch_slurm.observing import Observer
 from accelwatch_slurm.performing import Performer
 from accelwatch_slurm.probing import propose_probe
 from accelwatch_slurm.reading import Reader
+from accelwatch_slurm.rebooting import propose_reboot
 from accelwatch_slurm.recovering import recovered
 from accelwatch_slurm.reservation_steps import ReservationSteps
+from accelwatch_slurm.restoring import propose_restore
 from accelwatch_slurm.scene import Scene, scene_of
 from accelwatch_slurm.settings import SlurmOptions
+from accelwatch_slurm.signalling import propose_cancel, propose_signal
 from accelwatch_slurm.steps import INTENTS, STEPS
 from accelwatch_slurm.testing import propose_spare, propose_test
 from accelwatch_slurm.trial_steps import TrialSteps
@@ -51,6 +55,7 @@ class SlurmAction:
         self._observer = observer = Observer(options, commands, reader, context.clock)
         nodes = NodeSteps(options, commands, reader, context.clock)
         handlers = nodes.handlers()
+        handlers |= FenceSteps(options, commands, reader, nodes).handlers()
         handlers |= TrialSteps(options, commands, reader).handlers()
         handlers |= JobSteps(commands, reader, observer, context.clock).handlers()
         handlers |= ReservationSteps(commands, reader).handlers()

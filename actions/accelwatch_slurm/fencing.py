@@ -1,14 +1,15 @@
-"""Which step leads to a node on which provably nothing runs, and to one that was rebooted. Pure."""
+"""Which step leads to a node on which provably nothing runs. Pure."""
 
 import msgspec
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import JobState, Standing
-from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
+from accelwatch.action.step import Achieved, Proposal, Step, Wait
 from accelwatch_slurm import steps
 from accelwatch_slurm.holding import missing, not_ours
-from accelwatch_slurm.job_text import SlurmJob
-from accelwatch_slurm.marks import field_of, is_fenced, mark_in, reason_of
+from accelwatch_slurm.job_step import hold
+from accelwatch_slurm.job_text import SlurmJob, names_of
+from accelwatch_slurm.marks import field_of, incident_in, is_fenced, mark_in, reason_of
 from accelwatch_slurm.node_text import SlurmNode
 from accelwatch_slurm.scene import PROOF, Scene, held_word
 
@@ -39,7 +40,10 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 def propose_fence(intent: Intent, scene: Scene, *, power_off: bool) -> Proposal:
     """Hold its jobs, set it down, and wait for a proof.
 
-    Jobs that Slurm would begin again by itself are held first, each until it is moved.
+    Jobs that Slurm would begin again by itself are held first, each until it is moved. Where nothing
+    but requeued jobs is left on a silent node, its power goes before it is set down: then they begin
+    elsewhere in the round of the scheduler that setting it down leads to. Where one still runs it is set
+    down first, which requeues the job: a switch that lets programs end would have it fail before.
     """
     node = scene.node
     if node is None:
@@ -56,10 +60,18 @@ def propose_fence(intent: Intent, scene: Scene, *, power_off: bool) -> Proposal:
         held = job.priority == 0 or free
         runs = job.state is JobState.RUNNING and job.batch and job.requeueable
         if (runs or job.begins_again) and not held:
-            return _hold(intent, job)
+            return hold(intent, job)
+    ends = all(job.state is JobState.ENDING for job in scene.jobs)
+    if power_off and not intent.fenced_by_job and is_lost(node) and ends and not scene.proven_dead:
+        return _power_off(node)
+    ready = [job.id for job in scene.jobs if scene.proven_dead and _is_ready(job, intent)]
     return Step(
         kind=steps.SET_DOWN,
-        arguments={"node": node.name, "reason": reason_of(intent, fenced=True)},
+        arguments={
+            "node": node.name,
+            "reason": reason_of(intent, fenced=True),
+            **({"jobs": " ".join(ready), "word": held_word(intent)} if ready else {}),
+        },
         precondition={"standing": scene.standing},
         original={"states": "+".join(node.states), "reason": node.reason},
         text=f"set {node.name} down",
@@ -70,13 +82,24 @@ def _is(job: SlurmJob, intent: Intent) -> bool:
     return intent.job is not None and job.is_of(intent.job)
 
 
-def _hold(intent: Intent, job: SlurmJob) -> Step:
-    return Step(
-        kind=steps.HOLD,
-        arguments={"job": job.id, "word": held_word(intent), "comment": job.admin_comment},
-        precondition={"restarts": str(job.restarts)},
-        text=f"hold job {job.id} until it cannot run twice",
-    )
+def is_lost(node: SlurmNode) -> bool:
+    """Whether it is out by our own hold, and the controller knows that its slurmd is silent."""
+    return node.drained and node.answering is False and bool(incident_in(node.reason))
+
+
+def _is_ready(job: SlurmJob, intent: Intent) -> bool:
+    """Whether its own move has held and steered it, and waits for nothing but the fence."""
+    held = job.priority == 0 and held_word(intent) in job.admin_comment
+    return is_kept_off(job, intent.node) and held and job.begins_again and not job.heterogeneous
+
+
+def is_kept_off(job: SlurmJob, node: str) -> bool:
+    """Whether Slurm will not begin it on a node."""
+    return node in names_of(job.exclude)
+
+
+def _power_off(node: SlurmNode) -> Step:
+    return Step(kind=steps.POWER_OFF, arguments={"node": node.name}, text=f"power {node.name} off")
 
 
 def _proof(intent: Intent, scene: Scene, node: SlurmNode, power_off: bool) -> Proposal:
@@ -86,11 +109,9 @@ def _proof(intent: Intent, scene: Scene, node: SlurmNode, power_off: bool) -> Pr
         return Achieved(f"{node.name} is down; the job itself keeps a second copy from writing")
     job = scene.job
     if job is not None and job.state is JobState.WAITING and job.restarts and _is(job, intent):
-        return _hold(intent, job)
+        return hold(intent, job)
     if power_off and node.name not in scene.off:
-        return Step(
-            kind=steps.POWER_OFF, arguments={"node": node.name}, text=f"power {node.name} off"
-        )
+        return _power_off(node)
     return Wait(
         1.0, f"nobody knows whether {node.name} still runs what it ran: power it off, or reboot it"
     )
@@ -99,6 +120,8 @@ def _proof(intent: Intent, scene: Scene, node: SlurmNode, power_off: bool) -> Pr
 def proof_of(scene: Scene, name: str, answered: Answered) -> str:
     """Why nothing can run on a node any more that we set down; empty when that is not proven."""
     node = scene.bad.get(name)
+    if node is not None and name in scene.off and is_lost(node):
+        return "its power is off"
     if node is None or not (node.down and is_fenced(node.reason)):
         return ""
     if name in scene.off:
@@ -107,7 +130,7 @@ def proof_of(scene: Scene, name: str, answered: Answered) -> str:
     since = mark.since if mark is not None else node.set_at
     if since is None:
         return ""
-    if _has_booted(node, since, mark.boot if mark is not None else None):
+    if has_booted(node, since, mark.boot if mark is not None else None):
         return "it has booted since"
     if not node.answering:
         return ""
@@ -121,67 +144,8 @@ def proof_of(scene: Scene, name: str, answered: Answered) -> str:
     return ""
 
 
-def _has_booted(node: SlurmNode, since: float, before: float | None) -> bool:
+def has_booted(node: SlurmNode, since: float, before: float | None) -> bool:
     """Whether it has booted about or after a moment, and not only had its clock set."""
     if node.boot_time is None or node.boot_time < since - _SKEW_S:
         return False
     return node.boot_time > (before if before is not None else since) + NEW_BOOT_S
-
-
-def propose_reboot(intent: Intent, scene: Scene, *, has_field: bool) -> Proposal:
-    """Reboot a node that we hold and that is empty; seen by its boot time."""
-    node = scene.node
-    if node is None:
-        return missing(intent)
-    if not has_field:
-        return no_field("reboot", node.name)
-    if refusal := held_by_us(scene, node):
-        return refusal
-    if node.rebooting:
-        return Wait(2.0, f"{node.name} is being rebooted")
-    if ending := _rebooted(intent, scene, node):
-        return ending
-    if scene.jobs or node.is_("ALLOCATED", "MIXED", "COMPLETING"):
-        return Wait(5.0, f"jobs still run on {node.name}")
-    if node.boot_time is None:
-        return Refusal(RefusalKind.UNSAFE, f"the boot time of {node.name} is not known")
-    return Step(
-        kind=steps.REBOOT,
-        arguments={
-            "node": node.name,
-            "reason": reason_of(intent),
-            "asked": repr(intent.asked),
-        },
-        precondition={"boot": repr(node.boot_time)},
-        text=f"reboot {node.name}",
-    )
-
-
-def _rebooted(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal | None:
-    """What has come of the reboot that was asked for; None when it was not yet, or is not seen."""
-    mark = scene.mark
-    if mark is None or mark.asked != intent.asked or mark.boot is None:
-        return None
-    if _has_booted(node, intent.asked, mark.boot):
-        if node.answering:
-            return Achieved(f"{node.name} has booted again and answers")
-        return Wait(2.0, f"slurmd of {node.name} does not answer yet")
-    if "reboot timed out" in node.reason:
-        return Refusal(RefusalKind.IMPOSSIBLE, f"{node.name} did not come back from its reboot")
-    return None
-
-
-def no_field(what: str, node: str) -> Refusal:
-    """What cannot be told from an earlier one without a field of the node."""
-    return Refusal(
-        RefusalKind.IMPOSSIBLE, f"{what} of {node}: the option mark is none, set extra or comment"
-    )
-
-
-def held_by_us(scene: Scene, node: SlurmNode) -> Refusal | None:
-    """Why a node is not ours to work on."""
-    if refusal := not_ours(scene, node):
-        return refusal
-    if scene.standing is not Standing.OURS:
-        return Refusal(RefusalKind.UNSAFE, f"{node.name} takes work: it has to be drained first")
-    return None

@@ -6,7 +6,7 @@ from accelwatch.action.observed import JobState
 from accelwatch.action.step import Committed, Step, Told, ToldStatus
 from accelwatch.clock import Clock
 from accelwatch_slurm import steps
-from accelwatch_slurm.changing import DONE, ChangedError, Handler, updated
+from accelwatch_slurm.changing import DONE, ChangedError, Handler, let_go, updated
 from accelwatch_slurm.commands import Commands, told
 from accelwatch_slurm.job_text import SlurmJob, job_of
 from accelwatch_slurm.moving_parts import nodes_of
@@ -69,12 +69,7 @@ class JobSteps:
 
     async def _let_go(self, step: Step, _: Committed) -> Told:
         job = await self._job(step, JobState.HELD, JobState.WAITING)
-        answer = told("scontrol", await self._commands.run("scontrol", "release", job.handle))
-        word = step.arguments["word"]
-        if answer.status is not ToldStatus.DONE or word not in job.admin_comment:
-            return answer
-        comment = job.admin_comment.replace(word, "").strip()
-        return await updated(self._commands, f"jobid={job.handle}", f"admincomment={comment}")
+        return await let_go(self._commands, job, step.arguments["word"])
 
     async def _allow_requeue(self, step: Step, _: Committed) -> Told:
         job = await self._job(step)
@@ -121,7 +116,7 @@ class JobSteps:
         return told("scancel", await self._commands.run("scancel", job.whole))
 
     async def _steer(self, step: Step, _: Committed) -> Told:
-        job = await self._job(step, JobState.WAITING, JobState.HELD)
+        job = await self._job(step, JobState.WAITING, JobState.HELD, JobState.ENDING)
         changes = [f"{key}={step.arguments[key]}" for key in _STEERED if key in step.arguments]
         return await updated(self._commands, f"jobid={job.handle}", *changes)
 

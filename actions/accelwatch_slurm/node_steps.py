@@ -1,4 +1,4 @@
-"""Steps that change a node: drain, set down, undrain, resume, power off, reboot."""
+"""Steps that change a node: drain, undrain, resume, reboot."""
 
 import msgspec
 
@@ -18,7 +18,7 @@ from accelwatch_slurm.marks import (
     without_suffix,
 )
 from accelwatch_slurm.node_text import SlurmNode
-from accelwatch_slurm.reading import Reader, is_node_name
+from accelwatch_slurm.reading import Reader
 from accelwatch_slurm.settings import SlurmOptions
 from accelwatch_slurm.standing import standing_of
 
@@ -39,12 +39,10 @@ class NodeSteps:
         """By kind of step."""
         return {
             steps.DRAIN: self._drain,
-            steps.SET_DOWN: self._set_down,
             steps.UNDRAIN: self._clear,
             steps.RESUME: self._clear,
             steps.LEAVE_DOWN: self._leave_down,
             steps.UNMARK: self._unmark,
-            steps.POWER_OFF: self._power_off,
             steps.REBOOT: self._reboot,
         }
 
@@ -108,24 +106,10 @@ class NodeSteps:
             *self.with_mark(node, mark),
         ]
 
-    async def _standing(self, node: SlurmNode) -> Standing:
+    async def standing(self, node: SlurmNode) -> Standing:
+        """To whom a node belongs now."""
         reservations = await self._reader.reservations([node.name])
         return standing_of(node, reservations, self._options.mark)
-
-    async def _set_down(self, step: Step, operation: Committed) -> Told:
-        node = await self.node(step)
-        if await self._standing(node) is Standing.FOREIGN:
-            raise ChangedError(f"{node.name} is held by somebody else now: {node.reason}")
-        mark = msgspec.structs.replace(
-            self.mark(node, operation, fresh=True), boot=node.boot_time, slurmd=node.slurmd_start
-        )
-        return await updated(
-            self._commands,
-            f"nodename={node.name}",
-            "state=down",
-            f"reason={step.arguments['reason']}",
-            *self.with_mark(node, mark),
-        )
 
     def _check_ours(self, node: SlurmNode, step: Step) -> None:
         wanted = step.precondition["reason"]
@@ -171,23 +155,9 @@ class NodeSteps:
             return DONE
         return await updated(self._commands, f"nodename={node.name}", *words)
 
-    async def _power_off(self, step: Step, _: Committed) -> Told:
-        name = step.arguments["node"]
-        if not is_node_name(name) or not self._options.power_off:
-            raise ChangedError("the option power_off is not set")
-        node = await self.node(step)
-        if not node.down or await self._standing(node) is not Standing.OURS:
-            raise ChangedError(f"{name} is not down for us any more")
-        argv = [word.replace("{node}", name) for word in self._options.power_off]
-        result = await self._commands.program(argv, self._options.power_timeout_s)
-        answer = told("power_off", result)
-        if answer.status is ToldStatus.DONE:
-            return answer
-        return msgspec.structs.replace(answer, status=ToldStatus.UNKNOWN)
-
     async def _reboot(self, step: Step, operation: Committed) -> Told:
         node = await self.node(step)
-        if await self._standing(node) is not Standing.OURS:
+        if await self.standing(node) is not Standing.OURS:
             raise ChangedError(f"{node.name} is not ours any more")
         if repr(node.boot_time) != step.precondition["boot"] or node.rebooting:
             raise ChangedError(f"{node.name} is in another boot already")

@@ -10,7 +10,7 @@ from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import JobSeen, JobState, NodeSeen, Observed, Standing
 from accelwatch.clock import Clock
 from accelwatch_slurm.commands import Commands
-from accelwatch_slurm.fencing import Answered, proof_of
+from accelwatch_slurm.fencing import Answered, is_lost, proof_of
 from accelwatch_slurm.job_text import SlurmJob, job_of
 from accelwatch_slurm.marks import is_fenced
 from accelwatch_slurm.moving_parts import nodes_of
@@ -21,6 +21,7 @@ from accelwatch_slurm.scene import (
     CHECKPOINT,
     JOB,
     JOBS,
+    LINGERING,
     NODE,
     OFF,
     PARTS,
@@ -41,6 +42,8 @@ _PROVEN = (IntentKind.FENCE, IntentKind.MOVE_JOB)
 _SEARCH_S = 5.0
 """For the search of a checkpoint; what is not found in time is not known."""
 _MOST_REMEMBERED = 1024
+_LINGERS_S = 2.0
+"""After which a job that ends is taken for one that a hung node or a long epilog keeps."""
 _OFF_HOLDS_S = 5.0
 """How long a word of a power switch that a node is off counts: no machine boots within that."""
 _SLACK = 1.2
@@ -59,6 +62,8 @@ class Observer:
         self._clock = clock
         self._answering: dict[tuple[str, float | None], float] = {}
         self._signalled: dict[tuple[str, str], str] = {}
+        self._ending: dict[str, float] = {}
+        """By job: monotonic seconds at which it was first seen to end."""
         self._off: dict[str, float] = {}
         """By node: monotonic seconds at which its switch was asked that said that it has no power."""
 
@@ -107,15 +112,16 @@ class Observer:
             keys = (await self._reader.jobs()).get(intent.node, ())
         if intent.kind in _EMPTIED:
             own[JOBS] = await self._reader.job_lines(keys)
-        own |= await self._of_kind(intent)
+        own |= await self._of_kind(intent, job)
         proven = False
         if intent.kind in _PROVEN:
             own[BAD] = "\n".join(filter(None, nodes))
-            own[OFF] = ",".join(await self._without_power(own[BAD]))
+            lost = intent.kind is IntentKind.FENCE
+            own[OFF] = ",".join(await self._without_power(own[BAD], lost=lost))
             proven, own[PROOF] = await self._proof(intent, own)
         return self._observed(intent, own, keys, proven)
 
-    async def _of_kind(self, intent: Intent) -> dict[str, str]:
+    async def _of_kind(self, intent: Intent, job: str) -> dict[str, str]:
         """What only intents of its kind are about."""
         match intent.kind:
             case IntentKind.TEST:
@@ -128,7 +134,8 @@ class Observer:
                 keys = () if sent else (await self._reader.jobs()).get(intent.node, ())
                 return {SIGNALLED: sent, JOBS: await self._reader.job_lines(keys)}
             case IntentKind.MOVE_JOB | IntentKind.FOLLOW_JOB if intent.job is not None:
-                return {CHECKPOINT: await self._checkpoint(intent.job)}
+                lingering = self._lingering(str(intent.job), job_of(job))
+                return {CHECKPOINT: await self._checkpoint(intent.job), LINGERING: lingering}
         return {}
 
     def _observed(
@@ -158,6 +165,20 @@ class Observer:
         step = options.step_of(str(key), newest)
         return msgspec.structs.replace(seen, checkpoint=newest, earlier=earlier, step=step)
 
+    def _lingering(self, name: str, job: SlurmJob | None) -> str:
+        """For how long a job has been seen to end, in words; empty while that is not long.
+
+        Slurm tells of no moment at which it began to: SubmitTime is set anew when it has ended.
+        """
+        if job is None or job.state is not JobState.ENDING:
+            self._ending.pop(name, None)
+            return ""
+        if len(self._ending) > _MOST_REMEMBERED:
+            self._ending.clear()
+        now = self._clock.monotonic()
+        for_s = now - self._ending.setdefault(name, now)
+        return f"job {job.id} has been ending for {for_s:.0f} s" if for_s >= _LINGERS_S else ""
+
     async def _checkpoint(self, key: JobKey) -> str:
         """The newest two checkpoints of a job, a line each; empty where none is found in time."""
         options = self._options.checkpoints
@@ -166,14 +187,21 @@ class Observer:
         found = await self._commands.program(options.search(str(key)), _SEARCH_S)
         return found.output.decode("utf-8", "replace") if found.ok else ""
 
-    async def _without_power(self, lines: str) -> list[str]:
-        """The nodes of some lines that have no power; only those that we set down are asked after."""
+    async def _without_power(self, lines: str, *, lost: bool) -> list[str]:
+        """The nodes of some lines that have no power.
+
+        Only those that we set down are asked after, and with `lost` silent ones that we hold.
+        """
         if not self._options.power_state:
             return []
         nodes = [node for node in map(node_of, lines.splitlines()) if node is not None]
-        fenced = [node.name for node in nodes if node.down and is_fenced(node.reason)]
-        off = await asyncio.gather(*map(self._is_off, fenced))
-        return [name for name, is_off in zip(fenced, off, strict=True) if is_off]
+        asked = [
+            node.name
+            for node in nodes
+            if (node.down and is_fenced(node.reason)) or (lost and is_lost(node))
+        ]
+        off = await asyncio.gather(*map(self._is_off, asked))
+        return [name for name, is_off in zip(asked, off, strict=True) if is_off]
 
     async def _is_off(self, node: str) -> bool:
         """Whether the site's own command says that a node has no power; one that fails says nothing.

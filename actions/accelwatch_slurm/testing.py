@@ -7,10 +7,10 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.observed import JobState, Standing
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_slurm import steps
-from accelwatch_slurm.fencing import held_by_us, no_field
 from accelwatch_slurm.holding import missing, silent_text
 from accelwatch_slurm.marks import field_of, reason_of
 from accelwatch_slurm.node_text import SlurmNode
+from accelwatch_slurm.rebooting import held_by_us, no_field
 from accelwatch_slurm.scene import Scene, trial_name
 from accelwatch_slurm.standing import reservation_for_test
 

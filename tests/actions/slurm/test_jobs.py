@@ -217,7 +217,7 @@ def test_a_job_that_was_requeued_on_a_hung_node_leaves_it_after_the_fence(
         # answered in the second of that message is given twice the time.
         time.sleep(1.1)
         refused = one.pursue(IntentKind.MOVE_JOB, "n1", job=key)
-        assert refused.kinds == ["requeue", "hold"]
+        assert refused.kinds == ["requeue", "hold", "steer"]
         assert isinstance(refused.ending, Refusal)
         assert refused.ending.kind is RefusalKind.UNSAFE
         assert "fence it first" in refused.ending.text
@@ -240,6 +240,55 @@ def test_a_job_that_was_requeued_on_a_hung_node_leaves_it_after_the_fence(
     assert moved.ending.moved_to == ("n2", "n5")
     until(lambda: writers(checkpoint) == {"0", "1"}, "the new copy writes")
     until(lambda: "NOT_RESPONDING" not in slurm.node("n1"), "slurmd is back")
+
+
+def test_a_job_begins_elsewhere_as_soon_as_its_hung_node_without_power_is_set_down(
+    slurm: WorkingSlurm, hand: Hands, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    number = running(slurm, "-N2", "-x", "n3,n4", script=WRITER.format(file=checkpoint))
+    script, power = power_of_n1(slurm, tmp_path, checkpoint)
+    one = hand(**power)
+    key = one.key(number)
+    one.pursue(IntentKind.QUARANTINE, "n1")
+    with slurm.stopped("slurmd.n1"):
+        time.sleep(1.1)
+        refused = one.pursue(IntentKind.MOVE_JOB, "n1", job=key)
+        assert refused.kinds == ["requeue", "hold", "steer"]
+        assert _is_alive(script)
+        assert one.pursue(IntentKind.FENCE, "n1").kinds == ["power_off", "set_down"]
+        assert not _is_alive(script)
+        assert job(slurm, number).priority != 0
+        moved = one.pursue(IntentKind.MOVE_JOB, "n1", job=key)
+        slurm.start_node("n1")
+    assert moved.kinds in ([], ["start"]), "it was let go already"
+    assert isinstance(moved.ending, Achieved)
+    assert moved.ending.moved_to == ("n2", "n5")
+    assert "held" not in job(slurm, number).admin_comment
+    until(lambda: writers(checkpoint) == {"0", "1"}, "the new copy writes")
+    until(lambda: "NOT_RESPONDING" not in slurm.node("n1"), "slurmd is back")
+
+
+def test_a_job_that_hangs_on_another_silent_node_too_is_held_on(
+    slurm: WorkingSlurm, hand: Hands, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    number = running(slurm, "-N2", "-x", "n3,n4", script=WRITER.format(file=checkpoint))
+    _, power = power_of_n1(slurm, tmp_path, checkpoint)
+    one = hand(**power)
+    one.pursue(IntentKind.QUARANTINE, "n1")
+    with slurm.stopped("slurmd.n1"), slurm.stopped("slurmd.n2"):
+        time.sleep(1.1)
+        one.pursue(IntentKind.MOVE_JOB, "n1", job=one.key(number))
+        until(lambda: "NOT_RESPONDING" in slurm.node("n2"), "n2 is known to be silent", 30.0)
+        assert one.pursue(IntentKind.FENCE, "n1").kinds == ["power_off", "set_down"]
+        assert job(slurm, number).priority == 0
+        assert job(slurm, number).word == "COMPLETING"
+        slurm.run("scancel", number)
+        slurm.scontrol("update", "node=n2", "state=down", "reason=the job leaves it")
+        slurm.start_node("n1")
+    until(lambda: "NOT_RESPONDING" not in slurm.node("n1"), "slurmd is back")
+    until(lambda: "NOT_RESPONDING" not in slurm.node("n2"), "slurmd goes on", 30.0)
 
 
 def test_a_job_is_never_begun_beside_its_old_copy(

@@ -5,13 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.action.contract import ActionContext
-from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.intent import IntentKind, JobKey, Mark
 from accelwatch.action.observed import Observed
 from accelwatch.action.step import (
     Achieved,
     Begun,
-    Proposal,
     Recovery,
     Refusal,
     RefusalKind,
@@ -21,59 +19,10 @@ from accelwatch.action.step import (
     Wait,
 )
 from accelwatch.errors import ConfigError
-from accelwatch_slurm import SlurmAction
 from accelwatch_slurm.fencing import Answered, proof_of
 from accelwatch_slurm.marks import mark_in, merged, reason_of
 from accelwatch_slurm.scene import Scene, scene_of
-
-NOW = 1_795_356_000.0
-KEY = JobKey("lab", "1", 1795355571.0)
-
-
-def action(**options: Any) -> SlurmAction:
-    return SlurmAction(ActionContext(name="lab", options=options))
-
-
-def intent(kind: IntentKind, **more: Any) -> Intent:
-    mark = more.pop("mark", Mark("inc-1", 2))
-    return Intent(
-        kind=kind, mark=mark, node="n1", rule="r", reason="x", asked=NOW, deadline=NOW, **more
-    )
-
-
-def node(state: str, reason: str = "", extra: str = "", boot: float = 1000.0) -> str:
-    tail = f" Reason={reason} [root@{NOW - 100:.0f}]" if reason else ""
-    tail += f" Extra={extra}" if extra else ""
-    return (
-        f"NodeName=n1 State={state} Partitions=main BootTime={boot:.0f} SlurmdStartTime=1000{tail}"
-    )
-
-
-def job(state: str, **more: str) -> str:
-    fields = {
-        "Priority": "5",
-        "JobState": state,
-        "Reason": "None",
-        "Requeue": "1",
-        "Restarts": "0",
-        "BatchFlag": "1",
-        "SubmitTime": "1795355571",
-        "EligibleTime": "1795355571",
-        "ReqNodeList": "(null)",
-        "ExcNodeList": "(null)",
-        "NodeList": "n[1-2]" if state == "RUNNING" else "",
-        "UserId": "alice(1001)",
-    }
-    return "JobId=1 " + " ".join(f"{key}={value}" for key, value in {**fields, **more}.items())
-
-
-def propose(wanted: Intent, own: dict[str, str], time: float = NOW, **options: Any) -> Proposal:
-    proven = bool(own.get("proof"))
-    return action(**options).propose(wanted, Observed(time=time, own=own, proven_dead=proven))
-
-
-def kind_of(proposal: Proposal) -> str:
-    return proposal.kind if isinstance(proposal, Step) else type(proposal).__name__
+from slurm_lines import KEY, NOW, action, intent, job, kind_of, node, propose
 
 
 def test_the_mark_of_a_newer_engine_is_never_changed() -> None:
