@@ -104,8 +104,8 @@ class Watch:
                 continue
             for job in seen.jobs:
                 if job not in shown.jobs:
-                    at = after.world.schedulers[after.world.seen_by[name]].time
-                    self.left[name, job] = at
+                    # It left after the survey before; the one that showed it may have come late.
+                    self.left[name, job] = before.world.schedulers[before.world.seen_by[name]].time
         self.left = {key: at for key, at in self.left.items() if now - at <= DEATH_SETTLES_S}
         known = {(node, one.job) for one in after.departed.values() for node in one.nodes}
         need(known.issuperset(self.left), "a job that has left its node is forgotten")
@@ -367,7 +367,9 @@ def _spare_test(state: RemedyState, intent: Intent) -> None:
 
 def _stopped(state: RemedyState) -> None:
     for remedy in state.remedies.values():
-        harmless = remedy.wants in (None, Kind.RELEASE) or remedy.stage is Stage.UNKNOWN
+        # What only looks at a job goes on.
+        harmless = remedy.wants in (None, Kind.RELEASE, Kind.FOLLOW_JOB)
+        harmless = harmless or remedy.stage is Stage.UNKNOWN
         need(
             harmless or remedy.cancelling or remedy.stage is Stage.SERVICE,
             f"{remedy.wants} of {remedy.node} goes on after STOP",

@@ -8,11 +8,15 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobSeen, JobState
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy import own_ends
+from accelwatch.remedy.cases import bad_nodes
 from accelwatch.remedy.changes import Verb
+from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import When
-from remedy_ground import JOB, SETTINGS, Ground, job_policy
+from remedy_ground import BEGIN, JOB, SETTINGS, Ground, job_policy
 
 NODES, NAME = ("n03", "n04"), "c/17"
 DEAD = JobSeen(
@@ -230,3 +234,10 @@ def test_one_that_gives_a_node_back_runs_on_and_is_looked_at_when_it_has_left_th
     ground.nodes[NODES[1]].jobs = ()
     ground.step()
     assert len(looks(ground)) == 1
+
+
+@pytest.mark.parametrize("manual", [True, False])
+def test_no_job_begins_where_a_person_has_just_asked_for_a_quarantine(*, manual: bool) -> None:
+    remedy = Remedy(node="n05", stage=Stage.SUSPECT, since=BEGIN, begun=BEGIN, manual=manual)
+    sur = Surroundings(RemedyState(remedies={"n05": remedy}), SETTINGS, BEGIN)
+    assert bad_nodes(sur) == ({"n05"} if manual else set())

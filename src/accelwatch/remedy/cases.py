@@ -23,11 +23,14 @@ def counting(sur: Surroundings, remedy: Remedy) -> tuple[Case, ...]:
 
 
 def bad_nodes(sur: Surroundings) -> set[str]:
-    """Where no job may start, by the scheduler's names: what we hold or something speaks against."""
+    """Where no job may start, by the scheduler's names: what we hold or something speaks against.
+
+    So is what a person has just asked to be taken out.
+    """
     return {
         one.target or one.node
         for one in sur.state.remedies.values()
-        if one.counts or counting(sur, one)
+        if one.counts or one.manual or counting(sur, one)
     }
 
 
