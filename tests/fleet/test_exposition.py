@@ -412,3 +412,44 @@ def test_a_number_that_only_python_reads_is_none_the_second_time_either(text: st
     assert reader.read("a 5\n").values == [5]
     again = reader.read(f"{text}\n")
     assert (again.values, again.rejected) == ([], {"value": 1})
+
+
+@pytest.mark.parametrize("tail", [' # {trace_id="x"}', "", " # {}"])
+def test_what_stands_behind_the_number_is_never_read_as_the_number(tail: str) -> None:
+    reader = ExpositionReader()
+    for last in (5, 7, 9):
+        scrape = reader.read(f'a{{le="1"}} 5{tail} {last}\n')
+        assert table(scrape) == {("a", frozenset({("le", "1")})): 5}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('a{x="1"} 1\nb{x="1"} 2\n', {"a x=1": 1, "b x=1": 2}),
+        ('a{x="1",} 1\nb{x="1",} 2\nb{x="1"} 3\n', {"a x=1": 1, "b x=1": 2}),
+        ('a{x="}"} 1\nb{x="}"} 2\n', {"a x=}": 1, "b x=}": 2}),
+        ('a{x="1"} 1\n1b{x="1"} 2\n', {"a x=1": 1}),
+        ('a{x="1"} 1\nb {x="1"} 2\n', {"a x=1": 1, "b x=1": 2}),
+        ('a{x="1"} 1\nb{x="1"} bad\n', {"a x=1": 1}),
+        ('a{x="1"} 1\nb{x="1"} 1_0\n', {"a x=1": 1}),
+        ('a{x="1"} 1\nb{x="1"}  2\nc{x="1"} 3 4\n', {"a x=1": 1, "b x=1": 2, "c x=1": 3}),
+        ('a{x="1"} 1 # {x="1"} 1\nb{x="1"} 2 # {x="1"} 9\n', {"a x=1": 1, "b x=1": 2}),
+        ('a{x="q"r"} 1\nb{x="q"r"} 2\n', {'a x=q"r': 1, 'b x=q"r': 2}),
+        ('a{x="1",x="2"} 1\nb{x="1",x="2"} 2\n', {}),
+    ],
+)
+def test_labels_that_were_read_on_another_line_are_the_same(
+    text: str, expected: dict[str, float]
+) -> None:
+    shown = {
+        f"{name} {','.join(f'{label}={value}' for label, value in sorted(labels))}": number
+        for (name, labels), number in table(read(text)).items()
+    }
+    assert shown == expected
+
+
+def test_a_line_that_is_too_long_or_has_too_many_labels_is_so_on_every_line() -> None:
+    scrape = read('a{x="1",y="2"} 1\nb{x="1",y="2"} 2\n', Limits(labels=1))
+    assert (table(scrape), scrape.rejected) == ({}, {"labels": 2})
+    scrape = read('a{x="1"} 1\nlonger{x="1"} 2\n', Limits(line_bytes=11))
+    assert (len(scrape.keys), scrape.rejected) == (1, {"line_length": 1})

@@ -35,6 +35,7 @@ class LineRejectedError(Exception):
 
 
 _NAME = re.compile(r"\s*([a-zA-Z_:][a-zA-Z0-9_:]*)[ \t]*")
+_PLAIN_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL = re.compile(
     r'[ \t]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"([^"\\]*(?:\\.[^"\\]*)*)"[ \t]*(?:,|(?=}))'
 )
@@ -42,6 +43,42 @@ _END = re.compile(r"[ \t]*}")
 _ASSIGNMENT = re.compile(r'[ \t]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"')
 _ESCAPE = re.compile(r'\\([\\"n])')
 _NUMBER = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf|infinity|nan)", re.A | re.I)
+
+
+class Labels(NamedTuple):
+    """The labels of a line as it writes them."""
+
+    names: tuple[str, ...]
+    values: tuple[str, ...]
+    pairs: frozenset[tuple[str, str]]
+    """In whichever order they are written."""
+
+
+class LabelTexts:
+    """Labels by the text that they were parsed from: the series of a device mostly have the same.
+
+    A text is known from a line in which nothing but one blank and the number follow its closing brace,
+    and is only looked for in such lines: there it says the same whatever the number is.
+    """
+
+    def __init__(self) -> None:
+        self._labels: dict[str, Labels] = {}
+
+    def learn(self, before: str, sample: Sample) -> Labels:
+        """The labels of a sample; `before` is its line up to the last blank."""
+        _, names, values = sample.key
+        labels = Labels(names, values, frozenset(zip(names, values, strict=True)))
+        if sample.plain and before.endswith("}"):
+            self._labels[before.partition("{")[2]] = labels
+        return labels
+
+    def sample(self, before: str, word: str) -> tuple[str, Labels, Number] | None:
+        """Name, labels and number of a line whose labels are known; None for any other line."""
+        name, _, text = before.partition("{")
+        labels = self._labels.get(text)
+        if labels is None or not (_PLAIN_NAME.fullmatch(name) and _NUMBER.fullmatch(word)):
+            return None
+        return same(name), labels, number(word)
 
 
 def number(text: str) -> Number:
@@ -81,7 +118,8 @@ def _rest(line: str, at: int) -> tuple[Number, bool]:
     if len(words) > 1 and not (words[1] == "#" or _NUMBER.fullmatch(words[1])):
         raise LineRejectedError("syntax")
     start = line.rfind(" ")
-    return number(words[0]), line[start + 1 :] == words[0] and start >= at - 1
+    alone = len(words) == 1 and line[start + 1 :] == words[0]
+    return number(words[0]), alone and start >= at - 1
 
 
 def _labels(line: str, at: int) -> tuple[list[tuple[str, str]], int]:

@@ -17,6 +17,8 @@ from accelwatch.exposition.form import Form
 from accelwatch.exposition.line import (
     MAX_INT_DIGITS,
     Key,
+    Labels,
+    LabelTexts,
     LineRejectedError,
     number,
     parse_line,
@@ -127,6 +129,7 @@ class _Pass:
         self._limits = limits
         self._lines: dict[int, int] = {}
         self._canonical: dict[tuple[str, frozenset[tuple[str, str]]], int] | None = None
+        self._labels = LabelTexts()
         self._tuples: dict[tuple[str, ...], tuple[str, ...]] = {}
         """Labels and values that many series of a target have in common, kept once."""
 
@@ -139,13 +142,19 @@ class _Pass:
         before, _, word = line.rpartition(" ")
         slot = self.slots.get(hash(before))
         if slot is None or not _is_number(word):
-            self._parse(at, line, hash(before))
+            self._parse(at, line, before, word)
         else:
             self._put(slot, at, number(word))
 
-    def _parse(self, at: int, line: str, mark: int) -> None:
+    def _parse(self, at: int, line: str, before: str, word: str) -> None:
+        short = len(line) <= self._limits.line_bytes
+        if short and (known := self._labels.sample(before, word)):
+            name, labels, value = known
+            slot = self.slots[hash(before)] = self._slot(name, labels)
+            self._put(slot, at, value)
+            return
         try:
-            if len(line) > self._limits.line_bytes:
+            if not short:
                 raise LineRejectedError("line_length")
             sample = parse_line(line, self._limits.labels)
         except LineRejectedError as refused:
@@ -153,21 +162,20 @@ class _Pass:
             self.rejected[reason] += 1
             self.plain = self.plain and reason != "value"
             return
-        slot = self._slot(sample.key)
+        slot = self._slot(sample.key.name, self._labels.learn(before, sample))
         if sample.plain:
-            self.slots[mark] = slot
+            self.slots[hash(before)] = slot
         self.plain = self.plain and sample.plain
         self._put(slot, at, sample.value)
 
-    def _slot(self, key: Key) -> int:
+    def _slot(self, name: str, labels: Labels) -> int:
         if self._canonical is None:
             self._canonical = {_canon(old): slot for slot, old in enumerate(self.keys)}
-        slot = self._canonical.setdefault(_canon(key), len(self.keys))
+        slot = self._canonical.setdefault((name, labels.pairs), len(self.keys))
         if slot == len(self.keys):
             intern = self._tuples.setdefault
-            self.keys.append(
-                Key(key.name, intern(key.labels, key.labels), intern(key.values, key.values))
-            )
+            names, values = labels.names, labels.values
+            self.keys.append(Key(name, intern(names, names), intern(values, values)))
         return slot
 
     def _put(self, slot: int, at: int, value: Number) -> None:

@@ -92,3 +92,24 @@ def test_what_the_login_shell_says_instead_is_shown_harmless_and_short() -> None
 def test_a_connection_that_was_well() -> None:
     assert str(lost("")) == "the connection was lost"
     assert str(lost("client_loop: send disconnect: Broken pipe\r\n")).endswith("Broken pipe)")
+
+
+@pytest.mark.parametrize(
+    ("said", "printed", "words"),
+    [
+        ("", b"", "; it says nothing"),
+        ("no home\n", b"", " (no home)"),
+        ("", b"This account is not available.\n", " (This account is not available.)"),
+        (
+            "cannot rehash\n",
+            b"Hello\nyour account has expired\n",
+            " (cannot rehash) (your account has expired)",
+        ),
+    ],
+)
+def test_a_shell_that_lets_nobody_in_says_why_on_either_way(
+    said: str, printed: bytes, words: str
+) -> None:
+    fault = refusal(1, said, printed)
+    assert fault.reason is Reason.STATUS
+    assert str(fault) == f"the login shell there ends with status 1 instead of serving{words}"

@@ -16,6 +16,16 @@ Ids = dict[str, str]
 _PLACES = ("pci", "index")
 
 
+def may_be_double(told: Iterable[Ids]) -> bool:
+    """Whether any uuid comes with several places at all, of whichever families; `told` of all labels."""
+    places: dict[str, str] = {}
+    return any(
+        places.setdefault(ids["uuid"], place) != place
+        for ids in told
+        if "uuid" in ids and (place := ids.get("pci") or ids.get("index"))
+    )
+
+
 def double_uuids(keyed: Iterable[tuple[Key, Ids]]) -> dict[str, int]:
     """Uuids of more than one device, with how many; of keys and what each says of a device's ids."""
     claims: dict[tuple[str, str, str], set[str]] = {}

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from accelwatch.exposition import Key
-from accelwatch.fleet.dialects.doubles import by_place, double_uuids
+from accelwatch.fleet.dialects.doubles import by_place, double_uuids, may_be_double
 from accelwatch.fleet.dialects.models import kind_by, memory_kind_by, vendor_by, vendor_of
 from accelwatch.fleet.dialects.table import Dialect
 from accelwatch.schema.absence import Absence
@@ -52,11 +52,12 @@ class Roster:
         self._told: dict[_Labels, dict[str, str]] = {}
         """What labels say of ids: dozens of samples of a device have the same."""
         self._doubles: dict[str, int] = {}
-        self._doubles = double_uuids((key, self._ids(key)) for key in keys)
-        self._told = {}
         alike: dict[_Labels, Key] = {}
         for key in keys:
             alike.setdefault((key.labels, key.values), key)
+        if may_be_double(map(self._ids, alike.values())):
+            self._doubles = double_uuids((key, self._ids(key)) for key in keys)
+            self._told = {}
         keyed = [(key, self._ids(key)) for key in alike.values()]
         keyed.sort(key=lambda entry: not entry[1].get("uuid"))
         for key, ids in keyed:

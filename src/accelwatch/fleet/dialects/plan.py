@@ -83,6 +83,50 @@ class _Draft:
 Drafts = dict[tuple[Place, Series], dict[tuple[int, int], _Draft]]
 
 
+class _Names(NamedTuple):
+    """What the names of families mean to a dialect."""
+
+    rows: Mapping[str, Sequence[tuple[int, Row]]]
+    """With the place of each among the rows."""
+    identity: frozenset[str]
+    remarks: Mapping[str, str]
+    facts: Mapping[str, Fact]
+    of_devices: frozenset[str]
+    """All of them."""
+    processes: frozenset[str]
+
+
+_known_names: dict[int, tuple[Dialect, _Names]] = {}
+"""By the identity of a dialect, which is kept for it; of names without a prefix, as most are."""
+
+
+def _names_of(dialect: Dialect, prefix: str) -> _Names:
+    if prefix:
+        return _with_prefix(dialect, prefix)
+    entry = _known_names.get(id(dialect))
+    if entry is None or entry[0] is not dialect:
+        entry = _known_names[id(dialect)] = dialect, _with_prefix(dialect, "")
+    return entry[1]
+
+
+def _with_prefix(dialect: Dialect, prefix: str) -> _Names:
+    rows: dict[str, list[tuple[int, Row]]] = {}
+    for rank, row in enumerate(dialect.rows):
+        rows.setdefault(prefix + row.name, []).append((rank, row))
+    identity = frozenset(prefix + name for name in dialect.identity)
+    remarks = {prefix + name: text for name, text in dialect.remarks.items()}
+    facts = {prefix + name: fact for name, fact in dialect.facts.items()}
+    processes = dialect.processes.families() if dialect.processes else ()
+    return _Names(
+        rows=rows,
+        identity=identity,
+        remarks=remarks,
+        facts=facts,
+        of_devices=frozenset((*rows, *identity, *remarks, *facts)),
+        processes=frozenset(prefix + name for name in processes),
+    )
+
+
 class Planner:
     """Lays out the cells of one dialect over the keys of one scrape."""
 
@@ -93,54 +137,61 @@ class Planner:
         """Slots that belong to this dialect, used or not."""
         self.places: dict[Place, Part | None] = {}
         """Each device and partition with a sample of it; None for the whole device."""
-        self._rows: dict[str, list[tuple[int, Row]]] = {}
-        for rank, row in enumerate(dialect.rows):
-            self._rows.setdefault(prefix + row.name, []).append((rank, row))
-        self._identity = {prefix + name for name in dialect.identity}
-        self._remarks = {prefix + name: text for name, text in dialect.remarks.items()}
+        self._names = _names_of(dialect, prefix)
         self.remarks: dict[int, list[tuple[int, str]]] = {}
         """By device: where the number is, and the text around it."""
-        self._facts = {prefix + name: fact for name, fact in dialect.facts.items()}
         self.facts: dict[int, list[tuple[int, Fact]]] = {}
         """By device: where the number is, and which part of its identity it tells."""
-        names = {*self._rows, *self._identity, *self._remarks, *self._facts}
-        self.roster = Roster(dialect, [key for key in keys if key.name in names])
-        families = dialect.processes.families() if dialect.processes else ()
-        self._processes = {prefix + name for name in families}
-        names |= self._processes
+        names, processes = self._names.of_devices, self._names.processes
+        mine = [(slot, key) for slot, key in enumerate(keys) if key.name in names]
+        self.roster = Roster(dialect, [key for _, key in mine])
+        self._parts: dict[tuple[tuple[str, ...], tuple[str, ...]], Part | None] = {}
+        """By labels, which most samples of a device have in common."""
         self._drafts: Drafts = {}
-        for slot, key in enumerate(keys):
-            if key.name in names:
-                self._place(slot, key)
+        if processes:
+            mine = [
+                (slot, key)
+                for slot, key in enumerate(keys)
+                if key.name in names or key.name in processes
+            ]
+        for slot, key in mine:
+            self._place(slot, key)
 
     def number(self, key: Key) -> int | None:
         """The device that a sample is about; None when it names none that there is."""
-        if key.name in self._processes:
+        if key.name in self._names.processes:
             return self.roster.used_by(key)
         return self.roster.number(key)
 
     def _place(self, slot: int, key: Key) -> None:
         self.mapped.add(slot)
-        number = self.number(key)
+        number, names = self.number(key), self._names
+        rows = names.rows.get(key.name, ())
         if number is None:
-            self.rejected["no_device"] += key.name in self._rows
+            self.rejected["no_device"] += bool(rows)
             return
         if not fits(self.dialect.where, key):
             self.rejected["partition"] += 1
             return
         self.places.setdefault((number, ""), None)
-        part = part_of(self.dialect, key)
-        if text := self._remarks.get(key.name):
+        part = self._part(key)
+        if text := names.remarks.get(key.name):
             self.remarks.setdefault(number, []).append((slot, text))
-        if fact := self._facts.get(key.name):
+        if fact := names.facts.get(key.name):
             self.facts.setdefault(number, []).append((slot, fact))
-        if part is not None and (key.name in self._identity or key.name in self._rows):
+        if part is not None and (rows or key.name in names.identity):
             part = self.places.setdefault((number, part.name), part) or part
             part.learn(key)
         place = (number, part.name if part is not None else "")
-        for rank, row in self._rows.get(key.name, ()):
+        for rank, row in rows:
             if fits(row.where, key) and not left_out(row, key):
                 self._draft(slot, key, place, rank, row)
+
+    def _part(self, key: Key) -> Part | None:
+        labels = key.labels, key.values
+        if labels not in self._parts:
+            self._parts[labels] = part_of(self.dialect, key)
+        return self._parts[labels]
 
     def _draft(self, slot: int, key: Key, place: Place, rank: int, row: Row) -> None:
         series = _fill(row, key)

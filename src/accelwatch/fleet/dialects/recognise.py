@@ -1,10 +1,14 @@
 """Which exporters wrote a scrape, from the families in it; never from the port."""
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.table import Dialect
+
+_MOST_NAMES = 1024
+"""Of families of one scrape that are worth to be known again; others may hold anything."""
 
 Families = Mapping[str, Collection[str]]
 """Family names and the `label=value` pairs seen on each."""
@@ -13,19 +17,36 @@ Families = Mapping[str, Collection[str]]
 def families(keys: Iterable[Key]) -> dict[str, set[str]]:
     """The families of a scrape with their labels, as `recognise` wants them."""
     by_name: dict[str, set[str]] = {}
-    for key in keys:
-        pairs = by_name.setdefault(key.name, set())
-        for label, value in zip(key.labels, key.values, strict=True):
-            pairs.add(f"{label}={value}")
+    texts: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    """Most series of a device have the same labels."""
+    for name, labels, values in keys:
+        pairs = texts.get((labels, values))
+        if pairs is None:
+            pairs = [f"{label}={value}" for label, value in zip(labels, values, strict=True)]
+            texts[labels, values] = pairs
+        by_name.setdefault(name, set()).update(pairs)
     return by_name
 
 
 def recognise(by_name: Families) -> tuple[Dialect, ...]:
     """The dialects that speak in a scrape, ours first; empty when none is known."""
+    names = tuple(by_name)
+    named = _named(names) if len(names) <= _MOST_NAMES else _named.__wrapped__(names)
+    return tuple(
+        dialect
+        for dialect in named
+        if prefix_of(dialect, by_name) is not None or not by_name.keys().isdisjoint(dialect.alive)
+    )
+
+
+@lru_cache(maxsize=256)
+def _named(names: tuple[str, ...]) -> tuple[Dialect, ...]:
+    """The dialects that families of these names may be of; those of a fleet's nodes are mostly alike."""
     return tuple(
         dialect
         for dialect in DIALECTS
-        if prefix_of(dialect, by_name) is not None or not by_name.keys().isdisjoint(dialect.alive)
+        if not set(dialect.alive).isdisjoint(names)
+        or any(_match(dialect, name) is not None for name in names)
     )
 
 

@@ -85,8 +85,8 @@ def refusal(status: int, said: str, printed: bytes = b"") -> TargetFault:
                 )
         what = quoted(said) or f"; ssh ended with status {status}"
         return TargetFault(Reason.CLOSED, f"ssh cannot log in{what}")
-    words = said or printed.decode("utf-8", "replace")
-    what = quoted(words) or "; it says nothing"
+    # A shell that lets nobody in says why on either, beside what a profile complains of.
+    what = quoted(said) + quoted(printed.decode("utf-8", "replace")) or "; it says nothing"
     return TargetFault(
         Reason.STATUS, f"the login shell there ends with status {status} instead of serving{what}"
     )
