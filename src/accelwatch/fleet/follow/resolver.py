@@ -6,11 +6,12 @@ uses, a few dozen of them would keep the inventory from being written and the pr
 
 import asyncio
 import socket
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
+
+from accelwatch.fleet.follow.lookup_threads import LookupThreads
 
 MAX_LOOKUPS = 256
 """At one time; others wait for their turn, and their own deadlines apply."""
@@ -21,32 +22,46 @@ LookUp = Callable[..., Found]
 
 
 class Resolver(AbstractResolver):
-    """The system's resolver for aiohttp; one daemon thread a look-up."""
+    """The system's resolver for aiohttp; who asks for a name that is being looked up waits for that."""
 
     def __init__(self, look_up: LookUp = socket.getaddrinfo) -> None:
         self._look_up = look_up
         self._room = asyncio.Semaphore(MAX_LOOKUPS)
+        self._threads = LookupThreads()
+        self._asked: dict[tuple[str, socket.AddressFamily], asyncio.Task[Found]] = {}
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         """The addresses of a name. Raises OSError."""
-        async with self._room:
-            answer: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
-            arguments = (answer, host, port, family)
-            threading.Thread(target=self._run, args=arguments, name="resolver", daemon=True).start()
-            resolved = await answer
-        return [_result(host, port, *entry) for entry in resolved]
+        lookup = self._asked.get((host, family))
+        if lookup is None:
+            lookup = asyncio.get_running_loop().create_task(self._lookup(host, family))
+            self._asked[host, family] = lookup
+            lookup.add_done_callback(lambda done: self._over(host, family, done))
+        # One of those who wait may give up.
+        return [_result(host, port, *entry) for entry in await asyncio.shield(lookup)]
 
     async def close(self) -> None:
         """Nothing is held."""
 
+    def _over(self, host: str, family: socket.AddressFamily, lookup: "asyncio.Task[Found]") -> None:
+        del self._asked[host, family]
+        if not lookup.cancelled():
+            lookup.exception()  # perhaps nobody waits for it any more
+
+    async def _lookup(self, host: str, family: socket.AddressFamily) -> Found:
+        async with self._room:
+            answer: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+            self._threads.run(lambda: self._run(answer, host, family))
+            return await answer
+
     def _run(
-        self, answer: "asyncio.Future[Found]", host: str, port: int, family: socket.AddressFamily
+        self, answer: "asyncio.Future[Found]", host: str, family: socket.AddressFamily
     ) -> None:
         outcome: Found | OSError | UnicodeError
         try:
-            outcome = self._look_up(host, port, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)
+            outcome = self._look_up(host, 0, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)
         except (OSError, UnicodeError) as error:
             outcome = error
         try:

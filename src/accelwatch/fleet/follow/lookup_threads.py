@@ -1,0 +1,53 @@
+"""Daemon threads for calls that may hang for minutes: as many as hang, and one more.
+
+A pool of the standard library has a bound, and waits for its threads when the process ends.
+"""
+
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+IDLE_S = 5.0
+"""After which a thread that nobody wants ends."""
+
+Call = Callable[[], object]
+"""Raises nothing."""
+
+
+class LookupThreads:
+    """Each call at once, on a thread that is free or on a new one."""
+
+    def __init__(self, idle_s: float = IDLE_S) -> None:
+        self._idle_s = idle_s
+        self._calls: SimpleQueue[Call] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._free = 0
+        """Threads that wait, without those for which a call is on its way."""
+
+    def run(self, call: Call) -> None:
+        """Have it done; whoever asks is not kept."""
+        with self._lock:
+            taken = self._free > 0
+            self._free -= taken
+        if taken:
+            self._calls.put(call)
+        else:
+            threading.Thread(target=self._work, args=(call,), name="resolver", daemon=True).start()
+
+    def _work(self, call: Call | None) -> None:
+        while call is not None:
+            call()
+            with self._lock:
+                self._free += 1
+            call = self._next()
+
+    def _next(self) -> Call | None:
+        try:
+            return self._calls.get(timeout=self._idle_s)
+        except Empty:
+            pass
+        with self._lock:
+            if self._free > 0:
+                self._free -= 1
+                return None
+        return self._calls.get()  # one was put meanwhile for each thread that waits
