@@ -5,6 +5,7 @@ only while somebody listens. A client that reads slowly misses ticks and sees a 
 """
 
 import asyncio
+import contextlib
 import math
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -63,6 +64,8 @@ _PLACES_AT_ONCE = 500
 """Devices after which the loop may do something else."""
 _PIECE = 64 << 10
 """Bytes handed over at a time: what a slow client has not taken is held once for all of them."""
+_TAKEN_LOOK_S = 0.05
+"""Between looks at whether a slow client has taken what it was sent."""
 _PAST_EVENTS = 500
 """Events of before that a new client is told."""
 
@@ -214,7 +217,12 @@ class LiveStreams:
         """Clients that are told of incidents."""
         self._feeds: dict[Key, Feed] = {}
         self._beat = asyncio.Event()
+        self._at_once = asyncio.Event()
         self._ended = False
+
+    def tick_now(self) -> None:
+        """Make the next tick at once, and those after it at the interval from there."""
+        self._at_once.set()
 
     async def run(self) -> None:
         """Make a tick for each feed at the interval until cancelled."""
@@ -222,7 +230,11 @@ class LiveStreams:
         due = loop.time()
         while True:
             due = max(due + self._interval_s, loop.time())
-            await asyncio.sleep(due - loop.time())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
+                    await self._at_once.wait()
+                    due = loop.time()
+            self._at_once.clear()
             if self._feeds:
                 document = fleet_document(self._fleet, await self._sums())
                 for feed in list(self._feeds.values()):
@@ -314,4 +326,8 @@ class LiveStreams:
                 taken_at = self._clock.monotonic()
             elif self._clock.monotonic() - taken_at > stall_s:
                 raise Stalled(f"the client has not read for {stall_s:g} s")
-            await beat.wait()
+            # Who has still to read the tick before gets this one as soon as he has, if no other comes.
+            behind = feed.sequence > sent
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_TAKEN_LOOK_S if behind else None):
+                    await beat.wait()

@@ -200,9 +200,12 @@ class HubPages:
         except InventoryError as error:
             return plain(503, f"noted, but not written down yet: {error}", {"Retry-After": "10"})
         finally:
-            self._sums = None
-            self._grouped = {}
+            self.count_anew()
         return json_page(Acknowledged(node=name, devices_removed=removed), headers)
+
+    def count_anew(self) -> None:
+        """Who asks next is told sums that nobody was told before."""
+        self._sums, self._grouped = None, {}
 
     async def sums(self) -> Totals:
         """Sums over the fleet, at most half a second old; those who ask at once share one count.

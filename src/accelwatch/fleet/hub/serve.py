@@ -110,7 +110,8 @@ class HubServer:
         self._counting: asyncio.Task[None] | None = None
         hub.peers.also_write(pages.own)
         news = IncidentNews(lambda: hub.rules)
-        streams = LiveStreams(
+        self._pages = pages
+        self._streams = streams = LiveStreams(
             hub.fleet, clock, pages.sums, pages.labels, interval_s, incidents=news
         )
         limits = server_limits(web)
@@ -123,6 +124,11 @@ class HubServer:
             visited=IncidentDoor(self._visits),
         )
         self._front = Front(self.http, web, self._web_read)
+
+    def tick_now(self) -> None:
+        """Have streams show the fleet as it stands, at once."""
+        self._pages.count_anew()
+        self._streams.tick_now()
 
     def _visits(self) -> VisitedPages:
         from accelwatch.fleet.incident_page.pages import IncidentVisits

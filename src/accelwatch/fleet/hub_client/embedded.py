@@ -35,6 +35,8 @@ _THREADS = 16
 _HEAD_START_S = 0.5
 """How long the hub may take to hear of its nodes before the parent is answered."""
 _GLANCE_S = 0.01
+_TOLD_WITHIN_S = 0.05
+"""After the last target was tried."""
 
 ReadSettings = Callable[[], HubSettings]
 
@@ -104,11 +106,12 @@ async def serve(settings: HubSettings, kept: InventoryPlace, folder: Path, life:
         await _heard(hub, stop)
 
     await server.start(first_round)
-    tending = asyncio.ensure_future(tend())
+    tasks = [asyncio.ensure_future(tend()), asyncio.ensure_future(_tell_all(hub, server))]
     try:
         await stop.wait()
     finally:
-        tending.cancel()
+        for task in tasks:
+            task.cancel()
         await server.stop()
 
 
@@ -129,6 +132,13 @@ def prepare() -> None:
     raise_open_files()
     pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="hub")
     asyncio.get_running_loop().set_default_executor(pool)
+
+
+async def _tell_all(hub: Hub, server: HubServer) -> None:
+    """Show the whole fleet as soon as every target was tried, not up to an interval later."""
+    while not (hub.ready and _all_tried(hub.fleet)):
+        await asyncio.sleep(_TOLD_WITHIN_S)
+    server.tick_now()
 
 
 async def _heard(hub: Hub, stop: asyncio.Event) -> None:

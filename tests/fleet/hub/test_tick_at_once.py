@@ -1,0 +1,92 @@
+"""The hub's stream between two of its moments: a tick that somebody wants at once."""
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+import machines
+from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.targets.settings import Targets
+from accelwatch.web.stream import NDJSON
+from hub_peers import Running, agent, served_hub
+
+
+async def _ticks() -> list[dict[str, Any]]:
+    """Of a stream that is opened before its only node is heard; the hub's own next tick is far away."""
+    seen: list[dict[str, Any]] = []
+    async with agent(machines.snapshot(machines.view(0), machines.view(1))) as one:
+        settings = HubSettings(targets=Targets(static=(one.address,)))
+        async with served_hub(settings, interval_s=3600.0) as running:
+            headers = {"Accept": NDJSON}
+            async with running.session.get(f"{running.base}/v1/stream", headers=headers) as answer:
+                async for line in answer.content:
+                    message = msgspec.json.decode(line)
+                    if message["type"] != "tick":
+                        continue
+                    seen.append(message)
+                    if len(seen) == 3:
+                        break
+                    await running.until(partial(_is_heard, running))
+                    running.server.tick_now()
+    return seen
+
+
+def _is_heard(running: Running) -> bool:
+    return any(node.devices for node in running.hub.fleet.nodes.values())
+
+
+def test_it_comes_at_once_as_often_as_it_is_wanted_and_with_what_is_known_then() -> None:
+    ticks = asyncio.run(asyncio.wait_for(_ticks(), 60.0))
+    assert [tick["sequence"] for tick in ticks] == [1, 2, 3]
+    assert [tick["fleet"]["devices_total"] for tick in ticks[1:]] == [2, 2]
+    assert [len(tick["devices"]) for tick in ticks[1:]] == [2, 2]
+
+
+class SlowClient:
+    """Takes everything, and says for a while that it has not."""
+
+    headers: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self) -> None:
+        self.left = 0
+        self.ticks: list[int] = []
+        self.told = asyncio.Event()
+
+    def backlog(self) -> int:
+        return self.left
+
+    async def write(self, data: bytes) -> None:
+        for line in data.splitlines():
+            message = msgspec.json.decode(line)
+            if message["type"] == "tick":
+                self.ticks.append(message["sequence"])
+                self.told.set()
+
+    async def tick(self) -> None:
+        await self.told.wait()
+        self.told.clear()
+
+
+async def _slow() -> list[int]:
+    client = SlowClient()
+    async with served_hub(HubSettings(targets=Targets()), interval_s=3600.0) as running:
+        streams = running.server._streams
+        sending = asyncio.create_task(streams.send(NDJSON, client, {}, 3600.0))
+        await client.tick()
+        client.left = 1
+        for _ in range(3):
+            running.server.tick_now()
+            await asyncio.sleep(0.05)
+        client.left = 0
+        await client.tick()
+        sending.cancel()
+    return client.ticks
+
+
+def test_who_was_slow_gets_the_newest_as_soon_as_he_has_read_what_was_before_it() -> None:
+    first, second = asyncio.run(asyncio.wait_for(_slow(), 60.0))
+    assert (first, second > 1) == (1, True)
