@@ -25,6 +25,16 @@ def moving(fence: Fence = Fence.REQUIRE) -> Ground:
     return ground
 
 
+def fencing() -> Ground:
+    """A move has changed its job when it finds the node silent, which is being fenced now."""
+    ground = moving()
+    ground.nodes["n03"].answering = ground.nodes["n03"].agent = False
+    ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE, original=STEERED)
+    ground.wait(80, every=5)
+    assert ground.flying["n03"].kind is IntentKind.FENCE
+    return ground
+
+
 def given_back(ground: Ground) -> list[Intent]:
     """The restores after a person has released the node."""
     ground.say(Verb.FORCE_RELEASE, "n03")
@@ -94,11 +104,7 @@ def test_one_of_a_node_that_a_person_has_forgotten_is_put_back_when_it_ends(
 
 
 def test_what_the_first_of_two_moves_has_changed_is_put_back_after_the_second() -> None:
-    ground = moving()
-    ground.nodes["n03"].answering = ground.nodes["n03"].agent = False
-    ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE, original=STEERED)
-    ground.wait(80, every=5)
-    assert ground.flying["n03"].kind is IntentKind.FENCE
+    ground = fencing()
     ground.end("n03")
     assert ground.flying["n03"].kind is MOVE
     ground.end("n03", original={"exclude": "n03,n09", "more": "x"})
@@ -107,10 +113,6 @@ def test_what_the_first_of_two_moves_has_changed_is_put_back_after_the_second() 
 
 
 def test_a_job_that_a_fence_strands_is_put_back_with_what_its_move_had_changed() -> None:
-    ground = moving()
-    ground.nodes["n03"].answering = ground.nodes["n03"].agent = False
-    ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE, original=STEERED)
-    ground.wait(80, every=5)
-    assert ground.flying["n03"].kind is IntentKind.FENCE
+    ground = fencing()
     (restore,) = given_back(ground)
     assert (restore.job, dict(restore.original)) == (JOB, STEERED)

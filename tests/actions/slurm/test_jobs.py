@@ -197,6 +197,14 @@ def power_of_n1(
     return int(script), words
 
 
+def writing(slurm: WorkingSlurm, folder: Path) -> tuple[str, Path]:
+    """A job on n1 and n2 that writes into a checkpoint, which only n5 can take over."""
+    checkpoint = folder / "checkpoint"
+    number = running(slurm, "-N2", "-x", "n3,n4", script=WRITER.format(file=checkpoint))
+    assert job(slurm, number).nodes == ("n1", "n2")
+    return number, checkpoint
+
+
 def writers(checkpoint: Path) -> set[str]:
     """Restart counts of the copies that have written."""
     return {line.split()[0] for line in checkpoint.read_text().splitlines()}
@@ -205,9 +213,7 @@ def writers(checkpoint: Path) -> set[str]:
 def test_a_job_that_was_requeued_on_a_hung_node_leaves_it_after_the_fence(
     slurm: WorkingSlurm, hand: Hands, tmp_path: Path
 ) -> None:
-    checkpoint = tmp_path / "checkpoint"
-    number = running(slurm, "-N2", "-x", "n3,n4", script=WRITER.format(file=checkpoint))
-    assert job(slurm, number).nodes == ("n1", "n2")
+    number, checkpoint = writing(slurm, tmp_path)
     script, power = power_of_n1(slurm, tmp_path, checkpoint)
     one, other = hand(), hand(**power)
     key = one.key(number)
@@ -245,8 +251,7 @@ def test_a_job_that_was_requeued_on_a_hung_node_leaves_it_after_the_fence(
 def test_a_job_begins_elsewhere_as_soon_as_its_hung_node_without_power_is_set_down(
     slurm: WorkingSlurm, hand: Hands, tmp_path: Path
 ) -> None:
-    checkpoint = tmp_path / "checkpoint"
-    number = running(slurm, "-N2", "-x", "n3,n4", script=WRITER.format(file=checkpoint))
+    number, checkpoint = writing(slurm, tmp_path)
     script, power = power_of_n1(slurm, tmp_path, checkpoint)
     one = hand(**power)
     key = one.key(number)
@@ -272,8 +277,7 @@ def test_a_job_begins_elsewhere_as_soon_as_its_hung_node_without_power_is_set_do
 def test_a_job_that_hangs_on_another_silent_node_too_is_held_on(
     slurm: WorkingSlurm, hand: Hands, tmp_path: Path
 ) -> None:
-    checkpoint = tmp_path / "checkpoint"
-    number = running(slurm, "-N2", "-x", "n3,n4", script=WRITER.format(file=checkpoint))
+    number, checkpoint = writing(slurm, tmp_path)
     _, power = power_of_n1(slurm, tmp_path, checkpoint)
     one = hand(**power)
     one.pursue(IntentKind.QUARANTINE, "n1")

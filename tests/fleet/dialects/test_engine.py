@@ -6,6 +6,9 @@ from collections import Counter
 import pytest
 
 from accelwatch.exposition import Key
+from accelwatch.fleet.dialects import ForeignReader, family_names
+from accelwatch.fleet.dialects.all_smi import ALL_SMI
+from accelwatch.fleet.dialects.family_names import kept_names
 from accelwatch.fleet.dialects.identity import known
 from accelwatch.fleet.dialects.plan import Formula, Term, evaluate, fits, left_out, scaled
 from accelwatch.fleet.dialects.table import (
@@ -232,3 +235,26 @@ def test_the_families_about_processes_are_named_once() -> None:
     rows = tuple(ProcessRow(name=name, field="pid") for name in ("memory", "time", "memory"))
     assert Processes(rows=rows, info="info").families() == ("memory", "time", "info")
     assert Processes(rows=rows).families() == ("memory", "time")
+
+
+def test_what_names_mean_is_worked_out_once_for_a_dialect_and_each_time_for_a_targets_prefix() -> (
+    None
+):
+    assert kept_names(ALL_SMI, "") is kept_names(ALL_SMI, "")
+    assert kept_names(ALL_SMI, "a_") is not kept_names(ALL_SMI, "a_")
+    named = kept_names(ALL_SMI, "a_")
+    assert "a_all_smi_gpu_utilization" in named.rows
+    assert "a_all_smi_gpu_info" in named.identity
+    assert "a_all_smi_npu_status" in named.remarks
+    assert "a_all_smi_gpu_mig_mode" in named.facts
+    assert "a_all_smi_process_cpu_percent" in named.processes
+    assert named.of_devices >= {*named.rows, *named.identity, *named.remarks, *named.facts}
+
+
+def test_nothing_is_kept_of_the_pages_that_are_read() -> None:
+    page = 'all_smi_gpu_utilization{gpu="A",gpu_index="0"} 1\nall_smi_cpu_utilization 5\n'
+    before = None
+    for _ in range(3):
+        assert len(ForeignReader().read(page, 1.0).devices) == 1
+        assert before in (None, len(family_names._kept))
+        before = len(family_names._kept)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from accelwatch.exposition import Key
+from accelwatch.fleet.dialects.family_names import names_of
 from accelwatch.fleet.dialects.plan import Cell, Planner, evaluate
 from accelwatch.fleet.dialects.table import Dialect, Labels, Row
 from accelwatch.schema.absence import Absence
@@ -42,7 +43,7 @@ class HostPlan:
             labels=Labels(only=HOST.name, namespace=(), pod=(), container=(), pod_uid=()),
             rows=rows,
         )
-        planner = Planner(table, prefix, keys)
+        planner = Planner(table, names_of(table, prefix), keys)
         self.mapped = planner.mapped
         self.rejected: Counter[str] = Counter()
         self._cells = _bounded(planner.cells(), self.rejected)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from accelwatch.exposition import Key
+from accelwatch.fleet.dialects.family_names import FamilyNames
 from accelwatch.fleet.dialects.identity import Roster, known
 from accelwatch.fleet.dialects.partitions import Part, part_of
 from accelwatch.fleet.dialects.sharing import shared
@@ -83,67 +84,23 @@ class _Draft:
 Drafts = dict[tuple[Place, Series], dict[tuple[int, int], _Draft]]
 
 
-class _Names(NamedTuple):
-    """What the names of families mean to a dialect."""
-
-    rows: Mapping[str, Sequence[tuple[int, Row]]]
-    """With the place of each among the rows."""
-    identity: frozenset[str]
-    remarks: Mapping[str, str]
-    facts: Mapping[str, Fact]
-    of_devices: frozenset[str]
-    """All of them."""
-    processes: frozenset[str]
-
-
-_known_names: dict[int, tuple[Dialect, _Names]] = {}
-"""By the identity of a dialect, which is kept for it; of names without a prefix, as most are."""
-
-
-def _names_of(dialect: Dialect, prefix: str) -> _Names:
-    if prefix:
-        return _with_prefix(dialect, prefix)
-    entry = _known_names.get(id(dialect))
-    if entry is None or entry[0] is not dialect:
-        entry = _known_names[id(dialect)] = dialect, _with_prefix(dialect, "")
-    return entry[1]
-
-
-def _with_prefix(dialect: Dialect, prefix: str) -> _Names:
-    rows: dict[str, list[tuple[int, Row]]] = {}
-    for rank, row in enumerate(dialect.rows):
-        rows.setdefault(prefix + row.name, []).append((rank, row))
-    identity = frozenset(prefix + name for name in dialect.identity)
-    remarks = {prefix + name: text for name, text in dialect.remarks.items()}
-    facts = {prefix + name: fact for name, fact in dialect.facts.items()}
-    processes = dialect.processes.families() if dialect.processes else ()
-    return _Names(
-        rows=rows,
-        identity=identity,
-        remarks=remarks,
-        facts=facts,
-        of_devices=frozenset((*rows, *identity, *remarks, *facts)),
-        processes=frozenset(prefix + name for name in processes),
-    )
-
-
 class Planner:
     """Lays out the cells of one dialect over the keys of one scrape."""
 
-    def __init__(self, dialect: Dialect, prefix: str, keys: Sequence[Key]) -> None:
+    def __init__(self, dialect: Dialect, names: FamilyNames, keys: Sequence[Key]) -> None:
         self.dialect = dialect
         self.rejected: Counter[str] = Counter()
         self.mapped: set[int] = set()
         """Slots that belong to this dialect, used or not."""
         self.places: dict[Place, Part | None] = {}
         """Each device and partition with a sample of it; None for the whole device."""
-        self._names = _names_of(dialect, prefix)
+        self._names = names
         self.remarks: dict[int, list[tuple[int, str]]] = {}
         """By device: where the number is, and the text around it."""
         self.facts: dict[int, list[tuple[int, Fact]]] = {}
         """By device: where the number is, and which part of its identity it tells."""
-        names, processes = self._names.of_devices, self._names.processes
-        mine = [(slot, key) for slot, key in enumerate(keys) if key.name in names]
+        own, processes = names.of_devices, names.processes
+        mine = [(slot, key) for slot, key in enumerate(keys) if key.name in own]
         self.roster = Roster(dialect, [key for _, key in mine])
         self._parts: dict[tuple[tuple[str, ...], tuple[str, ...]], Part | None] = {}
         """By labels, which most samples of a device have in common."""
@@ -152,7 +109,7 @@ class Planner:
             mine = [
                 (slot, key)
                 for slot, key in enumerate(keys)
-                if key.name in names or key.name in processes
+                if key.name in own or key.name in processes
             ]
         for slot, key in mine:
             self._place(slot, key)

@@ -10,6 +10,7 @@ import msgspec
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.counts import recent_events
 from accelwatch.fleet.dialects.doubles import marked
+from accelwatch.fleet.dialects.family_names import kept_names
 from accelwatch.fleet.dialects.plan import Cell, Planner, blanks_of, evaluate, scaled
 from accelwatch.fleet.dialects.remembered import REASONS, Failure, Remembered
 from accelwatch.fleet.dialects.sharing import not_told
@@ -74,7 +75,7 @@ class Plan:
     ) -> None:
         self.dialect = dialect
         self._memory = memory
-        planner = Planner(dialect, prefix, keys)
+        planner = Planner(dialect, kept_names(dialect, prefix), keys)
         self._rows = _rows(planner, prefix, keys)
         self._doubts = planner.roster.doubts()
         self.rejected = planner.rejected
