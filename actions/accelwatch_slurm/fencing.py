@@ -50,8 +50,7 @@ def propose_fence(intent: Intent, scene: Scene, *, power_off: bool) -> Proposal:
         return missing(intent)
     if scene.standing is Standing.FOREIGN and (refusal := not_ours(scene, node)):
         return refusal
-    fenced = node.down and is_fenced(node.reason)
-    if fenced:
+    if is_set_down(node):
         return _proof(intent, scene, node, power_off)
     if not scene.jobs and node.answering and not node.is_("ALLOCATED", "MIXED", "COMPLETING"):
         return Achieved(f"nothing runs on {node.name}, and its slurmd answers")
@@ -80,6 +79,16 @@ def propose_fence(intent: Intent, scene: Scene, *, power_off: bool) -> Proposal:
 
 def _is(job: SlurmJob, intent: Intent) -> bool:
     return intent.job is not None and job.is_of(intent.job)
+
+
+def is_set_down(node: SlurmNode) -> bool:
+    """Whether a fence of ours has set it down."""
+    return node.down and is_fenced(node.reason)
+
+
+def is_out(node: SlurmNode) -> bool:
+    """Whether nothing runs there if it has no power: its jobs were taken from it, or it is lost."""
+    return is_set_down(node) or is_lost(node)
 
 
 def is_lost(node: SlurmNode) -> bool:
@@ -120,12 +129,12 @@ def _proof(intent: Intent, scene: Scene, node: SlurmNode, power_off: bool) -> Pr
 def proof_of(scene: Scene, name: str, answered: Answered) -> str:
     """Why nothing can run on a node any more that we set down; empty when that is not proven."""
     node = scene.bad.get(name)
-    if node is not None and name in scene.off and is_lost(node):
-        return "its power is off"
-    if node is None or not (node.down and is_fenced(node.reason)):
+    if node is None or not is_out(node):
         return ""
     if name in scene.off:
         return "its power is off"
+    if not is_set_down(node):
+        return ""
     mark = mark_in(field_of(node, scene.field))
     since = mark.since if mark is not None else node.set_at
     if since is None:

@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -10,9 +11,8 @@ from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import JobSeen, JobState, NodeSeen, Observed, Standing
 from accelwatch.clock import Clock
 from accelwatch_slurm.commands import Commands
-from accelwatch_slurm.fencing import Answered, is_lost, proof_of
+from accelwatch_slurm.fencing import Answered, is_out, is_set_down, proof_of
 from accelwatch_slurm.job_text import SlurmJob, job_of
-from accelwatch_slurm.marks import is_fenced
 from accelwatch_slurm.moving_parts import nodes_of
 from accelwatch_slurm.node_text import node_of
 from accelwatch_slurm.reading import Reader
@@ -46,6 +46,7 @@ _LINGERS_S = 2.0
 """After which a job that ends is taken for one that a hung node or a long epilog keeps."""
 _OFF_HOLDS_S = 5.0
 """How long a word of a power switch that a node is off counts: no machine boots within that."""
+_Key = TypeVar("_Key")
 _SLACK = 1.2
 """Of the controller's time-outs, which it takes a little longer to act on."""
 
@@ -173,10 +174,7 @@ class Observer:
         if job is None or job.state is not JobState.ENDING:
             self._ending.pop(name, None)
             return ""
-        if len(self._ending) > _MOST_REMEMBERED:
-            self._ending.clear()
-        now = self._clock.monotonic()
-        for_s = now - self._ending.setdefault(name, now)
+        for_s = self._seen_for_s(self._ending, name)
         return f"job {job.id} has been ending for {for_s:.0f} s" if for_s >= _LINGERS_S else ""
 
     async def _checkpoint(self, key: JobKey) -> str:
@@ -195,11 +193,8 @@ class Observer:
         if not self._options.power_state:
             return []
         nodes = [node for node in map(node_of, lines.splitlines()) if node is not None]
-        asked = [
-            node.name
-            for node in nodes
-            if (node.down and is_fenced(node.reason)) or (lost and is_lost(node))
-        ]
+        is_asked = is_out if lost else is_set_down
+        asked = [node.name for node in nodes if is_asked(node)]
         off = await asyncio.gather(*map(self._is_off, asked))
         return [name for name, is_off in zip(asked, off, strict=True) if is_off]
 
@@ -239,14 +234,18 @@ class Observer:
     def _answered_s(self, scene: Scene, name: str) -> float:
         """Seconds for which a node has been seen to answer since its reason was set."""
         node = scene.bad[name]
-        now = self._clock.monotonic()
         key = name, node.set_at
         if not node.answering:
             self._answering.pop(key, None)
             return 0.0
-        if len(self._answering) > _MOST_REMEMBERED:
-            self._answering.clear()
-        return now - self._answering.setdefault(key, now)
+        return self._seen_for_s(self._answering, key)
+
+    def _seen_for_s(self, since: dict[_Key, float], key: _Key) -> float:
+        """Seconds since it was first seen to be so; a table that has grown too large begins anew."""
+        if len(since) > _MOST_REMEMBERED:
+            since.clear()
+        now = self._clock.monotonic()
+        return now - since.setdefault(key, now)
 
 
 async def _nothing() -> str:

@@ -23,8 +23,8 @@ _FACTS = (
 )
 _IDS = ("uuid", "pci", "serial", "index", "name")
 
-_Labels = tuple[tuple[str, ...], tuple[str, ...]]
-"""Names and values."""
+KeyLabels = tuple[tuple[str, ...], tuple[str, ...]]
+"""Names and values, as a key has them."""
 
 
 def known(key: Key, labels: Iterable[str]) -> str:
@@ -49,10 +49,10 @@ class Roster:
         self._numbers: dict[tuple[str, str], int | None] = {}
         """By kind of id and id; None when two devices claim it."""
         self._positional = [re.compile(pattern, re.I) for pattern in dialect.labels.positional]
-        self._told: dict[_Labels, dict[str, str]] = {}
+        self._told: dict[KeyLabels, dict[str, str]] = {}
         """What labels say of ids: dozens of samples of a device have the same."""
         self._doubles: dict[str, int] = {}
-        alike: dict[_Labels, Key] = {}
+        alike: dict[KeyLabels, Key] = {}
         for key in keys:
             alike.setdefault((key.labels, key.values), key)
         if may_be_double(map(self._ids, alike.values())):

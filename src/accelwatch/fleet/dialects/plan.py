@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.family_names import FamilyNames
-from accelwatch.fleet.dialects.identity import Roster, known
+from accelwatch.fleet.dialects.identity import KeyLabels, Roster, known
 from accelwatch.fleet.dialects.partitions import Part, part_of
 from accelwatch.fleet.dialects.sharing import shared
 from accelwatch.fleet.dialects.table import INT64_BLANK, Combine, Dialect, Fact, Row
@@ -102,7 +102,7 @@ class Planner:
         own, processes = names.of_devices, names.processes
         mine = [(slot, key) for slot, key in enumerate(keys) if key.name in own]
         self.roster = Roster(dialect, [key for _, key in mine])
-        self._parts: dict[tuple[tuple[str, ...], tuple[str, ...]], Part | None] = {}
+        self._parts: dict[KeyLabels, Part | None] = {}
         """By labels, which most samples of a device have in common."""
         self._drafts: Drafts = {}
         if processes:

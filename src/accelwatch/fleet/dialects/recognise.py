@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 from accelwatch.exposition import Key
+from accelwatch.fleet.dialects.identity import KeyLabels
 from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.table import Dialect
 
@@ -17,7 +18,7 @@ Families = Mapping[str, Collection[str]]
 def families(keys: Iterable[Key]) -> dict[str, set[str]]:
     """The families of a scrape with their labels, as `recognise` wants them."""
     by_name: dict[str, set[str]] = {}
-    texts: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    texts: dict[KeyLabels, list[str]] = {}
     """Most series of a device have the same labels."""
     for name, labels, values in keys:
         pairs = texts.get((labels, values))
