@@ -148,12 +148,12 @@ LARGE: dict[str, tuple[Behaviour, str]] = {
     "deflate": (exposed(packed("deflate", zlib.compress(bytes(1 << 20)), 1 << 20)), "garbage"),
     "brotli": (exposed(packed("br", bytes(0x10000), 16_384)), "garbage"),
     "twice packed": (exposed(packed("gzip, gzip", BOMB)), "garbage"),
+    "continues": (endless_continues, "garbage"),
 }
 """What is too large, how it is sent, and the reason that the hub gives."""
 
 ENDLESS: dict[str, tuple[Behaviour, str]] = {
     "a chunk's size": (exposed(endless_chunk_size), "garbage"),
-    "continues": (endless_continues, "timeout"),
     "layouts": (endless_layouts, "too_large"),
 }
 """What has no size to be limited because nothing of it is kept: time ends it, or a limit of its own."""

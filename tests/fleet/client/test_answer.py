@@ -7,6 +7,7 @@ import weakref
 import pytest
 
 from accelwatch.fleet.follow.answer import Answer
+from accelwatch.fleet.follow.body import Body, OpenBody
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 
 LIMIT = 1000
@@ -30,9 +31,14 @@ WHOLE = {
 }
 
 
+def page(limit: int) -> OpenBody:
+    """What takes a page of at most so many bytes."""
+    return lambda headers: Body(headers.get("content-encoding"), limit)
+
+
 def answered(data: bytes, piece: int = 1 << 20, limit: int = LIMIT) -> Answer:
     """The answer once it is complete, or once all has come and the connection has ended."""
-    answer = Answer(limit)
+    answer = Answer(page(limit))
     for at in range(0, len(data), piece):
         if answer.feed(data[at : at + piece]):
             assert at + piece >= len(data)
@@ -79,12 +85,32 @@ def test_a_connection_that_sends_more_than_was_asked_for_is_not_kept() -> None:
 
 
 def test_of_any_other_answer_only_the_head_counts() -> None:
-    answer = Answer(LIMIT)
+    answer = Answer(page(LIMIT))
     assert answer.feed(
         b"HTTP/1.1 503 Busy\r\nretry-after: 7\r\nRetry-After: 9\r\nTransfer-Encoding: x\r\n\r\n"
     )
     assert (answer.status, answer.headers["retry-after"], answer.keeps) == (503, "7", False)
     assert answer.body() == b""
+
+
+@pytest.mark.parametrize(
+    ("fields", "body", "keeps"),
+    [
+        (b"Content-Length: 4", b"none", True),
+        (b"Content-Length: 0", b"", True),
+        (b"Content-Length: 4\r\nConnection: close", b"none", False),
+        (b"Content-Length: 4", b"non", False),
+        (b"Content-Length: 4", b"nones", False),
+        (b"Content-Length: 4\r\nTransfer-Encoding: chunked", b"none", False),
+        (b"X: 1", b"", False),
+    ],
+)
+def test_a_refusal_that_came_whole_leaves_its_connection(
+    fields: bytes, body: bytes, keeps: bool
+) -> None:
+    answer = Answer(page(LIMIT))
+    assert answer.feed(b"HTTP/1.1 404 None\r\n" + fields + b"\r\n\r\n" + body)
+    assert (answer.status, answer.keeps, answer.body()) == (404, keeps, b"")
 
 
 HEAD = b"HTTP/1.1 200 OK\r\n"

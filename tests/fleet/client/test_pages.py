@@ -1,53 +1,22 @@
 """Pages of real servers: over one connection, which may be closed at any moment."""
 
 import asyncio
-import contextlib
-import socket
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from accelwatch.fleet.follow.access import BoundAccess
+from accelwatch.fleet.follow.asking import Asking, asking
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.pages import Pages
 from accelwatch.fleet.follow.resolver import Resolver
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.target import targets_of
+from fleet.client.one_server import KEPT, Server, served
 
-KEPT = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nup 1\n"
 CLOSING = KEPT.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
 BUSY = b"HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 9999\r\n\r\nnot now"
-
-
-class Server:
-    """Answers one request after the other with these; None hangs up without an answer."""
-
-    def __init__(self, *answers: bytes | None) -> None:
-        self.answers = list(answers)
-        self.connections = 0
-        self.heads: list[bytes] = []
-        self.writers: list[asyncio.StreamWriter] = []
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        self.writers.append(writer)
-        try:
-            while True:
-                self.heads.append(await reader.readuntil(b"\r\n\r\n"))
-                answer = self.answers.pop(0)
-                if answer is None:
-                    break
-                writer.write(answer)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
-
-    async def gone(self) -> None:
-        """Until the first connection has ended, in whatever way."""
-        with contextlib.suppress(ConnectionError):
-            await self.writers[0].wait_closed()
 
 
 def asked(
@@ -56,25 +25,12 @@ def asked(
     host: str = "127.0.0.1",
     timeout_s: float = 5.0,
 ) -> None:
-    async def main() -> None:
-        scrape = Scrape(timeout_s=timeout_s)
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = await asyncio.start_server(
-            server.serve, "::1" if ":" in host else "127.0.0.1", 0, family=family
-        )
-        port = listening.sockets[0].getsockname()[1]
-        client = Client(scrape, BoundAccess(scrape))
-        (target,) = targets_of([f"http://{host}:{port}/base"])
-        pages = Pages(client, target)
-        try:
-            await ask(pages)
-        finally:
-            pages.close()
-            await client.close()
-            listening.close()
-            await listening.wait_closed()
+    """Ask a server for pages below `/base`."""
 
-    asyncio.run(main())
+    async def play(link: Asking) -> None:
+        await ask(Pages(link, "http://n1/base/metrics", Scrape(timeout_s=timeout_s)))
+
+    served(server, play, host)
 
 
 async def fault(pages: Pages) -> TargetFault:
@@ -140,6 +96,17 @@ def test_after_a_refusal_it_is_not_used_again() -> None:
 
     asked(server, ask)
     assert server.connections == 2
+
+
+def test_after_a_refusal_that_came_whole_it_is_used_again() -> None:
+    server = Server(BUSY.replace(b"9999", b"7"), KEPT)
+
+    async def ask(pages: Pages) -> None:
+        assert (await fault(pages)).code == 503
+        assert await pages.next() == b"up 1\n"
+
+    asked(server, ask)
+    assert server.connections == 1
 
 
 def test_what_nobody_asked_for_ends_it() -> None:
@@ -220,7 +187,7 @@ def test_nobody_there() -> None:
         scrape = Scrape()
         client = Client(scrape, BoundAccess(scrape))
         (target,) = targets_of(["127.0.0.1:1"])
-        told = await fault(Pages(client, target))
+        told = await fault(Pages(asking(client, target), target.metrics_url, scrape))
         assert (told.reason, str(told)) == (Reason.CONNECT, "cannot connect: Connection refused")
         await client.close()
 

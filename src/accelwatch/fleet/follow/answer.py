@@ -6,7 +6,7 @@ What is wrong with it raises TargetFault, after which nothing more of its connec
 import re
 from collections.abc import Callable
 
-from accelwatch.fleet.follow.body import Body
+from accelwatch.fleet.follow.body import OpenBody, TakesBody
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 
 _MAX_HEAD = 32 << 10
@@ -30,8 +30,8 @@ _OK = 200
 class Answer:
     """One answer to GET: `feed` it until it says that it is complete."""
 
-    def __init__(self, limit_bytes: int) -> None:
-        """`limit_bytes` bounds the body as it is sent, and unpacked."""
+    def __init__(self, open_body: OpenBody) -> None:
+        """`open_body` gives what takes the body of an answer with code 200, and bounds it."""
         self.status = 0
         """0 until its headers have come; the body of any other than 200 is not waited for."""
         self.headers: dict[str, str] = {}
@@ -40,13 +40,13 @@ class Answer:
         """Whether any byte of it has come."""
         self.keeps = False
         """Whether its connection may be used again, once it is complete."""
-        self._limit = limit_bytes
+        self._open_body = open_body
         self._data = b""
         """What has come and is not taken yet, from `_at` on."""
         self._at = 0
         self._searched = 0
         """Bytes of a head in which its end is not."""
-        self._body: Body | None = None
+        self._body: TakesBody | None = None
         self._left = 0
         """Bytes that a body or a chunk still has."""
         self._sent = self._around = self._interim = 0
@@ -117,13 +117,16 @@ class Answer:
 
     def _frame(self, *, keeps_unless_told: bool) -> None:
         """How the body will end, from the headers."""
-        if self.status != _OK:
-            self._complete = True
-            return
         said = {word.strip() for word in self.headers.get("connection", "").lower().split(",")}
         self.keeps = "close" not in said and (keeps_unless_told or "keep-alive" in said)
         length, coding = self.headers.get("content-length"), self.headers.get("transfer-encoding")
-        self._body = Body(self.headers.get("content-encoding"), self._limit)
+        if self.status != _OK:
+            self._complete = True
+            # A refusal that came whole leaves a connection on which the next answer can be told apart.
+            self.keeps &= coding is None and length == str(len(self._data) - self._at)
+            self._at = len(self._data)
+            return
+        self._body = self._open_body(self.headers)
         if coding is not None:
             if coding.lower() != "chunked" or length is not None:
                 raise TargetFault(Reason.GARBAGE, "no HTTP answer: it does not say how it ends")

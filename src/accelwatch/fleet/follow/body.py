@@ -1,12 +1,30 @@
 """A bounded body: taken piece by piece within limits, unpacked within the same limits."""
 
 import zlib
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
 import aiohttp
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 
 _GZIP = 16 + zlib.MAX_WBITS
+
+
+class TakesBody(Protocol):
+    """Takes the body of an answer as it comes."""
+
+    def feed(self, chunk: bytes, /) -> None:
+        """Another piece as it was sent. Raises TargetFault for one that is not to be taken."""
+        ...
+
+    def whole(self) -> bytes:
+        """What is kept of it, once the answer has ended. Raises TargetFault when it is not complete."""
+        ...
+
+
+OpenBody = Callable[[Mapping[str, str]], TakesBody]
+"""What takes a body, by its headers in lower case. Raises TargetFault for one that was not asked for."""
 
 
 async def read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:

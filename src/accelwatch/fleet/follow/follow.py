@@ -9,22 +9,19 @@ import random
 from collections.abc import Callable
 from typing import Protocol
 
-import aiohttp
-
 from accelwatch.backoff import SpreadBackoff
+from accelwatch.fleet.follow.asking import asking
 from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
-from accelwatch.fleet.follow.frames import FrameReader, RawTick, Received
+from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.pages import Pages
 from accelwatch.fleet.follow.poll import Exposed, PacedReader, ReadExposition, poll
 from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.follow.stream import Stream
 from accelwatch.fleet.scrape_settings import Credentials
 from accelwatch.fleet.target import Target
 from accelwatch.schema.compact import Hello
-from accelwatch.web.stream import MSGPACK, PACKED, STREAM
+from accelwatch.web.stream import STREAM
 
-_HEADERS = {"Accept": f"{PACKED}, {MSGPACK};q=0.9", "Accept-Encoding": "identity"}
-"""Packed values, or from an agent that does not know them the same as arrays of MessagePack."""
-_NO_STREAM = (404, 405, 406)
 _TOGETHER = 12
 _APART_S = 1.0
 """Rounds are never further apart."""
@@ -57,50 +54,6 @@ MakeFollowing = Callable[[Target], Following | None]
 
 def _by_http(_: Target) -> None:
     """All are."""
-
-
-async def follow_stream(
-    client: Client,
-    target: Target,
-    receive: Callable[[Received, int], None],
-    silence_s: Callable[[], float],
-) -> None:
-    """Hand every message over until the stream ends, which raises TargetFault; NotOurs without one.
-
-    No tick may keep us waiting longer than `silence_s()`, however many bytes drip in meanwhile.
-    """
-    loop = asyncio.get_running_loop()
-    try:
-        async with asyncio.timeout(client.scrape.timeout_s) as deadline:
-            try:
-                headers = {**_HEADERS, **client.hello}
-                async with client.get(target, target.url(STREAM), headers) as response:
-                    _check_type(response)
-                    reader = FrameReader(client.scrape.body_size_limit_bytes)
-                    async for chunk in response.content.iter_any():
-                        for message, size in reader.feed(chunk):
-                            receive(message, size)
-                            if isinstance(message, RawTick):
-                                deadline.reschedule(loop.time() + silence_s())
-            except TargetFault as fault:
-                raise _named(fault) from fault
-    except TimeoutError as error:
-        raise TargetFault(Reason.TIMEOUT, "no tick in time") from error
-    raise TargetFault(Reason.CLOSED, "the target ended the stream")
-
-
-def _check_type(response: aiohttp.ClientResponse) -> None:
-    if response.content_type not in (MSGPACK, PACKED):
-        raise NotOurs(Reason.STATUS, "answers, but with no stream")
-    if response.headers.get("Content-Encoding", "identity") != "identity":
-        raise TargetFault(Reason.GARBAGE, "the stream is compressed, which was not asked for")
-
-
-def _named(fault: TargetFault) -> TargetFault:
-    """A fault that says "no such page" means another exporter."""
-    if fault.reason is Reason.STATUS and fault.code in _NO_STREAM:
-        return NotOurs(fault.reason, str(fault))
-    return fault
 
 
 class Rounds:
@@ -158,7 +111,8 @@ class Follower:
     ) -> None:
         self._client = client
         self._target = target
-        self._pages = Pages(client, target)
+        self._asking = asking(client, target)
+        self._pages = Pages(self._asking, target.metrics_url, client.scrape)
         self._sink = sink
         self._backoff = SpreadBackoff(client.scrape.max_backoff_s)
         self._reading: PacedReader | None = None
@@ -176,7 +130,7 @@ class Follower:
         try:
             await self._run()
         finally:
-            self._pages.close()
+            self._asking.close()
 
     async def _run(self) -> None:
         mode = self._client.scrape.mode
@@ -215,7 +169,10 @@ class Follower:
         self._streaming = True
         self._began = asyncio.get_running_loop().time()
         self._sink.began(self._target, "stream")
-        await follow_stream(self._client, self._target, self._receive, self._silence_s)
+        stream = Stream(
+            self._asking, self._target.url(STREAM), self._client.scrape, self._client.hello
+        )
+        await stream.follow(self._receive, self._silence_s)
 
     def _silence_s(self) -> float:
         return max(self._client.scrape.timeout_s, 3 * self._interval_s)

@@ -1,17 +1,18 @@
-"""A connection over plain HTTP/1.1 that is kept from one page of a target to the next.
+"""A connection over plain HTTP/1.1 that is kept from one answer of a target to the next.
 
-Polls are most of what a hub does for other people's exporters, and a client that can do everything takes
-as long for one as its numbers take to be read. This one asks for pages; streams, TLS and everything else
-go by aiohttp.
+Polls and ticks are most of what a hub does, and a client that can do everything takes as long for one as
+its numbers take to be read. This one asks for a page or a stream; TLS and everything else go by aiohttp.
 """
 
 import asyncio
+import math
 import socket
 
 import aiohappyeyeballs
 from aiohttp.abc import AbstractResolver
 
 from accelwatch.fleet.follow.answer import Answer
+from accelwatch.fleet.follow.body import OpenBody
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.session import MAY_WANT, os_text
 
@@ -65,27 +66,37 @@ class KeptConnection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._answer: Answer | None = None
         self._waiting: asyncio.Future[Answer] | None = None
+        self._until = math.inf
+        self._alarm: asyncio.TimerHandle | None = None
         self.is_open = False
         """Whether another request may be sent."""
 
-    async def ask(self, request: bytes, limit_bytes: int, timeout_s: float) -> Answer:
-        """The complete answer, or the head of one that is not 200. Raises TargetFault."""
+    async def ask(self, request: bytes, open_body: OpenBody, until: float) -> Answer:
+        """The complete answer, or the head of one that is not 200. Raises TargetFault.
+
+        `until` is a time of the loop. What `open_body` and the body raise is raised.
+        """
         loop = asyncio.get_running_loop()
         if self._transport is None or not self.is_open:
             raise TargetFault(Reason.CLOSED, "the connection was closed")
-        answer = self._answer = Answer(limit_bytes)
+        answer = self._answer = Answer(open_body)
         waiting = self._waiting = loop.create_future()
         self.is_open = False
         self._transport.write(request)
-        deadline = loop.call_later(timeout_s, self._late)
+        self._until = until
+        self._alarm = loop.call_at(until, self._late)
         try:
             await waiting
         finally:
-            deadline.cancel()
+            self._alarm.cancel()
             self._waiting = self._answer = None
             if not self.is_open:
                 self.close()
         return answer
+
+    def prolong(self, until: float) -> None:
+        """Give the answer more time: it is one that goes on."""
+        self._until = until
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -111,8 +122,8 @@ class KeptConnection(asyncio.BufferedProtocol):
             return
         try:
             complete = answer.feed(bytes(self._buffer[:nbytes]))
-        except TargetFault as fault:
-            self._fail(fault)
+        except Exception as error:  # noqa: BLE001 - whoever asked is told, whatever it is
+            self._fail(error)
             return
         if complete:
             self._tell(answer)
@@ -142,11 +153,16 @@ class KeptConnection(asyncio.BufferedProtocol):
             self.is_open = answer.keeps
             self._waiting.set_result(answer)
 
-    def _fail(self, fault: TargetFault) -> None:
+    def _fail(self, error: Exception) -> None:
         self._answer = None
         if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_exception(fault)
+            self._waiting.set_exception(error)
         self.close()
 
     def _late(self) -> None:
-        self._fail(TargetFault(Reason.TIMEOUT, "no whole answer in time"))
+        loop = asyncio.get_running_loop()
+        # A stream gets more time with each tick; one timer for all of them is cheaper than one for each.
+        if loop.time() < self._until:
+            self._alarm = loop.call_at(self._until, self._late)
+        else:
+            self._fail(TargetFault(Reason.TIMEOUT, "no whole answer in time"))

@@ -1,0 +1,155 @@
+"""Requests to one target, one after the other: over http on a connection of its own that is kept."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Protocol
+
+from yarl import URL
+
+from accelwatch.fleet.follow.access import Ticket
+from accelwatch.fleet.follow.answer import Answer
+from accelwatch.fleet.follow.body import OpenBody
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.kept import KeptConnection, connect
+from accelwatch.fleet.follow.session import USER_AGENT, Client, check_code
+from accelwatch.fleet.target import Target
+
+_ZONE = re.compile(r"%[^\]]*")
+"""Of an IPv6 address: it says which way to go, and the other side has no use for it."""
+
+
+class Asking(Protocol):
+    """Asks a target for one thing at a time."""
+
+    async def ask(
+        self, url: str, headers: Mapping[str, str], open_body: OpenBody, timeout_s: float
+    ) -> bytes:
+        """What is kept of the body, once all of it has come. Raises TargetFault."""
+        ...
+
+    def prolong(self, timeout_s: float) -> None:
+        """Give the answer that is coming so long from now on."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the connection, if there is one."""
+        ...
+
+
+def asking(client: Client, target: Target) -> Asking:
+    """Over http on a connection of its own, over https by the session of the client."""
+    return PlainAsking(client, target) if target.scheme == "http" else SessionAsking(client, target)
+
+
+class SessionAsking:
+    """By the session of the client, which keeps connections for all targets."""
+
+    def __init__(self, client: Client, target: Target) -> None:
+        self._client = client
+        self._target = target
+        self._deadline: asyncio.Timeout | None = None
+
+    async def ask(
+        self, url: str, headers: Mapping[str, str], open_body: OpenBody, timeout_s: float
+    ) -> bytes:
+        """What is kept of the body, once all of it has come. Raises TargetFault."""
+        try:
+            async with asyncio.timeout(timeout_s) as self._deadline:
+                async with self._client.get(self._target, url, dict(headers)) as response:
+                    body = open_body(response.headers)
+                    async for chunk in response.content.iter_any():
+                        body.feed(chunk)
+                    return body.whole()
+        except TimeoutError as error:
+            raise TargetFault(Reason.TIMEOUT, "no whole answer in time") from error
+
+    def prolong(self, timeout_s: float) -> None:
+        """Give the answer that is coming so long from now on."""
+        if self._deadline is not None:
+            self._deadline.reschedule(asyncio.get_running_loop().time() + timeout_s)
+
+    def close(self) -> None:
+        """Nothing: the connections are the session's."""
+
+
+class PlainAsking:
+    """On one connection, which is made anew when the target has closed it."""
+
+    def __init__(self, client: Client, target: Target) -> None:
+        self._client = client
+        self._target = target
+        self._connection: KeptConnection | None = None
+        self._ticket: Ticket | None = None
+        self._requests: dict[str, bytes] = {}
+        """What is sent with that ticket, by what is asked for."""
+
+    async def ask(
+        self, url: str, headers: Mapping[str, str], open_body: OpenBody, timeout_s: float
+    ) -> bytes:
+        """What is kept of the body, once all of it has come. Raises TargetFault."""
+        ticket = await self._client.ticket(self._target)
+        if ticket is not self._ticket:
+            self._requests, self._ticket = {}, ticket
+        request = self._requests.get(url)
+        if request is None:
+            request = self._requests[url] = self._request(url, headers, ticket)
+        until = asyncio.get_running_loop().time() + timeout_s
+        try:
+            answer = await self._answer(request, open_body, until)
+            check_code(answer.status, answer.headers.get("retry-after"))
+            return answer.body()
+        except TargetFault as fault:
+            explained = self._client.explained(self._target, fault)
+            if explained is fault:
+                raise
+            raise explained from fault
+
+    def prolong(self, timeout_s: float) -> None:
+        """Give the answer that is coming so long from now on."""
+        if self._connection is not None:
+            self._connection.prolong(asyncio.get_running_loop().time() + timeout_s)
+
+    def close(self) -> None:
+        """Let go of the connection, if there is one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    async def _answer(self, request: bytes, open_body: OpenBody, until: float) -> Answer:
+        """The answer on the connection of before, or on a new one."""
+        kept = self._connection
+        if kept is not None and kept.is_open:
+            try:
+                return await kept.ask(request, open_body, until)
+            except TargetFault as fault:
+                # Nobody can tell a connection that has just been closed from one that is kept.
+                if fault.reason is not Reason.CLOSED:
+                    raise
+        try:
+            async with asyncio.timeout_at(until):
+                self._connection = await self._connected()
+        except TimeoutError as error:
+            raise TargetFault(Reason.TIMEOUT, "no answer in time") from error
+        return await self._connection.ask(request, open_body, until)
+
+    async def _connected(self) -> KeptConnection:
+        self.close()
+        host, _, port = self._target.address.rpartition(":")
+        client = self._client
+        return await connect(host.strip("[]"), int(port), client.resolver, client.buffer)
+
+    def _request(self, url: str, asked: Mapping[str, str], ticket: Ticket) -> bytes:
+        try:
+            path = URL(url).raw_path_qs
+        except ValueError as error:
+            text = f"cannot be asked: {type(error).__name__}"
+            raise TargetFault(Reason.GARBAGE, text) from error
+        headers = {
+            "Host": _ZONE.sub("", self._target.address),
+            **asked,
+            **ticket.headers,
+            "User-Agent": USER_AGENT,
+        }
+        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode()
