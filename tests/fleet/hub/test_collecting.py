@@ -103,7 +103,16 @@ def test_a_cycle_that_a_gone_target_left_is_found_in_the_end(
 
 def test_old_objects_are_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(_tended(monkeypatch, 1))
-    assert gc.get_threshold() == collecting.YOUNG
+    young, _, old = gc.get_threshold()
+    assert (young > 10_000, old > 100_000) == (True, True)
+
+
+def test_they_are_left_alone_from_before_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gc, "set_threshold", lambda *given: thresholds.append(given))
+    thresholds: list[tuple[int, ...]] = []
+    collecting.spare_the_old()
+    asyncio.run(_tended(monkeypatch, 1))
+    assert thresholds[0] == thresholds[1]
 
 
 def test_freed_memory_goes_back_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:

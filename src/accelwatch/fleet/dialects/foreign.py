@@ -92,11 +92,11 @@ class ForeignReader:
             if dialect.host:
                 hosts.append(HostPlan(dialect, prefix, keys, self._memory.times))
         all_plans = (*plans, *hosts)
-        mapped = set().union(*(plan.mapped for plan in all_plans))
+        mapped = frozenset().union(*(plan.mapped for plan in all_plans))
         self._rejected = Counter(unknown=len(keys) - len(mapped))
         for plan in all_plans:
             self._rejected.update(plan.rejected)
-            plan.mapped.clear()  # counted by now, and more memory than the rest of a plan
+            plan.mapped = frozenset()  # counted by now, and more memory than the rest of a plan
         self._keys, self._plans, self._hosts = keys, tuple(plans), tuple(hosts)
 
     def _foreign(self, values: Sequence[Number], rejected: Counter[str], now: float) -> Foreign:

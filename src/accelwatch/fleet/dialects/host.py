@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.family_names import names_of
-from accelwatch.fleet.dialects.plan import Cell, Planner, evaluate
+from accelwatch.fleet.dialects.plan import Cell, Planner, evaluate, met
 from accelwatch.fleet.dialects.table import Dialect, Labels, Row
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
@@ -43,8 +43,9 @@ class HostPlan:
             labels=Labels(only=HOST.name, namespace=(), pod=(), container=(), pod_uid=()),
             rows=rows,
         )
-        planner = Planner(table, names_of(table, prefix), keys)
-        self.mapped = planner.mapped
+        names = names_of(table, prefix)
+        planner = Planner(table, names, keys, met(table, names, keys))
+        self.mapped = frozenset(planner.mapped)
         self.rejected: Counter[str] = Counter()
         self._cells = _bounded(planner.cells(), self.rejected)
         self._times = times

@@ -46,7 +46,7 @@ class OurPlan:
 
     def __init__(self, keys: Sequence[Key]) -> None:
         self.rejected: Counter[str] = Counter()
-        self.mapped: set[int] = set()
+        mapped: set[int] = set()
         self._host: list[tuple[Series, int]] = []
         self._counts: dict[str, list[tuple[str, int]]] = {}
         self._standing: dict[tuple[str, str], Standing] = {}
@@ -54,8 +54,9 @@ class OurPlan:
         for slot, key in enumerate(keys):
             family = key.name.removeprefix(PREFIX)
             if family != key.name and (row := _metric(family)) is not None:
-                self.mapped.add(slot)
+                mapped.add(slot)
                 self._place(slot, key, family, row)
+        self.mapped = frozenset(mapped)
         self._finish(drivers(keys))
 
     def _place(self, slot: int, key: Key, family: str, row: Metric) -> None:

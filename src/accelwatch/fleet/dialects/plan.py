@@ -6,7 +6,7 @@ A cell is one series of one device; its sources are tried in turn, the first wit
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from accelwatch.exposition import Key
@@ -23,6 +23,11 @@ from accelwatch.schema.series import series_of
 
 Place = tuple[int, str]
 """Number of the device and partition within it (empty for the whole)."""
+
+SPECIAL = frozenset(
+    {"health", "device_up", "error_events_total", "error_event_last_timestamp_seconds"}
+)
+"""Catalogue keys that are fields of a view rather than values of its reading."""
 
 NEVER_ZERO = frozenset({"memory_size_bytes", "power_watts", "temperature_celsius"})
 """Never 0 on a device that runs: where an exporter writes 0 for a failed read, the read failed."""
@@ -84,11 +89,19 @@ class _Draft:
 Drafts = dict[tuple[Place, Series], dict[tuple[int, int], _Draft]]
 
 
+def met(dialect: Dialect, names: FamilyNames, keys: Iterable[Key]) -> Roster:
+    """The devices that the families of a dialect tell of."""
+    return Roster(dialect, [key for key in keys if key.name in names.of_devices])
+
+
 class Planner:
     """Lays out the cells of one dialect over the keys of one scrape."""
 
-    def __init__(self, dialect: Dialect, names: FamilyNames, keys: Sequence[Key]) -> None:
+    def __init__(
+        self, dialect: Dialect, names: FamilyNames, keys: Sequence[Key], roster: Roster
+    ) -> None:
         self.dialect = dialect
+        self.roster = roster
         self.rejected: Counter[str] = Counter()
         self.mapped: set[int] = set()
         """Slots that belong to this dialect, used or not."""
@@ -100,19 +113,12 @@ class Planner:
         self.facts: dict[int, list[tuple[int, Fact]]] = {}
         """By device: where the number is, and which part of its identity it tells."""
         own, processes = names.of_devices, names.processes
-        mine = [(slot, key) for slot, key in enumerate(keys) if key.name in own]
-        self.roster = Roster(dialect, [key for _, key in mine])
         self._parts: dict[KeyLabels, Part | None] = {}
         """By labels, which most samples of a device have in common."""
         self._drafts: Drafts = {}
-        if processes:
-            mine = [
-                (slot, key)
-                for slot, key in enumerate(keys)
-                if key.name in own or key.name in processes
-            ]
-        for slot, key in mine:
-            self._place(slot, key)
+        for slot, key in enumerate(keys):
+            if key.name in own or key.name in processes:
+                self._place(slot, key)
 
     def number(self, key: Key) -> int | None:
         """The device that a sample is about; None when it names none that there is."""

@@ -8,14 +8,15 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.exposition import Key
+from accelwatch.fleet.dialects.arrangement import Arrangement, PlaceRow, arranged
 from accelwatch.fleet.dialects.counts import recent_events
 from accelwatch.fleet.dialects.doubles import marked
 from accelwatch.fleet.dialects.family_names import kept_names
-from accelwatch.fleet.dialects.plan import Cell, Planner, blanks_of, evaluate, scaled
+from accelwatch.fleet.dialects.identity import Roster
+from accelwatch.fleet.dialects.plan import SPECIAL, Cell, Place, blanks_of, evaluate, met, scaled
 from accelwatch.fleet.dialects.remembered import REASONS, Failure, Remembered
-from accelwatch.fleet.dialects.sharing import not_told
-from accelwatch.fleet.dialects.table import INT64_BLANK, Dialect, Fact
-from accelwatch.fleet.dialects.workload import ProcessSlots, owners, processes, read_processes
+from accelwatch.fleet.dialects.table import INT64_BLANK, Dialect
+from accelwatch.fleet.dialects.workload import read_processes
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
@@ -24,13 +25,9 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import believed_process, oversized, told_of
 from accelwatch.schema.reading import Number, Process, Reading, wholly_absent
 from accelwatch.schema.series import path_of
-from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
+from accelwatch.schema.snapshot import DeviceView, EventCount
 from accelwatch.xid import category_of
 
-_SPECIAL = frozenset(
-    {"health", "device_up", "error_events_total", "error_event_last_timestamp_seconds"}
-)
-"""Catalogue keys that are fields of a view rather than values of its reading."""
 MAX_NUMA_NODES = 1024
 """CONFIG_NODES_SHIFT of the kernel is at most 10."""
 _OLD = "the exporter could not read its devices: these are its last numbers"
@@ -39,31 +36,12 @@ _ONE_IS_LOST = ", a device is lost"
 _UNVERIFIED = "0 may stand for a failed read here: "
 
 
-class _Plain(NamedTuple):
-    """A cell of one sample, the common case, flat; the whole cell for when the number will not do."""
-
-    series: Series
-    slot: int
-    times: int
-    per: int
-    low: float
-    high: float
-    cell: Cell
-
-
 class _Row(NamedTuple):
     """One device or partition of the plan."""
 
     device: Device
-    plain: tuple[_Plain, ...]
-    cells: tuple[Cell, ...]
-    absent: dict[Series, Absence]
-    """What the exporter does not tell at all."""
-    owners: tuple[Owner, ...]
-    processes: tuple[ProcessSlots, ...] | None
-    remarks: tuple[tuple[int, str], ...] = ()
-    facts: tuple[tuple[int, Fact], ...] = ()
-    broken: str = ""
+    told: PlaceRow
+    broken: str
     """What the exporter says in place of a model, when the device is lost."""
 
 
@@ -75,17 +53,12 @@ class Plan:
     ) -> None:
         self.dialect = dialect
         self._memory = memory
-        planner = Planner(dialect, kept_names(dialect, prefix), keys)
-        self._rows = _rows(planner, prefix, keys)
-        self._doubts = planner.roster.doubts()
-        self.rejected = planner.rejected
-        self.mapped = planner.mapped
-        success = prefix + dialect.success if dialect.success else None
-        self._success = [at for at, key in enumerate(keys) if key.name == success]
-        codes = {prefix + name: code for name, code in dialect.lost.items()}
-        self._lost = [(at, codes[key.name]) for at, key in enumerate(keys) if key.name in codes]
-        self.mapped.update(self._success, (at for at, _ in self._lost))
-        self.mapped.update(at for at, key in enumerate(keys) if key.name in _alive(dialect, prefix))
+        roster = met(dialect, kept_names(dialect, prefix), keys)
+        arrangement = arranged(dialect, prefix, keys, roster)
+        self._rows = _rows(arrangement, roster)
+        self._doubts = roster.doubts()
+        self.rejected, self.mapped = arrangement.rejected, arrangement.mapped
+        self._success, self._lost = arrangement.success, arrangement.lost
         self._sources = {"*": dialect.name}
         self._blanks = blanks_of(dialect)
 
@@ -113,11 +86,11 @@ class Plan:
         if row.broken:
             return self._lost_view(row, now)
         numbers, missing, refused = self._read(row, values, rejected)
-        special = {series: numbers.pop(series) for series in list(numbers) if series[0] in _SPECIAL}
+        special = {series: numbers.pop(series) for series in list(numbers) if series[0] in SPECIAL}
         reading = Reading(
             device_id=row.device.id,
             values=numbers,
-            absent={**row.absent, **missing} if missing else row.absent,
+            absent={**row.told.absent, **missing} if missing else row.told.absent,
             processes=self._processes(row, values),
             sources=self._sources,
             notes=self._notes(numbers, old) + _remarks(row, values) + refused,
@@ -132,7 +105,7 @@ class Plan:
         events = recent_events(counts, row.device.id, now)
         health, reasons = _health(special, state, reading, events, now)
         return DeviceView(
-            device=_with_facts(row, values) if row.facts else row.device,
+            device=_with_facts(row, values) if row.told.facts else row.device,
             state=state,
             state_since=now,
             reading=reading,
@@ -140,7 +113,7 @@ class Plan:
             sample_age_s=0.0,
             health=health,
             health_reasons=reasons,
-            owners=row.owners,
+            owners=row.told.owners,
             event_counts=counts,
         )
 
@@ -187,9 +160,9 @@ class Plan:
         empty = self._blanks
         numbers: dict[Series, Number] = {}
         missing: dict[Series, Absence] = {}
-        doubtful = row.cells
+        doubtful = row.told.cells
         refused: list[tuple[Series, Number]] = []
-        for series, slot, times, per, low, high, cell in row.plain:
+        for series, slot, times, per, low, high, cell in row.told.plain:
             raw = values[slot]
             if low <= raw <= high and raw not in empty:
                 numbers[series] = scaled(raw, times, per)
@@ -230,13 +203,13 @@ class Plan:
             else:
                 numbers[cell.series] = outcome
                 return
-        if reason is not None and cell.series[0] not in _SPECIAL:
+        if reason is not None and cell.series[0] not in SPECIAL:
             missing[cell.series] = reason
 
     def _processes(self, row: _Row, values: Sequence[Number]) -> tuple[Process, ...] | None:
-        if row.processes is None:
+        if row.told.processes is None:
             return None
-        processes = read_processes(row.device.id, row.processes, values)
+        processes = read_processes(row.device.id, row.told.processes, values)
         return tuple([believed_process(process) for process in processes])
 
     def _notes(self, numbers: Mapping[Series, Number], old: bool) -> tuple[str, ...]:
@@ -248,55 +221,25 @@ class Plan:
         return notes
 
 
-def _rows(planner: Planner, prefix: str, keys: Sequence[Key]) -> list[_Row]:
-    cells: dict[tuple[int, str], list[Cell]] = {place: [] for place in planner.places}
-    for cell in planner.cells():
-        cells.setdefault(cell.place, []).append(cell)
-    devices = planner.roster.devices()
-    users = owners(planner, keys)
-    running = processes(planner, prefix, keys)
+def _rows(arrangement: Arrangement, roster: Roster) -> list[_Row]:
+    devices = roster.devices()
     rows = []
-    for place in sorted(cells, key=lambda at: (devices[at[0]].index, devices[at[0]].name, at)):
-        device = devices[place[0]]
-        if (part := planner.places.get(place)) is not None:
-            device = part.device(device)
-        own = running.get(place[0], ()) if running is not None and not place[1] else None
-        row = _row(device, cells[place], users.get(place, ()), own)
-        if not place[1]:
-            row = row._replace(
-                remarks=tuple(planner.remarks.get(place[0], ())),
-                facts=tuple(planner.facts.get(place[0], ())),
-                broken=planner.roster.facts[place[0]].get("broken", ""),
-            )
-        rows.append(row)
+    for told in arrangement.rows:
+        number, part = told.place
+        device = devices[number] if told.part is None else told.part.device(devices[number])
+        rows.append(_Row(device, told, "" if part else roster.facts[number].get("broken", "")))
+    rows.sort(key=lambda row: _order(devices[row.told.place[0]], row.told.place))
     return rows
 
 
-def _row(
-    device: Device,
-    cells: list[Cell],
-    users: tuple[Owner, ...],
-    running: tuple[ProcessSlots, ...] | None,
-) -> _Row:
-    plain, others = [], []
-    for cell in cells:
-        source = cell.sources[0]
-        if len(source.terms) == 1 and not (
-            source.states or source.flag or source.strict or source.equals is not None
-        ):
-            slot, times, per, low, high, _ = source.terms[0]
-            plain.append(_Plain(cell.series, slot, times, per, low, high, cell))
-        else:
-            others.append(cell)
-    present = frozenset(_whole(cell) for cell in cells if cell.series[0] not in _SPECIAL)
-    absent = not_told(present, running is not None)
-    return _Row(device, tuple(plain), tuple(others), absent, users, running)
+def _order(device: Device, place: Place) -> tuple[int, str, Place]:
+    return device.index, device.name, place
 
 
 def _with_facts(row: _Row, values: Sequence[Number]) -> Device:
     """The device with what numbers tell of its identity."""
     changes: dict[str, int | str] = {}
-    for slot, fact in row.facts:
+    for slot, fact in row.told.facts:
         number = values[slot]
         if fact.words:
             if word := fact.words.get(number):
@@ -309,18 +252,11 @@ def _with_facts(row: _Row, values: Sequence[Number]) -> Device:
 def _remarks(row: _Row, values: Sequence[Number]) -> tuple[str, ...]:
     """What is told in words; nothing for 0 and for numbers that no code has."""
     remarks = [
-        text.format(f"{values[slot]:g}") for slot, text in row.remarks if 0 < values[slot] < 1e6
+        text.format(f"{values[slot]:g}")
+        for slot, text in row.told.remarks
+        if 0 < values[slot] < 1e6
     ]
     return tuple(dict.fromkeys(remarks))
-
-
-def _whole(cell: Cell) -> Series:
-    """The cell's series with a place for the word that a state will add."""
-    return (*cell.series, "") if cell.sources[0].states else cell.series
-
-
-def _alive(dialect: Dialect, prefix: str) -> frozenset[str]:
-    return frozenset(prefix + name for name in dialect.alive)
 
 
 def _health(

@@ -17,7 +17,7 @@ from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import Web
 from accelwatch.errors import UsageError
 from accelwatch.fleet.archive.settings import History
-from accelwatch.fleet.hub.collecting import tend
+from accelwatch.fleet.hub.collecting import spare_the_old, tend
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings
@@ -54,6 +54,7 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_embedded(read: ReadSettings, embedding: Embedding, folder: Path, life: Lifetime) -> None:
     """Be a hub until the parent ends. Raises AccelwatchError for what prevents the beginning."""
+    spare_the_old()
     settings = checked_targets(read())
     kept = _kept(settings, embedding, folder)
     asyncio.run(serve(settings, kept, folder, life))
