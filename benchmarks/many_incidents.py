@@ -19,7 +19,7 @@ import msgspec
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.api.incident_news import IncidentNews
 from accelwatch.fleet.follow.frames import RawTick
-from accelwatch.fleet.hub.collecting import YOUNG
+from accelwatch.fleet.hub.collecting import spare_the_old
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.judging.runner import RuleRunner
 from accelwatch.web.stream import MSGPACK
@@ -106,7 +106,7 @@ async def figures(nodes: int, folder: Path, loop: Loop) -> dict[str, dict[str, f
     await site.runner.start()
     for _ in range(3):
         await site.tick(well, 1.0)
-    gc.set_threshold(*YOUNG)  # as a hub does
+    spare_the_old()  # as a hub does
     gc.collect()
     gc.freeze()
     gc.callbacks.append(loop.collecting)

@@ -1,14 +1,17 @@
 """What a target is asked with: TLS, tokens, passwords, and that none of it shows."""
 
 import asyncio
+import ssl
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from accelwatch.errors import ConfigError
+from accelwatch.fleet.follow import access
 from accelwatch.fleet.follow.access import Access, check_access
 from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, Scrape, TlsConfig
+from accelwatch.fleet.target import targets_of
 from accelwatch.web.web_config import load_protection
 from authority import Authority
 from hub_peers import agent, hub
@@ -106,3 +109,50 @@ def test_no_secret_is_in_what_a_ticket_shows_of_itself(tmp_path: Path) -> None:
     ticket = asyncio.run(access.ticket())
     assert ticket.headers == {"Authorization": "Bearer hunter2"}
     assert "hunter2" not in f"{ticket!r}{ticket}"
+
+
+def _contexts(monkeypatch: pytest.MonkeyPatch) -> list[TlsConfig]:
+    made: list[TlsConfig] = []
+    real = access.client_context
+
+    def noted(tls: TlsConfig) -> ssl.SSLContext:
+        made.append(tls)
+        return real(tls)
+
+    monkeypatch.setattr(access, "client_context", noted)
+    return made
+
+
+@pytest.mark.parametrize(("scheme", "count"), [("http", 0), ("https", 1)])
+def test_certificates_are_loaded_once_and_for_who_speaks_tls(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, count: int
+) -> None:
+    made, own = _contexts(monkeypatch), Access(Scrape())
+    (target,) = targets_of([f"{scheme}://n1:9000"])
+
+    async def main() -> None:
+        first = await own.ticket(target)
+        assert await own.ticket(target) is first
+
+    asyncio.run(main())
+    assert len(made) == count
+
+
+@pytest.mark.parametrize(("secure", "count"), [(False, 0), (True, 1)])
+def test_a_peer_that_is_no_target_says_whether_it_speaks_tls(
+    monkeypatch: pytest.MonkeyPatch, secure: bool, count: int
+) -> None:
+    made = _contexts(monkeypatch)
+    asyncio.run(Access(Scrape()).ticket(secure=secure))
+    assert len(made) == count
+
+
+@pytest.mark.parametrize("files", [("ca_file",), ("cert_file", "key_file")])
+def test_files_that_do_not_load_are_told_whoever_is_asked(
+    tmp_path: Path, files: tuple[str, ...]
+) -> None:
+    (tmp_path / "none").write_text("no certificate")
+    tls = msgspec.structs.replace(TlsConfig(), **dict.fromkeys(files, str(tmp_path / "none")))
+    (target,) = targets_of(["http://n1:9000"])
+    with pytest.raises(ConfigError, match="certificates do not load"):
+        asyncio.run(Access(Scrape(tls_config=tls)).ticket(target))

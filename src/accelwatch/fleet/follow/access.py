@@ -8,6 +8,8 @@ import asyncio
 import base64
 import ssl
 import time
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -27,12 +29,19 @@ _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 Stamps = tuple[tuple[int, int, int], ...]
 
 
-class Ticket(msgspec.Struct, frozen=True, kw_only=True):
+class Ticket:
     """What a request carries."""
 
-    headers: dict[str, str]
-    tls: ssl.SSLContext
-    server_name: str | None
+    def __init__(self, headers: Mapping[str, str], tls: TlsConfig) -> None:
+        self.headers = headers
+        self.server_name = tls.server_name
+        self._config = tls
+
+    @cached_property
+    def tls(self) -> ssl.SSLContext:
+        """For requests over TLS: made for the first of them, and on a thread (`Access.ticket`), for the
+        system's authorities take 25 ms. Raises ConfigError."""
+        return client_context(self._config)
 
     def __repr__(self) -> str:
         """Without the secret in its headers."""
@@ -84,7 +93,7 @@ class BoundAccess:
 
     async def ticket(self, target: Target) -> Ticket:
         """The ticket of now. Raises ConfigError when a file is missing or does not load."""
-        return await self._of(target).ticket()
+        return await self._of(target).ticket(target)
 
     def doubt(self, target: Target) -> None:
         """A ticket was refused: somebody may just have mended a file."""
@@ -118,13 +127,20 @@ class Access:
         self._looked_at = 0.0
         self._lock = asyncio.Lock()
 
-    async def ticket(self, _target: Target | None = None) -> Ticket:
-        """The ticket of now. Raises ConfigError when a file is missing or does not load."""
+    async def ticket(self, target: Target | None = None, *, secure: bool = False) -> Ticket:
+        """The ticket of now; `secure` when it is shown over TLS to what is no target.
+
+        Raises ConfigError when a file is missing or does not load.
+        """
+        secure = secure or (target is not None and target.scheme == "https")
         async with self._lock:
             if self._ticket is None or time.monotonic() - self._looked_at > _LOOK_EVERY_S:
                 self._ticket = await asyncio.to_thread(self._look)
                 self._looked_at = time.monotonic()
-            return self._ticket
+            ticket = self._ticket
+            if secure and "tls" not in vars(ticket):
+                await asyncio.to_thread(lambda: ticket.tls)
+            return ticket
 
     def hint(self, _target: Target) -> str:
         """Nothing: everybody is shown the same."""
@@ -145,11 +161,9 @@ class Access:
         )
         stamps = tuple(_stamp(name) for name in names if name)
         if self._ticket is None or stamps != self._stamps:
-            ticket = Ticket(
-                headers=_headers(self._scrape),
-                tls=client_context(tls),
-                server_name=tls.server_name,
-            )
+            ticket = Ticket(_headers(self._scrape), tls)
+            if tls.ca_file or tls.cert_file:
+                ticket.tls  # noqa: B018 - what is wrong with the files is told by whatever is asked for
             self._stamps = stamps
             return ticket
         return self._ticket

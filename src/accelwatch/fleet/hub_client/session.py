@@ -32,6 +32,7 @@ class HubSession:
         self.place = place
         self.timeout_s = timeout_s
         self._access = Access(place.access)
+        self._secure = place.base.startswith("https:")
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
@@ -82,7 +83,7 @@ class HubSession:
         if self._closed:
             raise TargetFault(Reason.CLOSED, "nothing is asked any more")
         try:
-            ticket = await self._access.ticket()
+            ticket = await self._access.ticket(secure=self._secure)
         except ConfigError as error:
             raise TargetFault(Reason.CREDENTIALS, str(error)) from error
         with faults(self.place.base.partition(":")[0]):
@@ -103,7 +104,7 @@ class HubSession:
         if self._session is None:
             self._session = open_session(self._connector())
         asked = f"?{urlencode(query)}" if query else ""
-        secure = self.place.base.startswith("https:")
+        secure = self._secure
         return self._session.request(
             method,
             URL(f"{self.place.base}{path}{asked}", encoded=True),

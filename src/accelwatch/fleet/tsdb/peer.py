@@ -47,7 +47,7 @@ class Peer:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer, whatever its code, within the deadline. Raises TargetFault."""
         try:
-            ticket = await self._access.ticket()
+            ticket = await self._access.ticket(secure=self._https)
             own = await self._headers()
         except ConfigError as error:
             raise TargetFault(Reason.CREDENTIALS, str(error)) from error
