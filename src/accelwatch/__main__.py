@@ -17,6 +17,11 @@ def main() -> None:
         from accelwatch.sampler import early
 
         early.begin(lasting=True)
+    elif _follows(words):
+        from accelwatch.cli.terminal import on_terminal
+        from accelwatch.fleet.hub_client import early as early_hub
+
+        early_hub.begin(printed=not on_terminal())
     from accelwatch.cli.entry import dispatch, leave
 
     leave(dispatch(words))
@@ -38,6 +43,7 @@ def _version() -> int:
 
 
 _NOT_ONCE = ("-w", "--watch", "-l", "--loop", "-h", "--help", "--install", "--show")
+_NOT_OWN = ("--hub", "--replay", "-h", "--help", "--install", "--show")
 _NOT_LIVE = ("--replay", "-h", "--help", "--install", "--show")
 
 
@@ -55,6 +61,13 @@ def _watches(words: list[str]) -> bool:
     if words and (words[0] != "dashboard" or any(word.startswith(_NOT_LIVE) for word in words)):
         return False
     return on_terminal()
+
+
+def _follows(words: list[str]) -> bool:
+    """Whether the words look like a fleet that is followed by a hub of its own, which may begin too."""
+    if "_ACCELWATCH_COMPLETE" in os.environ or any(word.startswith(_NOT_OWN) for word in words):
+        return False
+    return words[:1] == ["fleet"] and len(words) > 1
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """What `accelwatch fleet` is asked for, and the hub that answers: a given one, or one of its own."""
 
 import contextlib
-import gc
-import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +18,6 @@ from accelwatch.errors import UsageError
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.child import Child
-    from accelwatch.fleet.hub_client.lifetime import Lifetime
     from accelwatch.fleet.hub_client.place import HubPlace
 
 FORMATS = ("table", "json", "csv", "prometheus")
@@ -278,25 +275,16 @@ def _called(wanted: Targeting) -> str:
 
 
 def _begun(wanted: Targeting) -> "Child":
-    # What both processes need is loaded before they part: once, and in memory that they share. Garbage
-    # collection would write to all of it, and so part it after all.
-    from accelwatch.fleet.hub_client.child import begin
+    from accelwatch.fleet.hub_client.early import Order, ordered
 
-    shared = "session" if wanted.printed else "source"
-    importlib.import_module(f"accelwatch.fleet.hub_client.{shared}")
-    gc.freeze()
-
-    def work(folder: Path, life: "Lifetime") -> None:
-        from accelwatch.fleet.hub.model import HubSettings, load_settings
-        from accelwatch.fleet.hub_client.embedded import Embedding, run_embedded
-
-        def read() -> HubSettings:
-            flags = {"prometheus.url": wanted.prometheus}
-            return wanted.followed.laid_over(load_settings(wanted.config_file, flags))
-
-        embedding = Embedding(
-            keep=not wanted.no_state, state_dir=wanted.state_dir, printed=wanted.printed
+    file = wanted.config_file
+    return ordered(
+        Order(
+            named=wanted.followed.named(),
+            config_file=None if file is None else str(file),
+            prometheus=wanted.prometheus,
+            state_dir=wanted.state_dir,
+            keep=not wanted.no_state,
+            printed=wanted.printed,
         )
-        run_embedded(read, embedding, folder, life)
-
-    return begin(work)
+    )

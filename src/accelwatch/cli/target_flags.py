@@ -8,6 +8,7 @@ import typer
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub.model import HubSettings
+    from accelwatch.fleet.hub_client.early import Named
 
 Texts = list[str] | None
 
@@ -103,12 +104,11 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
         named = (name for name in self.__struct_fields__ if name != "ssh_config")
         return any(getattr(self, name) for name in named)
 
-    def laid_over(self, settings: "HubSettings") -> "HubSettings":
-        """The settings with these targets besides their own. Raises ConfigError."""
-        from accelwatch.fleet.hub.flags import with_targets
+    def named(self) -> "Named":
+        """The same, for a process that has no command line."""
+        from accelwatch.fleet.hub_client.early import Named
 
-        return with_targets(
-            settings,
+        return Named(
             targets=tuple(self.targets or ()),
             targets_files=tuple(self.targets_file or ()),
             http=tuple(self.targets_http or ()),
@@ -118,3 +118,9 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
             ssh=tuple(self.ssh or ()),
             ssh_config=self.ssh_config,
         )
+
+    def laid_over(self, settings: "HubSettings") -> "HubSettings":
+        """The settings with these targets besides their own. Raises ConfigError."""
+        from accelwatch.fleet.hub.flags import with_targets
+
+        return with_targets(settings, **msgspec.structs.asdict(self.named()))

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from accelwatch.tui.fleet_controller import FleetController
 
 _GATHER_S = 0.05
-"""Reports that come together are painted together, in the first seconds and of a fleet."""
+"""Reports that come together are painted together, in the first seconds."""
+_FLEET_GATHER_S = 0.01
+"""The same for what a hub tells: it comes in one piece."""
 _TICK_S = 0.15
 """The same for the devices of one tick, of which the slower ones take longer to be read."""
 _YOUNG_S = 3.0
@@ -246,7 +248,7 @@ class Dashboard(App[None], inherit_bindings=False):
         """The fleet has changed: take it soon, together with what else comes."""
         if not self._fleet_due and self.judging is not None:
             self._fleet_due = True
-            self.set_timer(_GATHER_S, self.pull_fleet)
+            self.set_timer(_FLEET_GATHER_S, self.pull_fleet)
 
     def pull_fleet(self) -> None:
         """Take what the fleet's source has, and show it."""

@@ -83,7 +83,7 @@ def test_nobody_begins_while_many_pages_wait_to_be_read() -> None:
 def test_who_goes_before_it_has_begun_does_not_begin() -> None:
     async def play(followers: Followers, sink: Begun, _turn: Turn) -> None:
         followers.set_targets(TARGETS)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.001)
         last = dict(list(TARGETS.items())[-1:])
         followers.set_targets(last)
         await asyncio.sleep(1.0)

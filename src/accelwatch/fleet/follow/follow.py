@@ -34,7 +34,7 @@ _STEADY_S = 5.0
 """A stream that breaks sooner was not well: who breaks after each first tick is asked less and less."""
 _UNAVAILABLE = 503
 _BEGUN_TOGETHER = 20
-_BREATH_S = 0.02
+_BREATH_S = 0.005
 """Between so many targets that are begun: a loop that is behind with them takes longer over it, so that
 a large fleet is heard as soon as it can be read, and does not shake hands all at once."""
 MakeReader = Callable[[Target], ReadExposition]

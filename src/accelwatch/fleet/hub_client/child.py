@@ -19,6 +19,7 @@ from accelwatch.child_process import ChildProcess, anonymous_file
 from accelwatch.errors import AccelwatchError
 from accelwatch.exit_codes import NOTHING_READ
 from accelwatch.fleet.hub_client.lifetime import Lifetime
+from accelwatch.sampler.frames import write_all
 
 _MAX_SOCKET_PATH = 100
 """A Unix socket's path has 107 bytes at most (linux/un.h); the name follows."""
@@ -62,6 +63,11 @@ class Child:
     def socket(self) -> Path:
         """Where the child listens once it is ready."""
         return self.folder / _SOCKET
+
+    def order(self, order: bytes) -> None:
+        """Give the child its order, which it may be waiting for: one line. It may have ended."""
+        with contextlib.suppress(BrokenPipeError):
+            write_all(self._lifetime, order + b"\n")
 
     def wait_ready(self, timeout_s: float = 30.0) -> None:
         """Return when the child is ready. Raises ChildError with what it says."""

@@ -35,8 +35,7 @@ _THREADS = 16
 _HEAD_START_S = 0.5
 """How long the hub may take to hear of its nodes before the parent is answered."""
 _GLANCE_S = 0.01
-_TOLD_WITHIN_S = 0.05
-"""After the last target was tried."""
+"""After the last target was tried, the whole fleet is told."""
 
 ReadSettings = Callable[[], HubSettings]
 
@@ -138,7 +137,7 @@ def prepare() -> None:
 async def _tell_all(hub: Hub, server: HubServer) -> None:
     """Show the whole fleet as soon as every target was tried, not up to an interval later."""
     while not (hub.ready and _all_tried(hub.fleet)):
-        await asyncio.sleep(_TOLD_WITHIN_S)
+        await asyncio.sleep(_GLANCE_S)
     server.tick_now()
 
 

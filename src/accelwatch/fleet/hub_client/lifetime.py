@@ -1,8 +1,10 @@
-"""A child's hold on its parent: a pipe that ends when the parent does, and one to tell it something."""
+"""A child's hold on its parent: a pipe that brings an order and ends with the parent, and one to tell it
+something."""
 
 import asyncio
 import contextlib
 import os
+import queue
 import shutil
 import signal
 import sys
@@ -14,6 +16,7 @@ from accelwatch.sampler.commands import end_commands
 _GRACE_S = 0.8
 """How long an orderly end may take before the process just ends."""
 _MAX_DESCRIPTOR = 65536
+_CHUNK = 65536
 
 
 class Lifetime:
@@ -23,6 +26,7 @@ class Lifetime:
         self._alive = alive
         self._news = news
         self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._orders: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._over = False
         self._lock = threading.Lock()
 
@@ -52,8 +56,7 @@ class Lifetime:
 
         def watch() -> None:
             with contextlib.suppress(OSError):
-                while os.read(self._alive, 1):
-                    pass
+                self._read_to_end()
             with self._lock:
                 self._over = True
                 if self._stop is not None:
@@ -67,6 +70,19 @@ class Lifetime:
             os._exit(0)
 
         threading.Thread(target=watch, name="parent", daemon=True).start()
+
+    def _read_to_end(self) -> None:
+        """The parent writes one line or none, and closes the pipe by ending."""
+        held = b""
+        while chunk := os.read(self._alive, _CHUNK):
+            held += chunk
+            line, ended, held = held.rpartition(b"\n")
+            if ended:
+                self._orders.put(line)
+
+    def order(self) -> bytes:
+        """What the parent wants of this process, once it is told; after `guard`."""
+        return self._orders.get()
 
     def stop_event(self) -> asyncio.Event:
         """Set when the parent has ended; for the running loop."""
