@@ -124,7 +124,7 @@ class Agent:
             standing_selection(self._settings),
         )
         self._taking = Taking(black_box(self._settings, self._state), self._collection)
-        self._using = Using(self._collection, self._settings.usage)
+        self._using = Using(self._collection, self._settings.usage, self._clock, self._state)
         presence = HubPresence(self._clock)
         self._ruling = Ruling(self._collection, self._clock, self._own, self._state, presence)
         self._pushing = Pushing(self._collection, self._clock, self._own)

@@ -16,6 +16,7 @@ from accelwatch.blackbox.bounds import Bounds
 from accelwatch.blackbox.ring import Ring
 from accelwatch.cli import usage_command
 from accelwatch.cli.app import build
+from accelwatch.clock import SystemClock
 from accelwatch.config.usage import UsageSettings
 from accelwatch.recording import Recorder
 from accelwatch.schema.snapshot import Owner, Snapshot
@@ -163,7 +164,7 @@ def test_without_hub_and_agent_the_black_box_is_counted(
 def test_an_agent_tells_what_it_has_counted() -> None:
     async def main() -> None:
         feed = FakeFeed(held(0.0))
-        using = Using(feed, UsageSettings(price_per_kwh=0.3, currency="EUR"))
+        using = Using(feed, UsageSettings(price_per_kwh=0.3, currency="EUR"), SystemClock())
         using.look()
         feed.put(held(5.0))
         using.look()
@@ -180,7 +181,7 @@ def test_an_agent_tells_what_it_has_counted() -> None:
 def test_an_agent_that_is_not_to_count_says_so() -> None:
     async def main() -> None:
         feed = FakeFeed(held(0.0))
-        using = Using(feed, UsageSettings(count=False))
+        using = Using(feed, UsageSettings(count=False), SystemClock())
         using.look()
         async with agent(held(0.0), usage=using.page) as one:
             code, _, said = await asyncio.to_thread(typed, "--agent", one.address)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
 from accelwatch.slices import LongWork
+from accelwatch.usage.keeping import FILE
 from hub_peers import Agent, Running, agent, served_hub
 
 GIB = 1 << 30
@@ -78,7 +80,7 @@ def node(joules: float) -> Snapshot:
 
 @asynccontextmanager
 async def counted(
-    *before: Snapshot, count: bool = True
+    *before: Snapshot, count: bool = True, state_dir: Path | None = None
 ) -> AsyncIterator[tuple[Running, list[Agent]]]:
     """A hub that has looked once at nodes, with a price."""
     async with AsyncExitStack() as stack:
@@ -89,7 +91,9 @@ async def counted(
             web=Web(listen_address=("127.0.0.1:0",)),
             usage=UsageSettings(count=count, price_per_kwh=0.25, currency="EUR"),
         )
-        running = await stack.enter_async_context(served_hub(settings, interval_s=0.05))
+        running = await stack.enter_async_context(
+            served_hub(settings, interval_s=0.05, state_dir=state_dir)
+        )
         for one, known in zip(nodes, before, strict=True):
             await running.devices(one.address, len(known.devices))
             await heard(running, one, known)
@@ -258,3 +262,40 @@ def test_a_hub_that_is_not_to_count_says_so_and_looks_at_nothing() -> None:
             assert (document["rows"], document["total"]) == ([], None)
 
     asyncio.run(main())
+
+
+def test_a_hub_that_is_begun_again_goes_on_with_its_sums(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with counted(node(1000.0), state_dir=tmp_path) as (running, (one,)):
+            one.feed.put(node(4600.0))
+            await heard(running, one, node(4600.0))
+            await look(running)
+            before = await told(running, "job")
+        assert before["4718"]["energy_kwh"] == pytest.approx(2 * 3600.0 / 3.6e6)
+        async with counted(state_dir=tmp_path) as (running, _):
+            after = await told(running, "job")
+            assert after == before
+
+    asyncio.run(main())
+
+
+def test_a_second_hub_in_a_folder_leaves_the_sums_of_the_first_alone(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with counted(node(1000.0), state_dir=tmp_path):
+            async with counted(node(1000.0), state_dir=tmp_path):
+                pass
+            assert not (tmp_path / FILE).exists()
+        assert (tmp_path / FILE).exists()
+
+    asyncio.run(main())
+
+
+def test_a_hub_that_is_not_to_count_keeps_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"of before")
+
+    async def main() -> None:
+        async with counted(node(1000.0), count=False, state_dir=tmp_path):
+            pass
+
+    asyncio.run(main())
+    assert (tmp_path / FILE).read_bytes() == b"of before"

@@ -2,10 +2,15 @@
 
 import asyncio
 import contextlib
+import itertools
+from pathlib import Path
 
 from accelwatch.agent.feed import Feed
+from accelwatch.clock import Clock
 from accelwatch.config.usage import UsageSettings
 from accelwatch.schema.reading import READS_UNTIL_STALE
+from accelwatch.slices import LongWork
+from accelwatch.usage.keeping import FILE, KEEP_EVERY_S, LedgerFile
 from accelwatch.usage.ledger import Ledger
 from accelwatch.usage.observation import observations_of
 from accelwatch.web.page import Headers, Page, Query
@@ -17,8 +22,13 @@ STEP_S = 5.0
 class Using:
     """A task of the agent; the loop's thread only."""
 
-    def __init__(self, feed: Feed, settings: UsageSettings) -> None:
+    def __init__(
+        self, feed: Feed, settings: UsageSettings, clock: Clock, folder: Path | None = None
+    ) -> None:
+        """In `folder` is kept what was counted."""
         self._feed = feed
+        self._clock = clock
+        self._file = LedgerFile(None if folder is None else folder / FILE)
         self.settings = settings
         """Those in force."""
         self._ledger = Ledger(gap_limit_s=READS_UNTIL_STALE * STEP_S)
@@ -35,6 +45,7 @@ class Using:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+            await self._file.save(self._ledger, LongWork().rest)
 
     def look(self) -> None:
         """Count what is known now, where that is wanted."""
@@ -50,6 +61,9 @@ class Using:
         return usage_page(self._ledger, query, headers, self.settings, host)
 
     async def _run(self) -> None:
-        while True:
+        self._file.load(self._ledger, self._clock.wall())
+        for turn in itertools.count(1):
             self.look()
+            if turn % (KEEP_EVERY_S // STEP_S) == 0:
+                await self._file.save(self._ledger, LongWork().rest)
             await asyncio.sleep(STEP_S)

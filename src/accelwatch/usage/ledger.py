@@ -5,7 +5,7 @@ saw anything: those seconds are told as such and count for nothing else. What a 
 once in the total, however many share it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -45,7 +45,7 @@ class Account:
         """By what tells them apart: when it was held last."""
         self.minutes: dict[int, Sums] = {}
         """By the minute of the clock: those of the last hour."""
-        self._older = Sums()
+        self.older = Sums()
         """What was counted before these minutes."""
         self.reasons: dict[str, Absence] = {}
         """Why a quantity was not known when it was last missed."""
@@ -68,13 +68,13 @@ class Account:
     def forget(self, since: float) -> None:
         """Let go of minutes that were over by then; their sums stay in those of all time."""
         for minute in [minute for minute in self.minutes if (minute + 1) * _MINUTE_S <= since]:
-            self._older.add(self.minutes.pop(minute))
+            self.older.add(self.minutes.pop(minute))
 
     def over(self, since: float | None) -> Sums:
         """Sums of the minutes from the one of a moment on; of all time where None."""
         total = Sums()
         if since is None:
-            total.add(self._older)
+            total.add(self.older)
         for minute, sums in self.minutes.items():
             if since is None or (minute + 1) * _MINUTE_S > since:
                 total.add(sums)
@@ -116,6 +116,24 @@ class Ledger:
     def accounts(self, by: By) -> list[Account]:
         """Of everybody who was there in the last hour."""
         return list(self._accounts[by].values())
+
+    def seen(self) -> Iterator[tuple[float, Observation]]:
+        """Devices as they were when they were last heard of, Unix seconds."""
+        return ((seen.time, seen.observation) for seen in self._before.values())
+
+    def go_on(
+        self,
+        time: float,
+        total: Account,
+        accounts: Mapping[By, Iterable[Account]],
+        seen: Iterable[tuple[float, Observation]],
+        names: dict[str, str],
+    ) -> None:
+        """Go on where another ledger ended at that time."""
+        self.time, self.total, self.names = time, total, names
+        for by, some in accounts.items():
+            self._accounts[by] = {account.holder: account for account in some}
+        self._before = {one.device: _Seen(moment, one) for moment, one in seen}
 
     def add(self, time: float, observations: Iterable[Observation]) -> None:
         """The readings of one moment, Unix seconds. One that is not newer than its last replaces it."""

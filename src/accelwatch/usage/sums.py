@@ -1,6 +1,7 @@
 """Integrals over a time: seconds held, load, memory, energy, idle, and seconds without data."""
 
 from array import array
+from collections.abc import Sequence
 
 from accelwatch.schema.absence import Absence
 from accelwatch.usage.shares import IDLE_RATIO, Quantity
@@ -28,8 +29,15 @@ class Sums:
 
     __slots__ = ("_values",)
 
-    def __init__(self) -> None:
-        self._values = array("d", bytes(8 * (_PEAK + 1)))
+    def __init__(self, values: Sequence[float] | None = None) -> None:
+        """`values` are those of another. Raises ValueError when they are not as many."""
+        self._values = array("d", bytes(8 * (_PEAK + 1)) if values is None else values)
+        if len(self._values) != _PEAK + 1:
+            raise ValueError(f"{len(self._values)} sums instead of {_PEAK + 1}")
+
+    def values(self) -> list[float]:
+        """All of them, for another that goes on with them."""
+        return self._values.tolist()
 
     def hold(
         self,

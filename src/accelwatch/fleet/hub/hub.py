@@ -79,7 +79,8 @@ class Hub:
         self.peers = Peers(settings.prometheus, settings.remote_write, settings.otlp, self, clock)
         """The store that the fleet is read from and the receivers that it is written to."""
         self._recording = Recording(settings.history, self.fleet, clock, self._maintenance)
-        self.usage = FleetUsing(self.fleet, lambda: self.settings.usage)
+        kept = state_dir if self.fleet.keeps_folder else None
+        self.usage = FleetUsing(self.fleet, lambda: self.settings.usage, kept)
         """Who uses the devices."""
         self._watch: TargetWatch | None = None
         self._client: Client | None = None
@@ -249,6 +250,7 @@ class Hub:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.usage.keep()
         if self.remedies is not None:
             await self.remedies.stop()
         if self.rules is not None:

@@ -1,12 +1,15 @@
 """Who uses the fleet's devices: counted every minute, a few nodes at a time."""
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from accelwatch.config.usage import UsageSettings
 from accelwatch.fleet.hub.usage_reading import UsageReading
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.slices import LongWork
+from accelwatch.usage.keeping import FILE, KEEP_EVERY_S, LedgerFile
 from accelwatch.usage.ledger import Ledger
 from accelwatch.web.page import Headers, Page, Query
 from accelwatch.web.usage_page import reporting, rested_usage_page
@@ -21,25 +24,40 @@ _AT_ONCE = 16
 class FleetUsing:
     """The ledger of a hub; the loop's thread only."""
 
-    def __init__(self, fleet: Fleet, settings: Callable[[], UsageSettings]) -> None:
-        """`settings` gives those in force."""
+    def __init__(
+        self, fleet: Fleet, settings: Callable[[], UsageSettings], folder: Path | None
+    ) -> None:
+        """`settings` gives those in force; in `folder` is kept what was counted."""
         self._fleet = fleet
         self._settings = settings
+        self._file = LedgerFile(None if folder is None else folder / FILE)
+        self._loaded = False
         self._ledger = Ledger(gap_limit_s=_GAP_LIMIT_S)
         self._reading = UsageReading(fleet)
         self._counting = asyncio.Lock()
 
     async def run(self) -> None:
         """Count until cancelled."""
-        while True:
+        for turn in itertools.count(1):
             await self.look(LongWork().rest)
+            if turn % (KEEP_EVERY_S // STEP_S) == 0:
+                await self.keep()
             await asyncio.sleep(STEP_S)
+
+    async def keep(self) -> None:
+        """Write down what was counted, if anything was since this hub was begun."""
+        async with self._counting:
+            if self._loaded:
+                await self._file.save(self._ledger, LongWork().rest)
 
     async def look(self, rest: Callable[[], Awaitable[None]]) -> None:
         """Count what is known of all nodes now, where that is wanted; who asks waits for it."""
         if not self._settings().count:
             return
         async with self._counting:
+            if not self._loaded:
+                self._loaded = True
+                await asyncio.to_thread(self._file.load, self._ledger, self._fleet.clock.wall())
             time, nodes = self._fleet.clock.wall(), list(self._fleet.nodes.values())
             for at in range(0, len(nodes), _AT_ONCE):
                 await rest()

@@ -336,6 +336,11 @@ class Fleet:
         return list(node.missing()) if node.best is not None else []
 
     @property
+    def keeps_folder(self) -> bool:
+        """Whether the state folder is this hub's: no other hub keeps anything there meanwhile."""
+        return self._lock is not None
+
+    @property
     def forgetful(self) -> tuple[str, ...]:
         """What is wrong with the inventory; empty when all that is known outlives the hub."""
         return tuple(problem for problem in (self._problem, self._unwritten) if problem)
