@@ -103,7 +103,9 @@ def test_a_thread_that_nobody_wants_ends_and_the_next_call_has_a_new_one() -> No
 
 def test_a_call_on_its_way_to_a_thread_that_gives_up_is_done_all_the_same() -> None:
     threads, done = LookupThreads(idle_s=0.0005), threading.Semaphore(0)
+    before = set(threading.enumerate())
     for _ in range(500):
         threads.run(done.release)
     for _ in range(500):
         assert done.acquire(timeout=30)
+    wait_until(lambda: set(threading.enumerate()) <= before)

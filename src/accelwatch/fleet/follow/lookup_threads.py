@@ -5,7 +5,7 @@ A pool of the standard library has a bound, and waits for its threads when the p
 
 import threading
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from queue import Empty, Queue
 
 IDLE_S = 5.0
 """After which a thread that nobody wants ends."""
@@ -19,7 +19,8 @@ class LookupThreads:
 
     def __init__(self, idle_s: float = IDLE_S) -> None:
         self._idle_s = idle_s
-        self._calls: SimpleQueue[Call] = SimpleQueue()
+        # No SimpleQueue: where several wait, its timeout may pass unheeded for ever (CPython 3.11).
+        self._calls: Queue[Call] = Queue()
         self._lock = threading.Lock()
         self._free = 0
         """Threads that wait, without those for which a call is on its way."""
