@@ -6,8 +6,8 @@ import socket
 from collections.abc import Awaitable, Callable
 
 from accelwatch.fleet.follow.access import BoundAccess
-from accelwatch.fleet.follow.asking import Asking, asking
 from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.follow.target_client import TargetClient, target_client
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.target import targets_of
 
@@ -48,7 +48,7 @@ class Server:
 
 
 def served(
-    server: Server, play: Callable[[Asking], Awaitable[None]], host: str = "127.0.0.1"
+    server: Server, play: Callable[[TargetClient], Awaitable[None]], host: str = "127.0.0.1"
 ) -> None:
     """Play with who asks that server, and end it."""
 
@@ -61,7 +61,7 @@ def served(
         port = listening.sockets[0].getsockname()[1]
         client = Client(scrape, BoundAccess(scrape))
         (target,) = targets_of([f"http://{host}:{port}"])
-        link = asking(client, target)
+        link = target_client(client, target)
         try:
             await play(link)
         finally:

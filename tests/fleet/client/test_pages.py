@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from accelwatch.fleet.follow.access import BoundAccess
-from accelwatch.fleet.follow.asking import Asking, asking
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.pages import Pages
 from accelwatch.fleet.follow.resolver import Resolver
 from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.follow.target_client import TargetClient, target_client
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.target import targets_of
 from fleet.client.one_server import KEPT, Server, served
@@ -27,7 +27,7 @@ def asked(
 ) -> None:
     """Ask a server for pages below `/base`."""
 
-    async def play(link: Asking) -> None:
+    async def play(link: TargetClient) -> None:
         await ask(Pages(link, "http://n1/base/metrics", Scrape(timeout_s=timeout_s)))
 
     served(server, play, host)
@@ -187,7 +187,7 @@ def test_nobody_there() -> None:
         scrape = Scrape()
         client = Client(scrape, BoundAccess(scrape))
         (target,) = targets_of(["127.0.0.1:1"])
-        told = await fault(Pages(asking(client, target), target.metrics_url, scrape))
+        told = await fault(Pages(target_client(client, target), target.metrics_url, scrape))
         assert (told.reason, str(told)) == (Reason.CONNECT, "cannot connect: Connection refused")
         await client.close()
 

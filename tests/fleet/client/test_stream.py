@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 import pytest
 
 import machines
-from accelwatch.fleet.follow.asking import Asking
 from accelwatch.fleet.follow.body import OpenBody
 from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.kept import KeptConnection
 from accelwatch.fleet.follow.pages import Pages
 from accelwatch.fleet.follow.stream import Stream
+from accelwatch.fleet.follow.target_client import TargetClient
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.schema.frames import frame
 from accelwatch.web.stream import MSGPACK
@@ -30,10 +30,10 @@ def head(kind: str = MSGPACK, fields: str = "") -> bytes:
 
 
 async def followed(
-    asking: Asking, receive: Callable[[Received, int], None] = lambda *_: None
+    client: TargetClient, receive: Callable[[Received, int], None] = lambda *_: None
 ) -> TargetFault:
     """How a stream ended."""
-    stream = Stream(asking, "http://n1/v1/stream", Scrape(timeout_s=5.0), {"X-Hub": "h1"})
+    stream = Stream(client, "http://n1/v1/stream", Scrape(timeout_s=5.0), {"X-Hub": "h1"})
     with pytest.raises(TargetFault) as caught:
         await stream.follow(receive, lambda: 5.0)
     return caught.value
@@ -43,8 +43,8 @@ def test_every_message_is_handed_over_until_it_ends() -> None:
     server = Server(head() + MESSAGES, closing=True)
     received: list[Received] = []
 
-    async def ask(asking: Asking) -> None:
-        fault = await followed(asking, lambda message, _: received.append(message))
+    async def ask(client: TargetClient) -> None:
+        fault = await followed(client, lambda message, _: received.append(message))
         assert (fault.reason, str(fault)) == (Reason.CLOSED, "the target ended the stream")
 
     served(server, ask)
@@ -57,9 +57,9 @@ def test_every_message_is_handed_over_until_it_ends() -> None:
 def test_who_has_no_stream_is_asked_for_pages_on_the_same_connection() -> None:
     server = Server(NONE, KEPT)
 
-    async def ask(asking: Asking) -> None:
-        assert isinstance(await followed(asking), NotOurs)
-        pages = Pages(asking, "http://n1/metrics", Scrape())
+    async def ask(client: TargetClient) -> None:
+        assert isinstance(await followed(client), NotOurs)
+        pages = Pages(client, "http://n1/metrics", Scrape())
         assert await pages.next() == b"up 1\n"
 
     served(server, ask)
@@ -77,8 +77,8 @@ def test_who_has_no_stream_is_asked_for_pages_on_the_same_connection() -> None:
     ],
 )
 def test_what_answers_without_a_stream(answer: bytes, not_ours: bool, words: str) -> None:
-    async def ask(asking: Asking) -> None:
-        fault = await followed(asking)
+    async def ask(client: TargetClient) -> None:
+        fault = await followed(client)
         assert (isinstance(fault, NotOurs), words in str(fault)) == (not_ours, True)
 
     served(Server(answer), ask)
@@ -86,8 +86,8 @@ def test_what_answers_without_a_stream(answer: bytes, not_ours: bool, words: str
 
 @pytest.mark.parametrize("kind", [f"{MSGPACK}; version=1", MSGPACK.upper()])
 def test_parameters_and_case_of_a_type_do_not_matter(kind: str) -> None:
-    async def ask(asking: Asking) -> None:
-        assert (await followed(asking)).reason is Reason.CLOSED
+    async def ask(client: TargetClient) -> None:
+        assert (await followed(client)).reason is Reason.CLOSED
 
     served(Server(head(kind) + MESSAGES, closing=True), ask)
 
@@ -96,9 +96,9 @@ def test_whatever_a_message_breaks_reaches_who_follows() -> None:
     def breaks(*_: object) -> None:
         raise ZeroDivisionError
 
-    async def ask(asking: Asking) -> None:
+    async def ask(client: TargetClient) -> None:
         with pytest.raises(ZeroDivisionError):
-            await followed(asking, breaks)
+            await followed(client, breaks)
 
     served(Server(head() + MESSAGES), ask)
 
@@ -130,7 +130,7 @@ class Ticking:
         self.buffer[: len(data)] = data
         self.connection.buffer_updated(len(data))
 
-    async def ask(
+    async def get(
         self, _url: str, _headers: Mapping[str, str], open_body: OpenBody, timeout_s: float
     ) -> bytes:
         until = asyncio.get_running_loop().time() + timeout_s

@@ -40,7 +40,7 @@ class Plain(NamedTuple):
     cell: Cell
 
 
-class PlaceRow(NamedTuple):
+class RowLayout(NamedTuple):
     """One device or partition, whichever it is."""
 
     place: Place
@@ -58,7 +58,7 @@ class PlaceRow(NamedTuple):
 class Arrangement(NamedTuple):
     """Of one dialect over the keys of one page. Never changed once it is made."""
 
-    rows: tuple[PlaceRow, ...]
+    rows: tuple[RowLayout, ...]
     rejected: Counter[str]
     mapped: frozenset[int]
     """Slots that belong to the dialect, used or not."""
@@ -165,7 +165,7 @@ def _named(names: set[str], keys: Sequence[Key]) -> Iterable[int]:
     return (at for at, key in enumerate(keys) if key.name in names)
 
 
-def _rows(planner: Planner, prefix: str, keys: Sequence[Key]) -> Iterable[PlaceRow]:
+def _rows(planner: Planner, prefix: str, keys: Sequence[Key]) -> Iterable[RowLayout]:
     cells: dict[Place, list[Cell]] = {place: [] for place in planner.places}
     for cell in planner.cells():
         cells.setdefault(cell.place, []).append(cell)
@@ -189,7 +189,7 @@ def _row(
     cells: list[Cell],
     users: tuple[Owner, ...],
     running: tuple[ProcessSlots, ...] | None,
-) -> PlaceRow:
+) -> RowLayout:
     plain, others = [], []
     for cell in cells:
         source = cell.sources[0]
@@ -202,7 +202,7 @@ def _row(
             others.append(cell)
     present = frozenset(_whole(cell) for cell in cells if cell.series[0] not in SPECIAL)
     absent = not_told(present, running is not None)
-    return PlaceRow(place, part, tuple(plain), tuple(others), absent, users, running)
+    return RowLayout(place, part, tuple(plain), tuple(others), absent, users, running)
 
 
 def _whole(cell: Cell) -> Series:

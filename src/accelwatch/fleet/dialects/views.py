@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.exposition import Key
-from accelwatch.fleet.dialects.arrangement import Arrangement, PlaceRow, arranged
+from accelwatch.fleet.dialects.arrangement import Arrangement, RowLayout, arranged
 from accelwatch.fleet.dialects.counts import recent_events
 from accelwatch.fleet.dialects.doubles import marked
 from accelwatch.fleet.dialects.family_names import kept_names
@@ -40,7 +40,7 @@ class _Row(NamedTuple):
     """One device or partition of the plan."""
 
     device: Device
-    told: PlaceRow
+    layout: RowLayout
     broken: str
     """What the exporter says in place of a model, when the device is lost."""
 
@@ -90,7 +90,7 @@ class Plan:
         reading = Reading(
             device_id=row.device.id,
             values=numbers,
-            absent={**row.told.absent, **missing} if missing else row.told.absent,
+            absent={**row.layout.absent, **missing} if missing else row.layout.absent,
             processes=self._processes(row, values),
             sources=self._sources,
             notes=self._notes(numbers, old) + _remarks(row, values) + refused,
@@ -105,7 +105,7 @@ class Plan:
         events = recent_events(counts, row.device.id, now)
         health, reasons = _health(special, state, reading, events, now)
         return DeviceView(
-            device=_with_facts(row, values) if row.told.facts else row.device,
+            device=_with_facts(row, values) if row.layout.facts else row.device,
             state=state,
             state_since=now,
             reading=reading,
@@ -113,7 +113,7 @@ class Plan:
             sample_age_s=0.0,
             health=health,
             health_reasons=reasons,
-            owners=row.told.owners,
+            owners=row.layout.owners,
             event_counts=counts,
         )
 
@@ -160,9 +160,9 @@ class Plan:
         empty = self._blanks
         numbers: dict[Series, Number] = {}
         missing: dict[Series, Absence] = {}
-        doubtful = row.told.cells
+        doubtful = row.layout.cells
         refused: list[tuple[Series, Number]] = []
-        for series, slot, times, per, low, high, cell in row.told.plain:
+        for series, slot, times, per, low, high, cell in row.layout.plain:
             raw = values[slot]
             if low <= raw <= high and raw not in empty:
                 numbers[series] = scaled(raw, times, per)
@@ -207,9 +207,9 @@ class Plan:
             missing[cell.series] = reason
 
     def _processes(self, row: _Row, values: Sequence[Number]) -> tuple[Process, ...] | None:
-        if row.told.processes is None:
+        if row.layout.processes is None:
             return None
-        processes = read_processes(row.device.id, row.told.processes, values)
+        processes = read_processes(row.device.id, row.layout.processes, values)
         return tuple([believed_process(process) for process in processes])
 
     def _notes(self, numbers: Mapping[Series, Number], old: bool) -> tuple[str, ...]:
@@ -224,11 +224,11 @@ class Plan:
 def _rows(arrangement: Arrangement, roster: Roster) -> list[_Row]:
     devices = roster.devices()
     rows = []
-    for told in arrangement.rows:
-        number, part = told.place
-        device = devices[number] if told.part is None else told.part.device(devices[number])
-        rows.append(_Row(device, told, "" if part else roster.facts[number].get("broken", "")))
-    rows.sort(key=lambda row: _order(devices[row.told.place[0]], row.told.place))
+    for layout in arrangement.rows:
+        number, part = layout.place
+        device = devices[number] if layout.part is None else layout.part.device(devices[number])
+        rows.append(_Row(device, layout, "" if part else roster.facts[number].get("broken", "")))
+    rows.sort(key=lambda row: _order(devices[row.layout.place[0]], row.layout.place))
     return rows
 
 
@@ -239,7 +239,7 @@ def _order(device: Device, place: Place) -> tuple[int, str, Place]:
 def _with_facts(row: _Row, values: Sequence[Number]) -> Device:
     """The device with what numbers tell of its identity."""
     changes: dict[str, int | str] = {}
-    for slot, fact in row.told.facts:
+    for slot, fact in row.layout.facts:
         number = values[slot]
         if fact.words:
             if word := fact.words.get(number):
@@ -253,7 +253,7 @@ def _remarks(row: _Row, values: Sequence[Number]) -> tuple[str, ...]:
     """What is told in words; nothing for 0 and for numbers that no code has."""
     remarks = [
         text.format(f"{values[slot]:g}")
-        for slot, text in row.told.remarks
+        for slot, text in row.layout.remarks
         if 0 < values[slot] < 1e6
     ]
     return tuple(dict.fromkeys(remarks))

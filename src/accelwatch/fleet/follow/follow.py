@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 from accelwatch.backoff import SpreadBackoff
-from accelwatch.fleet.follow.asking import asking
 from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.pages import Pages
 from accelwatch.fleet.follow.poll import Exposed, PacedReader, ReadExposition, poll
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.follow.stream import Stream
+from accelwatch.fleet.follow.target_client import target_client
 from accelwatch.fleet.scrape_settings import Credentials
 from accelwatch.fleet.target import Target
 from accelwatch.schema.compact import Hello
@@ -111,8 +111,8 @@ class Follower:
     ) -> None:
         self._client = client
         self._target = target
-        self._asking = asking(client, target)
-        self._pages = Pages(self._asking, target.metrics_url, client.scrape)
+        self._http = target_client(client, target)
+        self._pages = Pages(self._http, target.metrics_url, client.scrape)
         self._sink = sink
         self._backoff = SpreadBackoff(client.scrape.max_backoff_s)
         self._reading: PacedReader | None = None
@@ -130,7 +130,7 @@ class Follower:
         try:
             await self._run()
         finally:
-            self._asking.close()
+            self._http.close()
 
     async def _run(self) -> None:
         mode = self._client.scrape.mode
@@ -170,7 +170,7 @@ class Follower:
         self._began = asyncio.get_running_loop().time()
         self._sink.began(self._target, "stream")
         stream = Stream(
-            self._asking, self._target.url(STREAM), self._client.scrape, self._client.hello
+            self._http, self._target.url(STREAM), self._client.scrape, self._client.hello
         )
         await stream.follow(self._receive, self._silence_s)
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from accelwatch.fleet.follow.asking import Asking
 from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.frames import FrameReader, RawTick, Received
+from accelwatch.fleet.follow.target_client import TargetClient
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.web.stream import MSGPACK, PACKED
 
@@ -18,9 +18,11 @@ Receive = Callable[[Received, int], None]
 class Stream:
     """Asked for until it ends; no tick may keep us waiting for long, however many bytes drip in."""
 
-    def __init__(self, asking: Asking, url: str, scrape: Scrape, hello: Mapping[str, str]) -> None:
+    def __init__(
+        self, client: TargetClient, url: str, scrape: Scrape, hello: Mapping[str, str]
+    ) -> None:
         """`hello` are headers that are shown beside those of every stream."""
-        self._asking = asking
+        self._client = client
         self._url = url
         self._scrape = scrape
         self._headers = {**_HEADERS, **hello}
@@ -34,10 +36,10 @@ class Stream:
         def open_body(headers: Mapping[str, str]) -> _Messages:
             _check_type(headers)
             reader = FrameReader(self._scrape.body_size_limit_bytes)
-            return _Messages(reader, receive, lambda: self._asking.prolong(silence_s()))
+            return _Messages(reader, receive, lambda: self._client.prolong(silence_s()))
 
         try:
-            await self._asking.ask(self._url, self._headers, open_body, self._scrape.timeout_s)
+            await self._client.get(self._url, self._headers, open_body, self._scrape.timeout_s)
         except TargetFault as fault:
             raise _named(fault) from fault
         raise TargetFault(Reason.CLOSED, "the target ended the stream")

@@ -19,10 +19,10 @@ _ZONE = re.compile(r"%[^\]]*")
 """Of an IPv6 address: it says which way to go, and the other side has no use for it."""
 
 
-class Asking(Protocol):
-    """Asks a target for one thing at a time."""
+class TargetClient(Protocol):
+    """Asks one target for one page or stream at a time."""
 
-    async def ask(
+    async def get(
         self, url: str, headers: Mapping[str, str], open_body: OpenBody, timeout_s: float
     ) -> bytes:
         """What is kept of the body, once all of it has come. Raises TargetFault."""
@@ -37,12 +37,12 @@ class Asking(Protocol):
         ...
 
 
-def asking(client: Client, target: Target) -> Asking:
+def target_client(client: Client, target: Target) -> TargetClient:
     """Over http on a connection of its own, over https by the session of the client."""
-    return PlainAsking(client, target) if target.scheme == "http" else SessionAsking(client, target)
+    return PlainClient(client, target) if target.scheme == "http" else SessionClient(client, target)
 
 
-class SessionAsking:
+class SessionClient:
     """By the session of the client, which keeps connections for all targets."""
 
     def __init__(self, client: Client, target: Target) -> None:
@@ -50,7 +50,7 @@ class SessionAsking:
         self._target = target
         self._deadline: asyncio.Timeout | None = None
 
-    async def ask(
+    async def get(
         self, url: str, headers: Mapping[str, str], open_body: OpenBody, timeout_s: float
     ) -> bytes:
         """What is kept of the body, once all of it has come. Raises TargetFault."""
@@ -73,7 +73,7 @@ class SessionAsking:
         """Nothing: the connections are the session's."""
 
 
-class PlainAsking:
+class PlainClient:
     """On one connection, which is made anew when the target has closed it."""
 
     def __init__(self, client: Client, target: Target) -> None:
@@ -84,7 +84,7 @@ class PlainAsking:
         self._requests: dict[str, bytes] = {}
         """What is sent with that ticket, by what is asked for."""
 
-    async def ask(
+    async def get(
         self, url: str, headers: Mapping[str, str], open_body: OpenBody, timeout_s: float
     ) -> bytes:
         """What is kept of the body, once all of it has come. Raises TargetFault."""
