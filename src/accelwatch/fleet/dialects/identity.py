@@ -101,8 +101,10 @@ class Roster:
 
     def doubts(self) -> dict[str, str]:
         """By id, why devices do not go by their uuid, for people."""
+        if not self._doubles:
+            return {}
         texts = ((device.id, self._doubt(number)) for number, device in enumerate(self.devices()))
-        return {device_id: text for device_id, text in texts if text} if self._doubles else {}
+        return {device_id: text for device_id, text in texts if text}
 
     def _doubt(self, number: int) -> str:
         uuid = self.facts[number].get("uuid", "")
