@@ -50,3 +50,63 @@ def test_a_late_yes_to_the_same_plan_counts() -> None:
     ground.wait(SETTINGS.approval_s + 60)
     ground.say(Verb.APPROVE, NODE, digest=remedy.asked)
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
+
+
+FIRST = msgspec.structs.replace(ASKS, rule="rule.first")
+SECOND = msgspec.structs.replace(ASKS, rule="rule.second")
+HOUR = 3600.0
+
+
+def said_no(ground: Ground, hours: float) -> str:
+    """A person says no, for so long; the line that is written about it."""
+    before = len(ground.notes)
+    ground.say(Verb.DENY, NODE, until=ground.now + hours * HOUR)
+    return next(note.text for note in ground.notes[before:] if "said no" in note.text)
+
+
+def test_a_no_to_one_rule_does_not_hide_another_that_asks() -> None:
+    ground = Ground()
+    ground.fault(NODE, "i-first", policy=FIRST)
+    assert said_no(ground, 8) == "ana said no to rule.first"
+    assert ground.stage(NODE) is Stage.SUPPRESSED
+    ground.fault(NODE, "i-second", policy=SECOND)
+    ground.wait(60)
+    assert ground.stage(NODE) is Stage.AWAITING_APPROVAL
+    assert ground.notes[-1].incident == "i-second"
+
+
+def test_a_no_is_said_to_all_rules_that_fire() -> None:
+    ground = Ground()
+    ground.say(Verb.STOP)
+    for incident, policy in (("i-first", FIRST), ("i-second", SECOND)):
+        ground.fault(NODE, incident, policy=msgspec.structs.replace(policy, mode=Mode.AUTO))
+    assert said_no(ground, 8) == "ana said no to rule.first, rule.second"
+    ground.say(Verb.START)
+    ground.wait(7 * HOUR, every=600)
+    assert ground.kinds(NODE) == []
+    ground.wait(2 * HOUR, every=600)
+    assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
+
+
+def test_a_later_and_shorter_no_does_not_cut_an_earlier_one_short() -> None:
+    ground = Ground()
+    ground.fault(NODE, "i-first", policy=FIRST)
+    said_no(ground, 8)
+    ground.fault(NODE, "i-second", policy=SECOND)
+    ground.wait(60)
+    said_no(ground, 1)
+    ground.wait(2 * HOUR, every=600)
+    assert ground.stage(NODE) is Stage.SUPPRESSED
+    no = ground.state.denied[NODE]
+    assert no.rules == ("rule.first", "rule.second")
+
+
+def test_a_no_that_is_over_says_nothing_of_a_later_one() -> None:
+    ground = Ground()
+    first = ground.fault(NODE, "i-first", policy=FIRST)
+    said_no(ground, 1)
+    ground.step(CaseChanged(node=NODE, case=msgspec.structs.replace(first, open=False)))
+    ground.wait(2 * HOUR, every=600)
+    ground.fault(NODE, "i-second", policy=SECOND)
+    ground.wait(60)
+    assert said_no(ground, 4) == "ana said no to rule.second"

@@ -91,7 +91,7 @@ RECORDS: list[StateRecord] = [
     OverrideRecord(node="n2", override=Override(node="n2", at=1.0, until=2.0)),
     BoundaryRecord(node="n3", boundary=Boundary(node="n3", at=1.0, by="ana")),
     VetoRecord(node="n4", veto=Veto(node="n4", by="ana", reason="mine", at=1.0)),
-    DeniedRecord(node="n5", denied=Denied(node="n5", rule="r", by="ana", until=9.0)),
+    DeniedRecord(node="n5", denied=Denied(node="n5", rules=("r",), by="ana", until=9.0)),
     StopRecord(stop=Stop(by="ana", at=1.0)),
     ChoreRecord(key="job 17", intent=INTENT),
     DepartedRecord(

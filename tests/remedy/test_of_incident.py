@@ -1,5 +1,6 @@
 """What the state machine is told of an incident."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from accelwatch.expr.rule import compile_rule
 from accelwatch.incidents.incident import Incident, Moment, MomentKind
 from accelwatch.remedy.case import Case, Limit
-from accelwatch.remedy.of_incident import case_changed, policy_of
+from accelwatch.remedy.of_incident import acting_rule, case_changed, policy_of
 from accelwatch.rules.document import (
     Advice,
     Confidence,
@@ -151,3 +152,51 @@ def test_a_member_of_a_storm_has_its_group_while_that_goes_on() -> None:
 def test_a_silence_and_an_end_go_along() -> None:
     assert case(incident(), muted="s1").muted == "s1"
     assert not case(over(incident(), START + 90)).open
+
+
+WANTS = {"quarantine": QuarantineLevel.NODE}
+
+
+def of_family(id_: str, mode: Mode, severity: Severity, **action: Any) -> Rule:
+    return replace(rule(**action), id=id_, title=f"title of {id_}", mode=mode, severity=severity)
+
+
+TOLD = of_family("told", Mode.AUTO, Severity.CRITICAL)
+OBSERVES = of_family("observes", Mode.OBSERVE, Severity.CRITICAL, **WANTS)
+ACTS = of_family("acts", Mode.AUTO, Severity.INFO, **WANTS)
+WORSE = of_family("worse", Mode.AUTO, Severity.WARNING, **WANTS)
+RULES = {one.id: one for one in (TOLD, OBSERVES, ACTS, WORSE)}
+
+
+@pytest.mark.parametrize(
+    ("firing", "decides"),
+    [
+        (("told", "acts"), "acts"),
+        (("observes", "acts"), "acts"),
+        (("acts", "worse"), "worse"),
+        (("told", "observes"), "observes"),
+        (("gone", "told"), "told"),
+        (("gone",), None),
+        ((), "told"),
+    ],
+)
+def test_the_rule_that_may_go_furthest_of_those_that_fire_decides(
+    firing: tuple[str, ...], decides: str | None
+) -> None:
+    decided = acting_rule(incident(rule="told", rules=firing), RULES)
+    assert (None if decided is None else decided.id) == decides
+
+
+def test_a_rule_that_has_cleared_wants_nothing_any_more() -> None:
+    left = incident(rule="acts", rules=("observes",), title="title of acts")
+    changed = case_changed(left, acting_rule(left, RULES), {})
+    assert changed is not None
+    assert (changed.case.policy.rule, changed.case.policy.mode) == ("observes", Mode.OBSERVE)
+    assert changed.case.title == "title of observes"
+
+
+def test_an_incident_is_told_by_its_own_title_while_its_rule_decides() -> None:
+    one = incident(rule="acts", rules=("acts",), title="as it was called then")
+    changed = case_changed(one, ACTS, {})
+    assert changed is not None
+    assert changed.case.title == "as it was called then"

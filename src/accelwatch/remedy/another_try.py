@@ -4,14 +4,17 @@ Without the nodes that have gone bad or do not answer; on the same ones, once, w
 them has passed; and when nothing of the kind speaks for it, from the checkpoint before the newest.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.remedy.cases import bad_nodes, counting
+from accelwatch.remedy.case import Case
+from accelwatch.remedy.cases import bad_nodes, counting, leading
 from accelwatch.remedy.clocks import DEATH_SETTLES_S
 from accelwatch.remedy.retry import Blame, Death, JobHistory, Run, Try, differs
 from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.rules.document import Severity
 
 replace = msgspec.structs.replace
 
@@ -48,8 +51,9 @@ def another(sur: Surroundings, history: JobHistory, run: Run) -> Another:
 
 
 def bad_now(sur: Surroundings, nodes: tuple[str, ...]) -> set[str]:
-    """Where the job may not start: what is bad anywhere, and those of its nodes that are silent."""
-    return bad_nodes(sur) | silent_of(sur, nodes)
+    """Where the job may not start: what is bad anywhere, and those of its nodes that are suspects."""
+    suspects = {target for target, _, cases in _suspects(sur, nodes) if cases}
+    return bad_nodes(sur) | silent_of(sur, nodes) | suspects
 
 
 def silent_of(sur: Surroundings, nodes: tuple[str, ...]) -> set[str]:
@@ -61,14 +65,25 @@ def silent_of(sur: Surroundings, nodes: tuple[str, ...]) -> set[str]:
 def blame(sur: Surroundings, nodes: tuple[str, ...]) -> tuple[Blame, ...]:
     """What speaks against some nodes now, by their schedulers' names."""
     cases = (
-        Blame(case.policy.rule, target, one.node, case.serial)
-        for one in sur.state.remedies.values()
-        for target in [one.target or one.node]
-        if target in nodes
-        for case in counting(sur, one)
+        Blame(case.policy.rule, target, node, case.serial)
+        for target, node, suspects in _suspects(sur, nodes)
+        for case in suspects
     )
     silent = (Blame("", name) for name in sorted(silent_of(sur, nodes)))
     return tuple(dict.fromkeys((*cases, *silent)))
+
+
+def _suspects(sur: Surroundings, nodes: tuple[str, ...]) -> Iterator[tuple[str, str, list[Case]]]:
+    """Scheduler's name, hub's name and cases of those of a job's nodes that it may have died of.
+
+    Where a job has died already, a warning that takes nothing out is reason enough to begin it
+    elsewhere. What is only for information is none.
+    """
+    for one in sur.state.remedies.values():
+        target = one.target or one.node
+        if target in nodes:
+            told = (case for case in counting(sur, one) if case.severity is not Severity.INFO)
+            yield target, one.node, [*dict.fromkeys((*told, *leading(sur, one)))]
 
 
 def group_of(sur: Surroundings, nodes: tuple[str, ...]) -> str:

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from accelwatch.remedy.cases import leading
 from accelwatch.remedy.clocks import BLIND_AGAIN_S, BLIND_S, DENIED_S
 from accelwatch.remedy.conditions import Happening, Scene, plan_of
 from accelwatch.remedy.gates import leader
@@ -43,21 +44,23 @@ def approve(at: Scene) -> Remedy:
 
 
 def deny(at: Scene) -> Remedy:
-    """A person said no, for a while."""
-    case = leader(at.sur, at.remedy)
+    """A person said no, for a while, to all that the rules which fire now want of the node.
+
+    A no that still holds is never cut short by a later one: it goes on for the rules it was said of.
+    """
+    by, node, now = actor_of(at.happening), at.remedy.node, at.sur.now
     command = at.happening.command
     until = None if command is None else command.until
-    if case is not None:
-        no = Denied(
-            node=at.remedy.node,
-            rule=case.policy.rule,
-            by=actor_of(at.happening),
-            until=at.sur.now + DENIED_S if until is None else until,
-        )
-        at.sur.put("denied", at.remedy.node, no)
-    at.sur.note(
-        at.remedy, f"{actor_of(at.happening)} said no", Loudness.TELL, actor_of(at.happening)
-    )
+    until = now + DENIED_S if until is None else until
+    rules = dict.fromkeys(case.policy.rule for case in leading(at.sur, at.remedy))
+    before = at.sur.state.denied.get(node)
+    if before is not None and before.until > now:
+        rules, until = dict.fromkeys((*before.rules, *rules)), max(before.until, until)
+    if rules:
+        no = Denied(node=node, rules=tuple(rules), by=by, until=until)
+        at.sur.put("denied", node, no)
+    text = f"{by} said no to {', '.join(rules) or 'what would be done'}"
+    at.sur.note(at.remedy, text, Loudness.TELL, by)
     return replace(at.remedy, approved="", approved_plan="")
 
 

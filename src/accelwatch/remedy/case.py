@@ -1,7 +1,7 @@
 """What the state machine knows of an incident, and what the incident's rule lets it do.
 
-A policy is kept with the remedy: a rule that is changed or removed while an incident is open changes
-nothing of what was begun.
+A policy is kept with the remedy once something is begun: a rule that is changed or removed after that
+changes nothing of it. Until then what the rules want now counts.
 """
 
 import msgspec
@@ -28,7 +28,7 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rule wants done, as it stood when its incident was opened."""
+    """What a rule wants done."""
 
     rule: str
     digest: str = ""

@@ -1,9 +1,14 @@
-"""Which of the things that are wrong with a node count, and which of them leads."""
+"""Which of the things that are wrong with a node count, which bar it, and which of them leads.
+
+Three questions, each with its own answer: what is open on a node (`counting`, which people are shown),
+what keeps work away from it (`barring`), and what wants it taken out and mended (`leading`). A rule
+without an action only tells people: it begins nothing, and keeps nothing from ending.
+"""
 
 from accelwatch.remedy.case import Case
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.surroundings import Surroundings
-from accelwatch.rules.document import Mode
+from accelwatch.rules.document import Severity
 
 
 def counts(sur: Surroundings, node: str, case: Case) -> bool:
@@ -16,34 +21,42 @@ def counts(sur: Surroundings, node: str, case: Case) -> bool:
 
 
 def counting(sur: Surroundings, remedy: Remedy) -> tuple[Case, ...]:
-    """The cases that speak against a node."""
+    """What is open on a node, but for what a person has dealt with."""
     if not (sur.state.boundaries or sur.state.overrides):
         return remedy.cases
     return tuple(case for case in remedy.cases if counts(sur, remedy.node, case))
 
 
-def bad_nodes(sur: Surroundings) -> set[str]:
-    """Where no job may start, by the scheduler's names: what we hold or something speaks against.
+def barring(sur: Surroundings, remedy: Remedy) -> list[Case]:
+    """The cases for which no work should come to a node: a rule would take it out, or it is critical.
 
-    So is what a person has just asked to be taken out.
+    What is no more than told, such as a clock that is not synchronised on every node, bars none: jobs
+    would have nowhere to go.
     """
-    return {
-        one.target or one.node
-        for one in sur.state.remedies.values()
-        if one.counts or one.manual or counting(sur, one)
-    }
+    return [
+        case
+        for case in counting(sur, remedy)
+        if case.policy.level is not None or case.severity is Severity.CRITICAL
+    ]
 
 
-_MODES = {mode: at for at, mode in enumerate(Mode)}
+def is_barred(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether no job may start on a node: we hold it, a person wants it out, or a case bars it."""
+    return remedy.counts or remedy.manual or bool(barring(sur, remedy))
+
+
+def bad_nodes(sur: Surroundings) -> set[str]:
+    """Where no job may start, by the scheduler's names."""
+    return {one.target or one.node for one in sur.state.remedies.values() if is_barred(sur, one)}
 
 
 def leading(sur: Surroundings, remedy: Remedy) -> list[Case]:
-    """Those that could have the node taken out, the one that may go furthest and weighs most first."""
+    """The cases of rules with an action, the one that may go furthest and weighs most first."""
     cases = [case for case in counting(sur, remedy) if case.policy.level is not None]
     if len(cases) > 1:
         cases.sort(
             key=lambda case: (
-                -_MODES[case.policy.mode],
+                -case.policy.mode.reach,
                 -case.severity.weight,
                 case.since,
                 case.incident,

@@ -1,18 +1,19 @@
 """What the rows of the table ask: each condition by its name, over what is known now."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobState, NodeSeen, Standing
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.cases import counting
+from accelwatch.remedy.case import Case
+from accelwatch.remedy.cases import counting, leading
 from accelwatch.remedy.changes import Command
 from accelwatch.remedy.clocks import MOST_FAILURES
-from accelwatch.remedy.denial import Denial, DenialKind, denials
+from accelwatch.remedy.denial import Denial, DenialKind
 from accelwatch.remedy.digest import digest_of
-from accelwatch.remedy.gates import asked, in_the_way, leader, withdrawn
+from accelwatch.remedy.gates import in_the_way, lacks_only_a_yes, leader, withdrawn
 from accelwatch.remedy.jobs import (
     cancels,
     gone_jobs,
@@ -23,7 +24,9 @@ from accelwatch.remedy.jobs import (
     next_job,
     next_signal,
     next_swap,
+    quiet,
     silent,
+    suspicious,
     to_be_mended,
     well,
     wrong,
@@ -67,15 +70,19 @@ Condition = Callable[[Scene], bool]
 
 
 def suppressed(sur: Surroundings, remedy: Remedy) -> bool:
-    """All that speaks against it is silenced or in maintenance, or a person has said no."""
+    """All that wants it out is silenced or in maintenance, or a person has said no."""
     if remedy.manual:
         return False
-    cases = counting(sur, remedy)
-    if not cases:
-        return False
+    cases = _weighing(sur, remedy)
     no = sur.state.denied.get(remedy.node)
-    denied = "" if no is None or no.until <= sur.now else no.rule
-    return all(case.muted or (denied and case.policy.rule == denied) for case in cases)
+    return bool(cases) and all(
+        case.muted or (no is not None and no.bears(case.policy.rule, sur.now)) for case in cases
+    )
+
+
+def _weighing(sur: Surroundings, remedy: Remedy) -> Sequence[Case]:
+    """The cases that could have something done; where there are none, those that are only told."""
+    return leading(sur, remedy) or counting(sur, remedy)
 
 
 def _spare_next(sur: Surroundings, remedy: Remedy) -> bool:
@@ -104,8 +111,7 @@ def _askable(sur: Surroundings, remedy: Remedy) -> bool:
         return False
     if remedy.expired is not None and case.evidence_at <= remedy.expired:
         return False
-    every = denials(asked(sur, remedy, Kind.QUARANTINE, case))
-    return all(denial.why is DenialKind.APPROVAL for denial in every)
+    return lacks_only_a_yes(sur, remedy, case)
 
 
 def plan_of(sur: Surroundings, remedy: Remedy) -> str:
@@ -147,11 +153,11 @@ def _standing(happening: Happening) -> Standing | None:
 
 
 def _nothing_open(sur: Surroundings, remedy: Remedy) -> bool:
-    return all(case.orphaned for case in counting(sur, remedy))
+    return all(case.orphaned for case in leading(sur, remedy))
 
 
 def _blind(sur: Surroundings, remedy: Remedy) -> bool:
-    cases = counting(sur, remedy)
+    cases = _weighing(sur, remedy)
     return bool(cases) and all(case.blind for case in cases)
 
 
@@ -214,6 +220,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
         "well": lambda at: well(at.sur, at.remedy),
         "wrong": lambda at: wrong(at.sur, at.remedy),
+        "quiet": lambda at: quiet(at.sur, at.remedy),
+        "suspicious": lambda at: suspicious(at.sur, at.remedy),
         "suppressed": lambda at: suppressed(at.sur, at.remedy),
         "heeded": lambda at: not suppressed(at.sur, at.remedy),
         "by_person": lambda at: at.remedy.manual,

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy import attempts, breaker, budget, canary, data_guard
 from accelwatch.remedy.case import Case, Policy
-from accelwatch.remedy.cases import counting, fresh, leading
+from accelwatch.remedy.cases import fresh, leading
 from accelwatch.remedy.ceiling import Bearing, Ceiling, answers
 from accelwatch.remedy.clocks import FRESH_S
-from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind, denials
 from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.jobs import hung, next_job, silent
 from accelwatch.remedy.model import Remedy
@@ -50,23 +50,36 @@ def withdrawn(sur: Surroundings, remedy: Remedy, kind: Kind) -> Denial | None:
 
 def leader(sur: Surroundings, remedy: Remedy) -> Case | None:
     """The case for which a node would be taken out now; else the one that comes nearest to it."""
-    cases = leading(sur, remedy)
-    for case in cases:
-        if _blocked(sur, remedy, Kind.QUARANTINE, case) is None:
-            return case
-    return cases[0] if cases else None
+    return _nearest(sur, remedy)[0]
+
+
+def _nearest(sur: Surroundings, remedy: Remedy) -> tuple[Case | None, Denial | None]:
+    """The case that nothing stands in the way of; else one for which only a person's yes is missing.
+
+    Else the first, with what stands in its way. One rule to which somebody said no must not hide
+    another that is still to be asked about.
+    """
+    cases = [(case, _blocked(sur, remedy, Kind.QUARANTINE, case)) for case in leading(sur, remedy)]
+    for case, denial in cases:
+        if denial is None:
+            return case, None
+    asking = (one for one in cases if lacks_only_a_yes(sur, remedy, one[0]))
+    return next(asking, cases[0] if cases else (None, None))
+
+
+def lacks_only_a_yes(sur: Surroundings, remedy: Remedy, case: Case) -> bool:
+    """Whether a person's approval of a case is all that is missing."""
+    every = denials(asked(sur, remedy, Kind.QUARANTINE, case))
+    return bool(every) and all(denial.why is DenialKind.APPROVAL for denial in every)
 
 
 def _first(sur: Surroundings, remedy: Remedy, kind: Kind) -> Answer:
     if kind is not Kind.QUARANTINE or remedy.manual:
         return _blocked(sur, remedy, kind, None) or PERMIT
-    first: Denial | None = None
-    for case in leading(sur, remedy):
-        denial = _blocked(sur, remedy, kind, case)
-        if denial is None:
-            return PERMIT
-        first = first or denial
-    return first or Denial(why=DenialKind.MODE, text="no rule wants it taken out")
+    case, denial = _nearest(sur, remedy)
+    if case is None:
+        return Denial(why=DenialKind.MODE, text="no rule wants it taken out")
+    return denial or PERMIT
 
 
 def _blocked(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -> Denial | None:
@@ -154,8 +167,8 @@ def _of_stage(sur: Surroundings, remedy: Remedy, kind: Kind) -> Iterator[Answer]
 
 
 def remedy_case(sur: Surroundings, remedy: Remedy) -> Case | None:
-    """What is wrong with a node that is out: the case that leads, else the worst of the others."""
-    cases = counting(sur, remedy)
+    """What is to be mended about a node that is out: the case that leads, else the worst."""
+    cases = leading(sur, remedy)
     for case in cases:
         if case.incident == remedy.incident:
             return case
@@ -237,7 +250,7 @@ def _bearing(sur: Surroundings, remedy: Remedy, case: Case | None, mode: Mode) -
         trust=Trust.AUTHENTICATED if policy is None else policy.trust,
         silence="" if case is None or remedy.manual else case.muted,
         held_by=_labelled(sur, remedy) if veto is None else f"{veto.by}: {veto.reason}",
-        denied_by="" if no is None or no.rule != rule or no.until <= sur.now else no.by,
+        denied_by="" if no is None or not no.bears(rule, sur.now) else no.by,
     )
 
 

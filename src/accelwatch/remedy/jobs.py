@@ -2,21 +2,31 @@
 
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import NodeSeen
-from accelwatch.remedy.cases import counting
+from accelwatch.remedy.cases import counting, leading
 from accelwatch.remedy.clocks import DEATH_SETTLES_S, FRESH_S, REVIVAL_S, UNREACHABLE_S
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import Fence, JobPolicy, When
 
 
-def well(sur: Surroundings, remedy: Remedy) -> bool:
-    """Nothing speaks against it, and no person keeps it out."""
-    return not (remedy.manual or remedy.unfit) and not counting(sur, remedy)
+def suspicious(sur: Surroundings, remedy: Remedy) -> bool:
+    """Something is open on it, if only for people to know: its remedy is kept until that is over."""
+    return bool(counting(sur, remedy))
+
+
+def quiet(sur: Surroundings, remedy: Remedy) -> bool:
+    """Nothing at all is open on it, and no person keeps it out."""
+    return well(sur, remedy) and not suspicious(sur, remedy)
 
 
 def wrong(sur: Surroundings, remedy: Remedy) -> bool:
-    """Something speaks against it."""
-    return bool(counting(sur, remedy))
+    """A rule wants it taken out."""
+    return bool(leading(sur, remedy))
+
+
+def well(sur: Surroundings, remedy: Remedy) -> bool:
+    """No rule and no person wants it out."""
+    return not (remedy.manual or remedy.unfit or wrong(sur, remedy))
 
 
 def to_be_mended(sur: Surroundings, remedy: Remedy) -> bool:

@@ -60,12 +60,12 @@ ENDINGS = (T.ACHIEVED, T.FOREIGN, T.UNDONE, T.REFUSED, T.GAVE_UP, T.CANCELLED)
 """Ends of an intent of which is known what has become of it."""
 
 _BEGIN = (
-    *_row(S.HEALTHY, T.FIRED, "wrong", S.SUSPECT),
+    *_row(S.HEALTHY, T.FIRED, "suspicious", S.SUSPECT),
     *_row(
         (S.HEALTHY, *BEFORE, S.OVERRIDDEN, S.PROBATION), T.QUARANTINE, "", S.SUSPECT, does="by_hand"
     ),
     *_row(S.HEALTHY, T.SEEN_OURS, "not_forgotten", S.UNKNOWN, does="adopt"),
-    *_row(BEFORE, T.TICK, "well", S.HEALTHY),
+    *_row(BEFORE, T.TICK, "quiet", S.HEALTHY),
     *_row(S.SUPPRESSED, T.TICK, "heeded", S.SUSPECT),
     *_row((S.SUSPECT, S.AWAITING_APPROVAL, S.UNREACHABLE), T.TICK, "suppressed", S.SUPPRESSED),
     *_row(S.SUSPECT, T.TICK, "by_person idle may_take_out", S.QUARANTINING, wants=Kind.QUARANTINE),
@@ -105,10 +105,10 @@ _OTHERS = (
     *_row(HOLDING, T.SEEN_FOREIGN, "", S.HELD_BY_OTHER, does="cancel hand_over"),
     *_row(S.RELEASING, T.SEEN_FOREIGN, "idle", S.HELD_BY_OTHER, does="hand_over"),
     *_row(S.FAILED, T.SEEN_FOREIGN, "", S.HELD_BY_OTHER, does="hand_over"),
-    *_row(S.HELD_BY_OTHER, T.SEEN_OPEN, "idle wrong", S.SUSPECT),
+    *_row(S.HELD_BY_OTHER, T.SEEN_OPEN, "idle suspicious", S.SUSPECT),
     *_row(S.HELD_BY_OTHER, T.SEEN_OPEN, "idle", S.HEALTHY),
     *_row(S.HELD_BY_OTHER, T.SEEN_OURS, "not_forgotten", S.QUARANTINED, does="take_mark"),
-    *_row(S.HELD_BY_OTHER, T.TICK, "well idle", S.HEALTHY),
+    *_row(S.HELD_BY_OTHER, T.TICK, "quiet idle", S.HEALTHY),
 )
 _OVERRIDES = (
     *_row(ACTING, T.UNDONE, "", S.OVERRIDDEN, does="override"),
@@ -116,7 +116,7 @@ _OVERRIDES = (
     *_row(S.FAILED, T.SEEN_OPEN, "holding", S.OVERRIDDEN, does="override"),
     *_row((*BEFORE, S.OVERRIDDEN), T.RELEASE, "", S.OVERRIDDEN, does="override"),
     *_row((*BEFORE, S.OVERRIDDEN), T.FORCE_RELEASE, "", S.OVERRIDDEN, does="override"),
-    *_row(S.OVERRIDDEN, T.DUE, "wrong", S.SUSPECT),
+    *_row(S.OVERRIDDEN, T.DUE, "suspicious", S.SUSPECT),
     *_row(S.OVERRIDDEN, T.DUE, "", S.HEALTHY),
     *_row(S.OVERRIDDEN, T.SEEN_OURS, "", S.RELEASING, does="take_mark take_back"),
 )
@@ -235,17 +235,23 @@ _RELEASING = (
     *_row(S.RELEASING, T.ACHIEVED, "by_person", S.SUSPECT, does="let_go"),
     *_row(S.RELEASING, T.ACHIEVED, "forced", S.OVERRIDDEN, does="let_go override"),
     *_row(S.RELEASING, T.ACHIEVED, "probation", S.PROBATION, does="let_go"),
+    *_row(S.RELEASING, T.ACHIEVED, "suspicious", S.SUSPECT, does="let_go"),
     *_row(S.RELEASING, T.ACHIEVED, "", S.HEALTHY, does="let_go"),
     *_row(S.RELEASING, T.CANCELLED, "open_seen", S.PROBATION, does="let_go"),
     *_row(S.RELEASING, T.CANCELLED, "forced"),
     *_row(S.RELEASING, T.CANCELLED, "holding", S.QUARANTINED),
     *_row(S.RELEASING, T.CANCELLED, "", S.SUSPECT),
     *_row(S.PROBATION, T.TICK, "wrong", S.SUSPECT, does="relapse"),
+    *_row(S.PROBATION, T.DUE, "suspicious", S.SUSPECT),
     *_row(S.PROBATION, T.DUE, "", S.HEALTHY),
     *_row(S.PROBATION, T.SEEN_OURS, "", S.QUARANTINED, does="take_mark"),
+    *_row(S.PROBATION, T.SEEN_FOREIGN, "suspicious", S.SUSPECT),
     *_row(S.PROBATION, T.SEEN_FOREIGN, "", S.HEALTHY),
+    *_row(S.PROBATION, T.SEEN_DOWN, "suspicious", S.SUSPECT),
     *_row(S.PROBATION, T.SEEN_DOWN, "", S.HEALTHY),
+    *_row(S.PROBATION, T.RELEASE, "suspicious", S.SUSPECT),
     *_row(S.PROBATION, T.RELEASE, "", S.HEALTHY),
+    *_row(S.PROBATION, T.FORCE_RELEASE, "suspicious", S.SUSPECT),
     *_row(S.PROBATION, T.FORCE_RELEASE, "", S.HEALTHY),
 )
 _SERVICE = (
@@ -278,7 +284,8 @@ _FAILED = (
     *_row(
         S.FAILED, T.TICK, "well holding goes_on_quarantined", S.VERIFYING, does="begin_verifying"
     ),
-    *_row(S.FAILED, T.TICK, "well not_holding", S.HEALTHY),
+    *_row(S.FAILED, T.TICK, "quiet not_holding", S.HEALTHY),
+    *_row(S.FAILED, T.TICK, "well not_holding", S.SUSPECT),
     *_row(S.FAILED, T.DUE, "tries_left goes_on_suspect", S.SUSPECT),
     *_row(S.FAILED, T.DUE, "tries_left goes_on_quarantined", S.QUARANTINED),
     *_row(S.FAILED, T.DUE, "tries_left goes_on_releasing", S.RELEASING),
@@ -287,6 +294,7 @@ _FAILED = (
     *_row(S.FAILED, T.RETRY, "goes_on_releasing", S.RELEASING, does="try_anew"),
     *_row(S.FAILED, T.RECOVERED, "holding", S.VERIFYING, does="fit begin_verifying"),
     *_row(S.FAILED, T.SEEN_OURS, "not_holding", S.QUARANTINED, does="take_mark"),
+    *_row(S.FAILED, T.RELEASE, "nothing_open not_holding suspicious", S.SUSPECT),
     *_row(S.FAILED, T.RELEASE, "nothing_open not_holding", S.HEALTHY),
 )
 _UNKNOWN = (

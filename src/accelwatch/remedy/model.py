@@ -205,12 +205,17 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Denied(msgspec.Struct, frozen=True, kw_only=True):
-    """A person said no to a plan for a rule on a node, until a moment (Unix seconds)."""
+    """A person said no to what some rules want of a node, until a moment (Unix seconds)."""
 
     node: str
-    rule: str
+    rules: tuple[str, ...]
+    """Those that wanted it taken out when the person said so; another one may still act."""
     by: str
     until: float
+
+    def bears(self, rule: str, now: float) -> bool:
+        """Whether it is said of a rule, and not over."""
+        return rule in self.rules and self.until > now
 
 
 class RemedyState(msgspec.Struct, frozen=True, kw_only=True):

@@ -48,13 +48,28 @@ def policy_of(rule: Rule) -> Policy:
     )
 
 
+def acting_rule(incident: Incident, rules: Mapping[str, Rule]) -> Rule | None:
+    """The rule of an incident that decides what is done; None when all of its rules are gone.
+
+    Of those that fire now: one that has cleared still gives an incident its title and severity, and
+    wants nothing any more. Of several the one that may go furthest, as among the cases of a node.
+    """
+    firing = [rules[id_] for id_ in incident.rules or (incident.rule,) if id_ in rules]
+    return max(firing, key=_reach, default=None)
+
+
+def _reach(rule: Rule) -> tuple[bool, int, int]:
+    wants = rule.action is not None and rule.action.quarantine is not None
+    return wants, rule.mode.reach, rule.severity.weight
+
+
 def case_changed(
     incident: Incident, rule: Rule | None, known: Mapping[str, Incident], muted: str = ""
 ) -> CaseChanged | None:
     """An incident as the state machine is told of it; None for one that is not about one node.
 
-    `rule` is None for one whose rule is gone, `known` are the incidents by id, `muted` is the id of the
-    silence or maintenance that keeps it quiet.
+    `rule` is the one that decides (`acting_rule`), None where all are gone; `known` are the incidents by
+    id, `muted` is the id of the silence or maintenance that keeps it quiet.
     """
     node = incident.entity.node
     if not node or incident.entity.group or incident.members:
@@ -78,7 +93,7 @@ def case_changed(
         or _latest(incident, frozenset({MomentKind.ORPHANED, *_FIRES})) is MomentKind.ORPHANED,
         device=incident.entity.device,
         serial=incident.facts.serial,
-        title=incident.title,
+        title=incident.title if rule is None or rule.id == incident.rule else rule.title,
     )
     return CaseChanged(node=node, case=case)
 

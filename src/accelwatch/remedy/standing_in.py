@@ -6,12 +6,14 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import Standing
 from accelwatch.remedy import spares
+from accelwatch.remedy.cases import is_barred
 from accelwatch.remedy.clocks import FRESH_S
 from accelwatch.remedy.denial import Denial
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.score import keys_of, worst
 from accelwatch.remedy.spares import Candidate, Drawn, SpareStanding, SpareState, Wanted
+from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.surroundings import Surroundings
 
 replace = msgspec.structs.replace
@@ -41,12 +43,24 @@ def candidate(sur: Surroundings, name: str) -> Candidate:
     if seen is None or heard is None:
         return Candidate(usable=False)
     well = heard.healthy is True and sur.now - heard.time <= FRESH_S
-    free = seen.standing is Standing.OPEN and node not in sur.state.remedies
+    free = seen.standing is Standing.OPEN and not _has_trouble(sur, node)
     return Candidate(
         labels={"model": heard.model, "rack": heard.rack, **heard.labels},
         score=worst(sur.state.scores, keys_of(node), sur.now),
         usable=well and free and seen.answering is not False,
     )
+
+
+def _has_trouble(sur: Surroundings, node: str) -> bool:
+    """Whether something is being done about a node, or keeps work away from it."""
+    remedy = sur.state.remedies.get(node)
+    if remedy is None:
+        return False
+    return remedy.stage not in _ONLY_TOLD or is_barred(sur, remedy)
+
+
+_ONLY_TOLD = frozenset({Stage.SUSPECT, Stage.SUPPRESSED})
+"""Stages of a node about which nothing was begun."""
 
 
 def reserve(sur: Surroundings, remedy: Remedy) -> Remedy:

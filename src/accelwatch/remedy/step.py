@@ -21,6 +21,8 @@ from accelwatch.remedy.changes import (
 from accelwatch.remedy.commands import commanded
 from accelwatch.remedy.conditions import Happening
 from accelwatch.remedy.ending import ended
+from accelwatch.remedy.jobs import wrong
+from accelwatch.remedy.machine import ACTING
 from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.outcome import Outcome
 from accelwatch.remedy.pursued import Pursued
@@ -32,6 +34,7 @@ from accelwatch.remedy.ticking import tick
 from accelwatch.remedy.transitions import happen, keep
 
 _DEFAULT = RemedySettings()
+_BEGUN = frozenset({*ACTING, Stage.UNKNOWN})
 
 
 def step(
@@ -91,10 +94,12 @@ def _boot(sur: Surroundings, node: str, case: Case, known: Case | None) -> str:
 
 
 def _case(sur: Surroundings, change: CaseChanged) -> None:
-    """An incident as it stands now; its policy stays the one that it was first told with."""
+    """An incident as it stands now, with what its rules want now, unless that was begun already."""
     case, before = change.case, sur.remedy(change.node)
     known = next((one for one in before.cases if one.incident == case.incident), None)
-    if known is not None:
+    begun = before.stage in _BEGUN or before.hold is not None
+    if begun and known is not None and case.incident == before.incident:
+        # What was begun is ended as it was begun, whatever becomes of its rule meanwhile.
         case = msgspec.structs.replace(case, policy=known.policy)
     case = msgspec.structs.replace(case, boot_id=_boot(sur, change.node, case, known))
     others = tuple(one for one in before.cases if one.incident != case.incident)
@@ -103,6 +108,10 @@ def _case(sur: Surroundings, change: CaseChanged) -> None:
         return
     after: Remedy = msgspec.structs.replace(before, cases=cases)
     if before.stage is not Stage.HEALTHY:
+        if not begun and wrong(sur, after) and not wrong(sur, before):
+            # What was only told until now begins here: jobs that had left long before it and the
+            # breaker's count of what it has seen since are no business of this one.
+            after = msgspec.structs.replace(after, begun=sur.now, incident=case.incident)
         keep(sur, before, after)
         return
     if not case.open:

@@ -3,7 +3,7 @@
 Nothing here is ever true for want of data: a node that is not heard has shown nothing.
 """
 
-from accelwatch.remedy.cases import counting
+from accelwatch.remedy.cases import barring, leading
 from accelwatch.remedy.clocks import FRESH_S, LONG_S, LONGER, SETTLE_S
 from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remedy.model import Remedy
@@ -36,7 +36,7 @@ def passive_s(sur: Surroundings, remedy: Remedy) -> float:
 def looks_well(sur: Surroundings, remedy: Remedy) -> Answer:
     """Whether it has looked well for long enough, and does so now."""
     good, known = sur.world.good.get(remedy.node), remedy.verification
-    if counting(sur, remedy):
+    if barring(sur, remedy):
         return _denial("something is wrong with it still")
     if good is None or not -FRESH_S <= sur.now - good.until <= FRESH_S:
         return _denial("no fresh data says that it is well")
@@ -68,22 +68,22 @@ def other_generation(sur: Surroundings, remedy: Remedy) -> bool:
 
 
 def wrong_again(sur: Surroundings, remedy: Remedy) -> bool:
-    """Whether something has begun to be wrong since the verification began."""
+    """Whether a rule that wants it out has begun to fire since the verification began."""
     since = None if remedy.verification is None else remedy.verification.since
-    return any(since is None or case.evidence_at > since for case in counting(sur, remedy))
+    return any(since is None or case.evidence_at > since for case in leading(sur, remedy))
 
 
 def still_wrong(sur: Surroundings, remedy: Remedy) -> bool:
     """Whether what was wrong is so still, though its rule had the time to clear."""
-    return _settled(sur, remedy) and any(not case.blind for case in counting(sur, remedy))
+    return _settled(sur, remedy) and any(not case.blind for case in leading(sur, remedy))
 
 
 def seen_bad(sur: Surroundings, remedy: Remedy) -> bool:
-    """Whether a rule fires on fresh data, though nothing that counts is open."""
+    """Whether a rule with an action fires on fresh data, though none of its incidents is open."""
     heard = sur.heard(remedy.node)
     if heard is None or heard.healthy is not False or sur.now - heard.time > FRESH_S:
         return False
-    return _settled(sur, remedy) and not counting(sur, remedy)
+    return _settled(sur, remedy) and not leading(sur, remedy)
 
 
 def _settled(sur: Surroundings, remedy: Remedy) -> bool:

@@ -57,6 +57,11 @@ class Mode(StrEnum):
     APPROVE = "approve"
     AUTO = "auto"
 
+    @property
+    def reach(self) -> int:
+        """Greater goes further."""
+        return list(Mode).index(self)
+
 
 class Trust(StrEnum):
     """Which readings may make a rule act: those of authenticated sources, or any."""

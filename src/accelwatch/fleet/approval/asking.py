@@ -64,7 +64,8 @@ class HubAsking:
         """How long an incident that begins waits for what people are asked about it."""
         runner = self._remedies()
         acts = runner is not None and runner.settings.acts
-        return _SOON_S if acts and self._asks_first(incident.rule) else 0.0
+        asks = acts and any(map(self._asks_first, incident.rules or (incident.rule,)))
+        return _SOON_S if asks else 0.0
 
     def _of(self, runner: "RemedyRunner", incident: Incident) -> "Iterator[Remedy]":
         remedies = runner.engine.state.remedies

@@ -82,7 +82,7 @@ def _says(state: RemedyState, remedy: Remedy | None, plan: Plan, doing: str, now
             until = f" until {clock} UTC ({lasting(remedy.due - now)} left)"
         return f"It waits for a yes{until}. Without one nothing is done."
     no = state.denied.get(remedy.node)
-    if no is not None and no.until > now:
+    if no is not None and no.bears(plan.rule, now):
         return f"{no.by} said no; it is not asked again until {moment(no.until)}."
     if remedy.approved:
         known = f"{remedy.approved} approved it. It is {stage}"

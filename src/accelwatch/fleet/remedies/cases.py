@@ -12,7 +12,7 @@ from accelwatch.incidents.incident import Incident
 from accelwatch.judging.runner import RuleRunner
 from accelwatch.remedy.changes import CaseChanged
 from accelwatch.remedy.model import RemedyState
-from accelwatch.remedy.of_incident import case_changed
+from accelwatch.remedy.of_incident import acting_rule, case_changed
 
 _Basis = tuple[object, ...]
 """The things that a case follows from."""
@@ -71,7 +71,7 @@ class Cases:
     ) -> list[CaseChanged]:
         rules, changes = self._rules.rules.rules, []
         for incident in incidents:
-            rule, mute = rules.get(incident.rule), self._rules.mute_of(incident)
+            rule, mute = acting_rule(incident, rules), self._rules.mute_of(incident)
             muted = "" if mute is None else mute.id
             basis = (incident, rule, *_groups_of(incident, known), muted)
             if _same(self._bases.get(incident.id, ()), basis):
