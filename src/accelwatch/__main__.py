@@ -1,11 +1,19 @@
 """Where the command starts: collectors at once, the one-shot path without typer, the rest with it."""
 
 import os
+import signal
 import sys
 
 
 def main() -> None:
-    """Run the command line and end with its exit code."""
+    """Run the command line and end with its exit code.
+
+    ^C ends it as the system does, without a word, until a command runs (`cli.entry.guarded`): an
+    exception could rise anywhere while modules are loaded, and some of msgspec's types do not survive
+    that.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     words = sys.argv[1:]
     if words in (["--version"], ["-V"]):
         sys.exit(_version())

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import NoReturn
@@ -56,6 +57,8 @@ def _may_be_one_shot(words: list[str]) -> bool:
 
 def guarded(command: Callable[[], int]) -> int:
     """The command's exit code; errors become one message on stderr and their own code."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         code = command()
     except AccelwatchError as error:
