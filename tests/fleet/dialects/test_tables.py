@@ -115,6 +115,21 @@ def test_an_amd_device_that_is_not_partitioned(partition: str) -> None:
     holds(view, utilization_ratio=0.5)
 
 
+def test_partitions_that_tell_the_uuid_of_their_amd_device_make_it_no_double() -> None:
+    text = "".join(
+        f'gpu_gfx_activity{{gpu_id="{at}",gpu_uuid="u{at // 4}",serial_number="S{at // 4}",'
+        f'gpu_partition_id="{at % 4}"}} {at}\n'
+        for at in range(8)
+    )
+    first, second = read_devices(text, NOW).devices
+    holds(first, utilization_ratio=0.0)
+    holds(second, utilization_ratio=0.04)
+    assert [(view.device.uuid, view.health_reasons) for view in (first, second)] == [
+        ("u0", ()),
+        ("u1", ()),
+    ]
+
+
 @pytest.mark.parametrize(("count", "believed"), [(1048559, True), (1048560, False)])
 def test_counts_of_a_sleeping_amd_block_are_not_believed(count: int, believed: bool) -> None:
     labels = 'gpu_id="1",serial_number="SN1"'

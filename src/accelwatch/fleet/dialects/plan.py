@@ -90,8 +90,14 @@ Drafts = dict[tuple[Place, Series], dict[tuple[int, int], _Draft]]
 
 
 def met(dialect: Dialect, names: FamilyNames, keys: Iterable[Key]) -> Roster:
-    """The devices that the families of a dialect tell of."""
-    return Roster(dialect, [key for key in keys if key.name in names.of_devices])
+    """The devices that the families of a dialect tell of.
+
+    Samples that the dialect leaves out, as of further partitions of a GPU, say nothing of who there is:
+    they tell the uuid of the whole with an index of their own.
+    """
+    own, where = names.of_devices, dialect.where
+    told = [key for key in keys if key.name in own]
+    return Roster(dialect, [key for key in told if fits(where, key)] if where else told)
 
 
 class Planner:
@@ -128,13 +134,13 @@ class Planner:
 
     def _place(self, slot: int, key: Key) -> None:
         self.mapped.add(slot)
+        if not fits(self.dialect.where, key):
+            self.rejected["partition"] += 1
+            return
         number, names = self.number(key), self._names
         rows = names.rows.get(key.name, ())
         if number is None:
             self.rejected["no_device"] += bool(rows)
-            return
-        if not fits(self.dialect.where, key):
-            self.rejected["partition"] += 1
             return
         self.places.setdefault((number, ""), None)
         part = self._part(key)
