@@ -27,6 +27,9 @@ it counts as done when it is observed, not when somebody says so.
 
 - **What nobody can tell moves nothing.** A rule that cannot see, an agent that is silent, a scheduler
   that does not answer: nothing is begun and nothing is released; after a while a person is told.
+- **A clock that is set back makes nothing fresh.** When the hub's is, by more than
+  [`clock_jump`](fleet/remedy-settings.md), whatever was seen counts no more until it is seen anew, a
+  verification begins anew, and what waits goes on waiting as long as it had to.
 - **A release needs proof**: fresh data in which every rule is quiet, of the boot and hardware that are
   verified, for as long as the rule's `verify` asks, and every test passed. What has failed often has to
   look well three times as long, for half an hour at least.

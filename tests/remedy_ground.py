@@ -118,6 +118,8 @@ class Ground:
     count: int = 40
     settings: RemedySettings = SETTINGS
     now: float = BEGIN
+    back_s: float = 0.0
+    """By how much the hub's clock was set back; its count of seconds goes on."""
     state: RemedyState = field(default_factory=RemedyState)
     nodes: dict[str, Node] = field(default_factory=dict)
     flying: dict[str, Intent] = field(default_factory=dict)
@@ -172,7 +174,11 @@ class Ground:
         """All that can be seen now."""
         silent = sum(not node.agent for node in self.nodes.values())
         sight = Sight(
-            time=self.now, monotonic=self.now, late_s=0.0, agents=len(self.nodes), silent=silent
+            time=self.now,
+            monotonic=self.now + self.back_s,
+            late_s=0.0,
+            agents=len(self.nodes),
+            silent=silent,
         )
         heard = [node.heard(self.now) for node in self.nodes.values() if node.agent]
         heard += [
@@ -186,6 +192,11 @@ class Ground:
             nodes = tuple(node.seen() for node in self.nodes.values())
             survey = Surveyed(action=ACTION, time=self.now, nodes=nodes, probes=self.probes)
         return (sight, *heard, survey)
+
+    def set_back(self, seconds: float) -> None:
+        """The hub's clock is set back; nothing is seen at that moment."""
+        self.now -= seconds
+        self.back_s += seconds
 
     def wait(self, seconds: float, every: float = 30.0) -> None:
         """Let time pass, with everything seen."""

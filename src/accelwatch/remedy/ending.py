@@ -213,4 +213,5 @@ def _ours(pursued: Pursued) -> bool:
 
 def _settle(sur: Surroundings, node: str, pursued: Pursued) -> None:
     at = pursued.time if pursued.observed is None else max(pursued.time, pursued.observed.time)
+    at = min(at, sur.now)  # what is surveyed from now on is newer, whatever the clock was then
     sur.look("settled", node, max(at, sur.world.settled.get(node, at)))

@@ -17,6 +17,7 @@ from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.places import machine_of
 from accelwatch.remedy.probing import speaks_again
 from accelwatch.remedy.pursued import Surveyed
+from accelwatch.remedy.set_back import dated, is_ahead
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.transitions import happen, keep, replaced
@@ -38,7 +39,7 @@ def observed(sur: Surroundings, one: NodeHeard | Sight | Surveyed) -> None:
     """Take up what was seen."""
     match one:
         case NodeHeard():
-            _heard(sur, one)
+            _heard(sur, dated(sur, one))
         case Sight():
             guard = data_guard.seen(sur.world.guard, one, sur.settings.data_guard)
             sur.guard(guard)
@@ -95,6 +96,8 @@ def _swapped(remedy: Remedy, heard: NodeHeard) -> bool:
 
 
 def _surveyed(sur: Surroundings, survey: Surveyed) -> None:
+    if is_ahead(sur, survey.time):
+        return
     known = sur.world.schedulers.get(survey.action)
     if known is not None and survey.time < known.time:
         return

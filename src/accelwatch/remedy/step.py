@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.remedy import canary, spares
+from accelwatch.remedy import canary, set_back, spares
 from accelwatch.remedy.case import Case
 from accelwatch.remedy.changes import (
     CaseChanged,
@@ -46,6 +46,7 @@ def step(
 ) -> Outcome:
     """The outcome of a moment; `now` in Unix seconds."""
     sur = Surroundings(state, settings, now)
+    set_back.notice(sur)
     for change in changes:
         _changed(sur, change)
     for one in observations:
@@ -101,6 +102,7 @@ def _case(sur: Surroundings, change: CaseChanged) -> None:
     if begun and known is not None and case.incident == before.incident:
         # What was begun is ended as it was begun, whatever becomes of its rule meanwhile.
         case = msgspec.structs.replace(case, policy=known.policy)
+    case = msgspec.structs.replace(case, evidence_at=set_back.evidence_at(sur, case, known))
     case = msgspec.structs.replace(case, boot_id=_boot(sur, change.node, case, known))
     others = tuple(one for one in before.cases if one.incident != case.incident)
     cases = (*others, case) if case.open else others

@@ -24,7 +24,7 @@ from accelwatch.remedy.places import counted, crowd_of, place_of, proven
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.touched import Touched
-from accelwatch.remedy.world import Looked, NodeHeard, World
+from accelwatch.remedy.world import Looked, NodeHeard, World, unseen
 
 
 class Surroundings:
@@ -84,6 +84,13 @@ class Surroundings:
         self.world = World()
         self.touched.everything = True
         self._crowd = None
+        self._own_seen.clear()
+        self.memo.clear()
+
+    def unsee(self, why: str) -> None:
+        """Nobody knows how old what was seen is; `why` freezes what is new."""
+        self.world = unseen(self.world, self.now, why)
+        self.touched.everything = True
         self._own_seen.clear()
         self.memo.clear()
 
@@ -224,7 +231,9 @@ class Surroundings:
             if record is not None:
                 records.append(record)
         return Outcome(
-            state=msgspec.structs.replace(self.state, world=self.world),
+            state=msgspec.structs.replace(
+                self.state, world=msgspec.structs.replace(self.world, now=self.now)
+            ),
             records=tuple(records),
             pursue=tuple(intent for intent in self._pursue if self._wanted(intent)),
             cancel=tuple(self._cancel),

@@ -10,6 +10,9 @@ from accelwatch.remedy.data_guard import DataGuardState
 from accelwatch.remedy.denial import Denial
 from accelwatch.remedy.identity import Proof
 
+NEVER_HEARD = 0.0
+"""Of what nobody knows when it was so: older than anything."""
+
 
 class NodeHeard(msgspec.Struct, frozen=True, kw_only=True):
     """What the hub knows of a node."""
@@ -38,6 +41,11 @@ class NodeHeard(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     ceiling: str = "resume"
     """How far the first profile that fits lets rules go here, at this moment."""
+
+
+def undated(heard: NodeHeard) -> NodeHeard:
+    """Who a node is; how it was is known, but not when."""
+    return msgspec.structs.replace(heard, time=NEVER_HEARD, healthy=None)
 
 
 class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +85,8 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 class World(msgspec.Struct, frozen=True, kw_only=True):
     """What is seen now."""
 
+    now: float | None = None
+    """Unix seconds of the latest step."""
     heard: Mapping[str, NodeHeard] = {}
     """By the hub's name of the node."""
     good: Mapping[str, Good] = {}
@@ -99,3 +109,17 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     proofs: Mapping[str, Proof | Denial] = {}
     """By the hub's name: which of the scheduler's nodes it is, as far as somebody has asked."""
     looked: Looked = Looked()
+
+
+def unseen(world: World, now: float, why: str) -> World:
+    """Who is who and where stays known, how it is with them does not; `why` freezes what is new."""
+    return msgspec.structs.replace(
+        world,
+        heard={node: undated(one) for node, one in world.heard.items()},
+        guard=msgspec.structs.replace(world.guard, why=why, troubled=world.guard.monotonic),
+        good={},
+        schedulers={},
+        settled={},
+        late=dict.fromkeys(world.late, now),
+        probed={},
+    )

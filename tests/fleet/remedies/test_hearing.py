@@ -44,6 +44,14 @@ def test_what_is_as_before_is_told_again_in_time_to_be_fresh() -> None:
     assert min(FRESH_S, GAP_S) / 2 > AGAIN_S
 
 
+def test_what_is_as_before_is_told_again_when_the_hub_s_clock_was_set_back() -> None:
+    heard = Heard()
+    assert heard.after(0.0) is not None
+    heard.site.clock.step_wall(-3600.0)
+    assert heard.after(1.0) is not None
+    assert heard.after(1.0) is None
+
+
 def test_whatever_is_another_is_told_at_once() -> None:
     heard = Heard()
     first = heard.after(0.0)

@@ -62,7 +62,8 @@ class Hearing:
         """The same, unless it was told a moment ago and nothing but the time is another."""
         before = self._told.get(node.name)
         now = self.heard(node, troubled, ceiling)
-        if before is None or now.time - before.time >= AGAIN_S:
+        # Of what was told before the clock was set back nobody knows any more how old it is.
+        if before is None or not 0.0 <= now.time - before.time < AGAIN_S:
             return now
         if msgspec.structs.replace(now, time=before.time) != before:
             return now

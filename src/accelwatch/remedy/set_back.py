@@ -1,0 +1,70 @@
+"""The hub's clock is set back: what was seen is forgotten, what waits goes on waiting as long. Pure.
+
+This clock tells how old a look is and which of two is the newer. After a step back what was seen would
+be younger than it is, and hide all that is seen until the old time comes again. So it is known no more,
+and all has to be seen anew before anything is done. What `data_guard.clock_jump` lets pass is no step.
+"""
+
+import msgspec
+
+from accelwatch.remedy.case import Case
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.world import NodeHeard, undated
+
+replace = msgspec.structs.replace
+
+
+def notice(sur: Surroundings) -> None:
+    """Before a step: whether its moment is long before that of the last one, and what follows."""
+    last = sur.world.now
+    if last is None or last - sur.now <= sur.settings.data_guard.clock_jump_s:
+        return
+    back_s = last - sur.now
+    sur.unsee(f"the hub's clock was set back by {back_s:.1f} s")
+    for node, remedy in sur.state.remedies.items():
+        sur.put("remedies", node, _remedy(remedy, sur.now, back_s))
+    for node, override in sur.state.overrides.items():
+        at, until = min(override.at, sur.now), override.until - back_s
+        sur.put("overrides", node, replace(override, at=at, until=until))
+    for node, boundary in sur.state.boundaries.items():
+        sur.put("boundaries", node, replace(boundary, at=min(boundary.at, sur.now)))
+
+
+def is_ahead(sur: Surroundings, time: float) -> bool:
+    """Whether a look was dated by a clock that was set back since: nobody knows how old it is."""
+    return time - sur.now > sur.settings.data_guard.clock_jump_s
+
+
+def dated(sur: Surroundings, heard: NodeHeard) -> NodeHeard:
+    """What is known of a node; how it is counts for nothing where nobody knows when it was so."""
+    return undated(heard) if is_ahead(sur, heard.time) else heard
+
+
+def evidence_at(sur: Surroundings, case: Case, known: Case | None) -> float:
+    """The moment of a case's newest evidence; one that is yet to come makes it no newer than it was."""
+    if case.evidence_at <= sur.now:
+        return case.evidence_at
+    return sur.now if known is None else known.evidence_at
+
+
+def _remedy(remedy: Remedy, now: float, back_s: float) -> Remedy:
+    """With no moment that is yet to come but that of its clock, which has as long to run as before."""
+    verification = remedy.verification
+    if verification is not None:
+        verification = replace(verification, since=min(verification.since, now))
+    return replace(
+        remedy,
+        since=min(remedy.since, now),
+        begun=min(remedy.begun, now),
+        due=None if remedy.due is None else remedy.due - back_s,
+        expired=_past(remedy.expired, now),
+        signalled_at=_past(remedy.signalled_at, now),
+        lost_at=_past(remedy.lost_at, now),
+        cases=tuple(replace(case, evidence_at=min(case.evidence_at, now)) for case in remedy.cases),
+        verification=verification,
+    )
+
+
+def _past(moment: float | None, now: float) -> float | None:
+    return None if moment is None else min(moment, now)
