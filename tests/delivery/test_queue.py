@@ -333,6 +333,47 @@ def test_at_night_what_is_not_urgent_waits_for_the_morning() -> None:
     assert scene.after(8 * 3600 + 46 * 60 - 120).send() == ["opened i1"]
 
 
+def test_a_reminder_waits_for_the_end_of_quiet_hours() -> None:
+    # Told at 20:14:07 in Seoul.
+    scene = Scene(Route(remind_s=4 * 3600.0, quiet=QUIET)).after(8 * 3600)
+    low = incident(severity=Severity.WARNING, at=scene.now)
+    assert scene.tell(low).send() == ["opened i1"]
+    morning = scene.now + 10 * 3600 + 45 * 60 + 53
+    assert scene.queue.due_at("a", scene.now) == morning
+    assert scene.after(4 * 3600).tell(low).send() == []
+    scene.now = morning
+    assert scene.send() == ["reminder i1"]
+    assert scene.after(4 * 3600).send() == ["reminder i1"]
+
+
+def test_what_is_urgent_is_reminded_of_at_night() -> None:
+    scene = Scene(Route(remind_s=4 * 3600.0, quiet=QUIET)).after(8 * 3600)
+    scene.tell(incident(at=scene.now)).send()
+    assert scene.after(4 * 3600).send() == ["reminder i1"]
+
+
+def test_a_receiver_that_forgets_is_told_again_at_night_and_not_reminded() -> None:
+    scene = Scene(Route(remind_s=4 * 3600.0, quiet=QUIET), repeat_s=3600.0).after(8 * 3600)
+    scene.tell(incident(severity=Severity.WARNING, at=scene.now)).send()
+    said = [line for _ in range(11) for line in scene.after(3600).send()]
+    assert said == ["updated i1"] * 10 + ["reminder i1"]
+
+
+def test_of_two_routes_the_earlier_reminder_rings() -> None:
+    always = Route(remind_s=8 * 3600.0)
+    scene = Scene(Route(remind_s=4 * 3600.0, quiet=QUIET), always).after(8 * 3600)
+    scene.tell(incident(severity=Severity.WARNING, at=scene.now)).send()
+    assert scene.after(8 * 3600 - 1).send() == []
+    assert scene.after(1).send() == ["reminder i1"]
+
+
+def test_a_route_that_reminds_of_nothing_has_no_part_in_it() -> None:
+    scene = Scene(Route(remind_s=3600.0), Route(quiet=QUIET)).tell(incident())
+    scene.send()
+    assert scene.after(3599).send() == []
+    assert scene.after(1).send() == ["reminder i1"]
+
+
 def test_what_becomes_urgent_at_night_does_not_wait() -> None:
     scene = Scene(Route(quiet=QUIET)).after(10 * 3600)
     low = incident(1, severity=Severity.WARNING, at=scene.now)

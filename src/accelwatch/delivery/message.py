@@ -4,9 +4,11 @@ import math
 
 import msgspec
 
-from accelwatch.alert import Notice
+from accelwatch.alert import Notice, NoticeKind
+from accelwatch.delivery.cadence import Cadence, reminds_at, rings_at
 from accelwatch.rules.document import Severity
 
+NEVER = math.inf
 Key = tuple[str, str]
 """Incident and sink."""
 
@@ -38,7 +40,8 @@ class Message(msgspec.Struct, kw_only=True):
     told_severity: Severity = Severity.INFO
     told_closed: bool = False
     reopened: int = 0
-    remind_s: float = 0.0
+    cadences: tuple[Cadence, ...] = ()
+    """How often and when it rings, as the routes have it; none while nobody is to hear of it."""
     asked: str = ""
     """What people were asked in it last."""
     called: float = 0.0
@@ -56,8 +59,27 @@ class Message(msgspec.Struct, kw_only=True):
         """Whether the sink surely has heard nothing of it."""
         return self.told_at is None and self.attempts == 0
 
+    @property
+    def reminds_at(self) -> float:
+        """When it is to ring again that it is still open."""
+        at = reminds_at(self.cadences, self.notice.severity, self.rung_at)
+        return NEVER if at is None else at
 
-NEVER = math.inf
+    @property
+    def rings(self) -> bool:
+        """Whether what waits is meant to be heard."""
+        return rings(self.notice, self.told_severity)
+
+    def rings_at(self, moment: float) -> float:
+        """From when on what rings at a moment may ring."""
+        return rings_at(self.cadences, self.notice.severity, moment)
+
+
+def rings(notice: Notice, told: Severity) -> bool:
+    """Whether a notice is meant to be heard, where a severity was told before: an edit rings no bell."""
+    return notice.kind is not NoticeKind.UPDATED or notice.severity.weight > told.weight
+
+
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Message)
 

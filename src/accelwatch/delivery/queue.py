@@ -14,7 +14,7 @@ import msgspec
 from accelwatch.alert import Notice, NoticeKind, Outcome, Status
 from accelwatch.backoff import doubled
 from accelwatch.delivery.agenda import Agenda
-from accelwatch.delivery.message import NEVER, Key, Message, decoded, encoded
+from accelwatch.delivery.message import NEVER, Key, Message, decoded, encoded, rings
 from accelwatch.delivery.routing import Plan, Routes
 from accelwatch.incidents.grouping import FLEET
 from accelwatch.incidents.incident import Incident, MomentKind
@@ -172,9 +172,9 @@ class Queue:
 
     def _hide(self, message: Message, plan: Plan | None, now: float) -> None:
         """Hold back what waits, and reminders, while nobody is to hear of an incident."""
-        remind_s = 0.0 if plan is None else plan.remind_s
-        if remind_s != message.remind_s:
-            message.remind_s = remind_s
+        cadences = () if plan is None else plan.cadences
+        if cadences != message.cadences:
+            message.cadences = cadences
             if not message.waits:
                 self._agenda.place(message, self._again(message), now)
         if message.waits and not self._flies(message):
@@ -209,7 +209,7 @@ class Queue:
             queued=now,
             seen=incident.updated,
             reopened=incident.reopened,
-            remind_s=plan.remind_s,
+            cadences=plan.cadences,
             asked=self._asked(incident),
             called=_called(incident),
         )
@@ -332,7 +332,7 @@ class Queue:
         if message.told_closed or message.once:
             self._drop(message)
             return False
-        reminds = message.remind_s and now >= message.rung_at + message.remind_s
+        reminds = now >= message.reminds_at
         message.notice = msgspec.structs.replace(
             message.notice,
             kind=NoticeKind.REMINDER if reminds else NoticeKind.UPDATED,
@@ -372,8 +372,7 @@ class Queue:
     def _delivered(self, message: Message, sent: Notice, outcome: Outcome, now: float) -> None:
         if sent.kind is NoticeKind.OPENED or outcome.reference:
             message.reference = outcome.reference
-        rings = sent.kind is not NoticeKind.UPDATED
-        if rings or sent.severity.weight > message.told_severity.weight:
+        if rings(sent, message.told_severity):
             message.rung_at = now
         message.attempts, message.error, message.told_at = 0, "", now
         message.told_severity = sent.severity
@@ -391,12 +390,9 @@ class Queue:
     def _again(self, message: Message) -> float:
         """When it is to be said again that it is still open."""
         repeat_s = self._traits[message.sink].repeat_s
-        times = [NEVER]
         if repeat_s and message.told_at is not None:
-            times.append(message.told_at + repeat_s)
-        if message.remind_s:
-            times.append(message.rung_at + message.remind_s)
-        return min(times)
+            return min(message.told_at + repeat_s, message.reminds_at)
+        return message.reminds_at
 
     def take_changes(self) -> dict[Key, bytes | None]:
         """The rows that have changed since they were last taken; None for those that are gone."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.config.alerts import Alerts, Route
+from accelwatch.delivery.cadence import Cadence
 from accelwatch.delivery.quiet import after_quiet
 from accelwatch.errors import UsageError
 from accelwatch.incidents.incident import Incident
@@ -20,7 +21,8 @@ class Plan(NamedTuple):
     """When a sink is told of an incident; Unix seconds."""
 
     due: float
-    remind_s: float
+    cadences: tuple[Cadence, ...] = ()
+    """Of the routes that lead there."""
 
 
 class _Path(msgspec.Struct, frozen=True):
@@ -56,7 +58,8 @@ class Routes:
                 continue
             route = path.route
             due = max(now, incident.opened + route.after_s)
-            plan = Plan(after_quiet(route.quiet, incident.severity, due), route.remind_s)
+            cadence = Cadence(remind_s=route.remind_s, quiet=route.quiet)
+            plan = Plan(after_quiet(route.quiet, incident.severity, due), (cadence,))
             for sink in path.sinks:
                 plans[sink] = _earlier(plans.get(sink), plan)
         return plans
@@ -65,8 +68,8 @@ class Routes:
 def _earlier(one: Plan | None, other: Plan) -> Plan:
     if one is None:
         return other
-    reminders = [plan.remind_s for plan in (one, other) if plan.remind_s]
-    return Plan(min(one.due, other.due), min(reminders, default=0.0))
+    cadences = dict.fromkeys((*one.cadences, *other.cadences))
+    return Plan(min(one.due, other.due), tuple(cadences))
 
 
 def _matchers(texts: Iterable[str]) -> tuple[Matcher, ...]:
