@@ -374,6 +374,47 @@ def test_a_route_that_reminds_of_nothing_has_no_part_in_it() -> None:
     assert scene.after(1).send() == ["reminder i1"]
 
 
+def _evening(*, edits: bool = False, severity: Severity = Severity.WARNING) -> Scene:
+    """A minute before the quiet hours something has begun that the sink does not take."""
+    scene = Scene(Route(quiet=QUIET), edits=edits).after(9 * 3600 + 45 * 60 - 7)
+    scene.outcome = NOT_NOW
+    scene.tell(incident(severity=severity, at=scene.now)).send()
+    scene.outcome = TAKEN
+    return scene
+
+
+def test_what_was_not_taken_in_the_evening_waits_for_the_morning_too() -> None:
+    scene = _evening()
+    assert scene.after(120).send() == []
+    assert scene.after(9 * 3600 - 61).send() == []
+    assert scene.after(1).send() == ["opened i1"]
+
+
+def test_what_was_not_taken_and_is_urgent_is_tried_again_at_night() -> None:
+    assert _evening(severity=Severity.CRITICAL).after(120).send() == ["opened i1"]
+
+
+def test_an_edit_that_was_not_taken_is_tried_again_at_night() -> None:
+    scene = Scene(Route(quiet=QUIET), edits=True).after(9 * 3600 + 40 * 60)
+    low = incident(severity=Severity.WARNING, at=scene.now)
+    scene.tell(low).send()
+    scene.after(60).tell(later(low, scene.now))
+    scene.outcome = NOT_NOW
+    assert scene.send() == ["updated i1"]
+    scene.outcome = TAKEN
+    assert scene.after(600).send() == ["updated i1"]
+
+
+def test_a_call_that_was_not_taken_in_the_evening_waits_for_the_morning() -> None:
+    scene = Scene(Route(quiet=QUIET)).after(9 * 3600 + 45 * 60 - 7)
+    scene.outcome = NOT_NOW
+    scene.queue.call(incident(severity=Severity.WARNING, at=scene.now), scene.now)
+    assert scene.send() == ["called i1"]
+    scene.outcome = TAKEN
+    assert scene.after(120).send() == []
+    assert scene.after(9 * 3600 - 60).send() == ["called i1"]
+
+
 def test_what_becomes_urgent_at_night_does_not_wait() -> None:
     scene = Scene(Route(quiet=QUIET)).after(10 * 3600)
     low = incident(1, severity=Severity.WARNING, at=scene.now)
@@ -514,7 +555,8 @@ def test_a_call_without_an_incident_goes_the_way_of_incidents() -> None:
     (said,) = scene.said
     assert headline(said) == "WARNING needs a person: the spare n4 failed quick: n4"
     assert scene.queue.call(spoken("job 7 has died of itself", ""), scene.now) == {"c"}
-    scene.after(86_400.0).send("c")
+    scene.now = scene.queue.due_at("c", scene.now)
+    scene.send("c")
     assert headline(scene.said[-1]).endswith("job 7 has died of itself: the cluster")
 
 

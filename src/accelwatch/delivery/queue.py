@@ -236,6 +236,7 @@ class Queue:
             queued=now,
             seen=incident.updated,
             reopened=incident.reopened,
+            cadences=plan.cadences,
             called=_called(incident),
         )
         self._keep(message)
@@ -270,11 +271,11 @@ class Queue:
         self.untold += len(plans) - len(room)
         for name in room:
             notice = self._describe(incident, NoticeKind.CALLED, 1)
-            self.post(name, incident.id, notice, now, plans[name].due)
+            self.post(name, incident.id, notice, now, plans[name])
         return room
 
     def post(
-        self, sink: str, id_: str, notice: Notice, now: float, due: float | None = None
+        self, sink: str, id_: str, notice: Notice, now: float, plan: Plan | None = None
     ) -> None:
         """Say something that is no incident; the same id replaces what was said before."""
         before = self._messages.get((id_, sink))
@@ -282,8 +283,9 @@ class Queue:
         notice = msgspec.structs.replace(notice, sequence=sequence)
         message = before or Message(incident=id_, sink=sink, notice=notice, queued=now, once=True)
         message.notice, message.waits, message.seen = notice, True, now
+        message.cadences = () if plan is None else plan.cadences
         self._keep(message)
-        self._agenda.place(message, now if due is None else due, now)
+        self._agenda.place(message, now if plan is None else plan.due, now)
 
     def _replace(self, message: Message, incident: Incident, kind: NoticeKind, now: float) -> None:
         if not message.waits:
@@ -319,6 +321,11 @@ class Queue:
         """What is to be sent to a sink now. It is in flight until `settle`."""
         while (message := self._agenda.pop(sink, now)) is not None:
             if self._gathers(message, now):
+                continue
+            # A sink that was down, or a hub, may be back in the middle of the night.
+            rings_at = message.rings_at(now) if message.waits and message.rings else now
+            if rings_at > now:
+                self._agenda.place(message, rings_at, now)
                 continue
             if self._ready(message, now):
                 self._in_flight[sink] = message.key
