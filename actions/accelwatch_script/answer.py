@@ -1,5 +1,6 @@
 """What a hook says: of a program by exit code and output, of a request by status and body."""
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -8,6 +9,7 @@ from accelwatch.action.step import Told, ToldStatus
 from accelwatch.delivery.post import Answer
 from accelwatch.untrusted_text import escaped
 from accelwatch_script.process import Ended
+from accelwatch_script.references import HIDDEN
 
 _RETRY = 75
 """EX_TEMPFAIL of sysexits.h."""
@@ -17,6 +19,9 @@ _AGAIN = frozenset({408, 429})
 _AMBIGUOUS = frozenset({500, 502, 504})
 """Answers after which something may have happened all the same."""
 MOST_TEXT = 500
+
+Hide = Callable[[str], str]
+"""Hides secrets in a text."""
 
 Status = Literal["ok", "accepted", "retry", "failed", "refused"]
 
@@ -56,7 +61,11 @@ def unsettled(text: str, *, idempotent: bool) -> Told:
     return Told(status=status, text=shown(text))
 
 
-def of_program(ended: Ended, *, timeout_s: float, idempotent: bool) -> Said:
+def _as_it_is(text: str) -> str:
+    return text
+
+
+def of_program(ended: Ended, *, timeout_s: float, idempotent: bool, hide: Hide = _as_it_is) -> Said:
     """What the end of a program means."""
     if ended.failure:
         return refused(ended.failure)
@@ -69,8 +78,8 @@ def of_program(ended: Ended, *, timeout_s: float, idempotent: bool) -> Said:
         return Said(told=unsettled(text, idempotent=idempotent))
     document = _document(ended.output, whole=ended.whole)
     if ended.status == 0:
-        return _ended_well(ended, document, idempotent=idempotent)
-    word = _word(document) if document else None
+        return _ended_well(ended, document, idempotent=idempotent, hide=hide)
+    word = _word(document, hide) if document else None
     said = word.message if word is not None else ""
     how = f"exit {ended.status}" if ended.status > 0 else f"killed by signal {-ended.status}"
     text = f"{how}: {said}" if said else f"{how}{_last_words(ended)}"
@@ -82,9 +91,9 @@ def of_program(ended: Ended, *, timeout_s: float, idempotent: bool) -> Said:
     return Said(told=_told(ToldStatus.REFUSED, text), document=document)
 
 
-def _ended_well(ended: Ended, document: bytes, *, idempotent: bool) -> Said:
+def _ended_well(ended: Ended, document: bytes, *, idempotent: bool, hide: Hide) -> Said:
     if document:
-        return of_document(document, idempotent=idempotent)
+        return of_document(document, idempotent=idempotent, hide=hide)
     if ended.output.lstrip().startswith(b"{"):
         text = "what it printed begins as JSON and is none"
         return Said(told=unsettled(text, idempotent=idempotent))
@@ -92,9 +101,9 @@ def _ended_well(ended: Ended, document: bytes, *, idempotent: bool) -> Said:
     return Said(told=_told(ToldStatus.DONE, last))
 
 
-def of_document(document: bytes, *, idempotent: bool) -> Said:
+def of_document(document: bytes, *, idempotent: bool, hide: Hide = _as_it_is) -> Said:
     """What a hook's JSON means."""
-    word = _word(document)
+    word = _word(document, hide)
     if word is None:
         text = 'its answer has no status that we know: {"status": "ok"} and so on'
         return Said(told=unsettled(text, idempotent=idempotent), document=document)
@@ -109,8 +118,9 @@ def of_document(document: bytes, *, idempotent: bool) -> Said:
     return Said(told=told, document=document)
 
 
-def of_request(answer: Answer, location: str, *, idempotent: bool) -> Said:
+def of_request(answer: Answer, location: str, *, idempotent: bool, hide: Hide = _as_it_is) -> Said:
     """What the answer to a request means; `location` is where one that was accepted is asked for."""
+    location = _reference(location, hide)
     body = answer.body.strip()
     document = body if body.startswith(b"{") and body.endswith(b"}") else b""
     if answer.code == 202:
@@ -118,10 +128,10 @@ def of_request(answer: Answer, location: str, *, idempotent: bool) -> Said:
         return Said(told=_told(ToldStatus.ACCEPTED, "accepted", after, location), document=document)
     if answer.well:
         if document:
-            return of_document(document, idempotent=idempotent)
+            return of_document(document, idempotent=idempotent, hide=hide)
         return Said(told=_told(ToldStatus.DONE, f"answered {answer.code}"))
     text = f"answered {answer.code}"
-    word = _word(document) if document else None
+    word = _word(document, hide) if document else None
     if word is not None and word.message:
         text += f": {word.message}"
     if answer.code in _AMBIGUOUS and not idempotent:
@@ -154,11 +164,20 @@ def _document(output: bytes, *, whole: bool) -> bytes:
     return b""
 
 
-def _word(document: bytes) -> Word | None:
+def _word(document: bytes, hide: Hide) -> Word | None:
+    """What is said, without secrets: as JSON they look otherwise, and are cut after this."""
     try:
-        return msgspec.json.decode(document, type=Word)
+        word = msgspec.json.decode(document, type=Word)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    return msgspec.structs.replace(
+        word, message=hide(word.message), external_id=_reference(word.external_id, hide)
+    )
+
+
+def _reference(text: str, hide: Hide) -> str:
+    """None where it has a secret: another one would be asked for, and nobody know it."""
+    return "" if HIDDEN in hide(text) else text
 
 
 def _last_words(ended: Ended) -> str:

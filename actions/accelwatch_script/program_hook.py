@@ -108,9 +108,8 @@ class ProgramHook:
             self._clean(ended),
             timeout_s=self.timeout_s,
             idempotent=self.options.idempotent,
+            hide=self._hide,
         )
-        text = references.without(self._secrets, said.told.text)
-        said = msgspec.structs.replace(said, told=msgspec.structs.replace(said.told, text=text))
         self._note(said, ended)
         return said
 
@@ -148,18 +147,23 @@ class ProgramHook:
             stop.close()
 
     def _clean(self, ended: process.Ended) -> process.Ended:
-        errors = ended.errors
-        if len(errors) >= process.MOST_KEPT:
-            # A secret that was cut in two would not be known again.
-            errors = errors[max(map(len, self._secrets), default=0) * 4 :]
+        errors_whole = len(ended.errors) < process.MOST_KEPT
         return msgspec.structs.replace(
-            ended, output=self._without(ended.output), errors=self._without(errors)
+            ended,
+            output=self._without(ended.output, whole=ended.whole),
+            errors=self._without(ended.errors, whole=errors_whole),
         )
 
-    def _without(self, data: bytes) -> bytes:
+    def _without(self, data: bytes, *, whole: bool) -> bytes:
         if not self._secrets:
             return data
-        return references.without(self._secrets, data.decode(errors="replace")).encode()
+        if not whole:
+            # A secret that was cut in two would not be known again.
+            data = references.without_cut(self._secrets, data)
+        return self._hide(data.decode(errors="replace")).encode()
+
+    def _hide(self, text: str) -> str:
+        return references.without(self._secrets, text)
 
     def _note(self, said: Said, ended: process.Ended) -> None:
         # Who looks does so every few seconds; only that it cannot, or can again, is worth a line.

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from accelwatch.errors import ConfigError
 from accelwatch.untrusted_text import escaped
 
@@ -11,7 +13,7 @@ _ENV = "env:"
 _MOST_BYTES = 64 << 10
 HIDDEN = "<hidden>"
 _LEAST_HIDDEN = 4
-"""Characters; a shorter value would hide letters of ordinary words."""
+"""Characters."""
 
 
 def is_reference(text: str) -> bool:
@@ -47,8 +49,29 @@ def _content(key: str, path: Path) -> str:
 
 
 def without(secrets: Iterable[str], text: str) -> str:
-    """The text with secrets hidden, the longest first."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _LEAST_HIDDEN:
-            text = text.replace(secret, HIDDEN)
+    """The text with secrets hidden, also as JSON writes them, the longest first."""
+    for form in sorted(_forms(secrets), key=len, reverse=True):
+        text = text.replace(form, HIDDEN)
     return text
+
+
+def without_cut(secrets: Iterable[str], data: bytes) -> bytes:
+    """What a program printed last, without the end of a secret whose beginning was not kept."""
+    ends = (_end_before(form.encode(errors="replace"), data) for form in _forms(secrets))
+    return data[max(ends, default=0) :]
+
+
+def _forms(secrets: Iterable[str]) -> set[str]:
+    """How secrets may be printed; a short one would hide letters of ordinary words."""
+    long = [secret for secret in secrets if len(secret) >= _LEAST_HIDDEN]
+    return {*long, *(msgspec.json.encode(secret).decode()[1:-1] for secret in long)}
+
+
+def _end_before(form: bytes, data: bytes) -> int:
+    """How many bytes of data are the end of a secret."""
+    begin = form.find(data[:1], 1) if data else -1
+    while begin > 0:
+        if data.startswith(form[begin:]):
+            return len(form) - begin
+        begin = form.find(data[:1], begin + 1)
+    return 0

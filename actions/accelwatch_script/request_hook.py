@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from urllib.parse import urljoin, urlsplit
 
-import msgspec
-
 from accelwatch.clock import Clock
 from accelwatch.delivery.post import Answer, Poster, PostError
 from accelwatch.standard_webhooks import headers, secret_bytes
@@ -91,9 +89,12 @@ class RequestHook:
         location = urljoin(url, got.location) if got.location else url if got.code == 202 else ""
         if not self._same_place(location) or (location == self.options.url):
             location = ""
-        said = answer.of_request(got, location, idempotent=self.options.idempotent)
-        text = references.without(self._secrets, said.told.text)
-        return msgspec.structs.replace(said, told=msgspec.structs.replace(said.told, text=text))
+        return answer.of_request(
+            got,
+            location,
+            idempotent=self.options.idempotent,
+            hide=lambda text: references.without(self._secrets, text),
+        )
 
     def _same_place(self, url: str) -> bool:
         """Whether credentials may go there."""

@@ -24,6 +24,7 @@ from accelwatch.action.step import (
     Wait,
 )
 from accelwatch.clock import ManualClock
+from accelwatch_script.process import MOST_KEPT
 from hook_samples import JOB, MOVE, intent, operation, program, saying, script
 
 OPEN = {"name": "n3", "standing": "open", "answering": True}
@@ -211,6 +212,74 @@ def test_secrets_are_hidden_wherever_a_hook_prints_them(
     run(scenario())
     assert "token is <hidden>" in caplog.text
     assert "hunter22" not in caplog.text
+
+
+ODD = 's3cr"t-To\\ken-99'
+ACCEPTED = """#!/usr/bin/env python3
+import os
+word = os.environ["API_TOKEN"]
+{quoted}
+print('{{"status": "accepted", "message": "' + "z" * 492 + word + '", "external_id": "j-' + word + '"}}')
+"""
+
+
+def spoken(tmp_path: Path, secret: str, text: str) -> Told:
+    """What a hook with a secret tells of its step."""
+    (tmp_path / "secret").write_text(secret)
+    told: list[Told] = []
+
+    async def scenario() -> None:
+        env = {"API_TOKEN": f"file:{tmp_path}/secret", "PATH": "/usr/bin:/bin"}
+        made = script(**site(tmp_path, text, {"node": OPEN}, env=env))
+        told.append(await performed(made, intent()))
+
+    run(scenario())
+    return told[0]
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "import json; word = json.dumps(word)[1:-1]",
+        "word = ''.join(f'\\\\u{ord(letter):04x}' for letter in word)",
+    ],
+)
+def test_a_secret_that_json_writes_otherwise_is_hidden(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, quoted: str
+) -> None:
+    """Also where the text is cut in the middle of it; a reference with it is none."""
+    caplog.set_level("INFO")
+    told = spoken(tmp_path, ODD, ACCEPTED.format(quoted=quoted))
+    assert told.status is ToldStatus.ACCEPTED
+    assert told.text == "z" * 492 + "<hidden>"
+    assert told.reference == ""
+    assert "s3cr" not in caplog.text
+
+
+@pytest.mark.parametrize("left", [1, 5, len(ODD) - 1])
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_secret_of_which_only_the_end_was_kept_is_hidden(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, stream: str, left: int
+) -> None:
+    caplog.set_level("INFO")
+    kept = MOST_KEPT - left
+    text = f"""#!/usr/bin/env python3
+import os, sys
+sys.{stream}.write("x" * 100 + os.environ["API_TOKEN"] + "y" * {kept})
+sys.exit({int(stream == "stderr")})
+"""
+    told = spoken(tmp_path, ODD, text)
+    assert set(told.text.removeprefix("exit 1: ")) == {"y"}
+    assert not any(ODD[-left:] + "y" in line for line in caplog.text.splitlines())
+
+
+def test_what_was_said_last_counts_though_a_long_secret_may_have_been_cut(tmp_path: Path) -> None:
+    text = """#!/usr/bin/env python3
+print("x" * 70_000)
+print('{"status": "failed", "message": "no such rack"}')
+"""
+    told = spoken(tmp_path, "k" * 30_000, text)
+    assert (told.status, told.text) == (ToldStatus.REFUSED, "no such rack")
 
 
 def test_who_looks_is_logged_when_it_fails_and_is_well_again(

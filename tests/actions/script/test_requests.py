@@ -101,6 +101,11 @@ def test_a_secret_in_an_answer_is_hidden(tmp_path: Any) -> None:
     assert said.text == "answered 400: bad <hidden>"
 
 
+def test_a_place_that_has_a_secret_in_it_is_not_kept(tmp_path: Any) -> None:
+    said, _ = outcome(tmp_path, code(202, Location="/jobs/1?key=t0ps3cret"), token="env:TOKEN")
+    assert (said.status, said.reference) == (ToldStatus.ACCEPTED, "")
+
+
 def test_what_was_accepted_is_asked_for_at_its_place(tmp_path: Any) -> None:
     async def scenario() -> None:
         answers = (
