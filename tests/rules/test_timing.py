@@ -135,6 +135,59 @@ def test_a_short_time_without_data_is_not_told() -> None:
     assert played([True] * 3 + [UNKNOWN] * 6 + [True])[0] == [(2, Transition.FIRED)]
 
 
+def test_data_that_come_at_every_other_tick_only_hold_for_half_of_the_time() -> None:
+    timing = Timing(for_s=60.0, unknown_after_s=60.0)
+    assert played([True, UNKNOWN] * 6, timing)[0] == []
+    assert played([True, UNKNOWN] * 30, timing)[0] == [(12, Transition.FIRED)]
+    half: list[Truth] = [True, UNKNOWN]
+    broken: list[Truth] = [*half * 5, False, *half * 6]
+    assert played(broken, timing)[0] == []
+
+
+def test_data_that_come_more_seldom_hold_for_nothing_and_that_is_told() -> None:
+    timing = Timing(for_s=60.0, unknown_after_s=60.0)
+    transitions, spell = played([True, UNKNOWN, UNKNOWN] * 30, timing)
+    assert transitions == [(10, Transition.BLIND)]
+    assert spell is not None
+    assert (spell.phase, spell.held_s) == (Phase.PENDING, 0.0)
+
+
+def test_it_sees_again_when_it_was_known_for_as_long_as_it_must_hold() -> None:
+    blind: list[Truth | Truths] = [True, *[UNKNOWN] * 7]
+    waiting = Timing(for_s=40.0, unknown_after_s=60.0)
+    held = [Truths(when=True, confirm=False)] * 5
+    assert played([*blind, *held[:4]], waiting)[0] == [(7, Transition.BLIND)]
+    assert played([*blind, *held], waiting)[0] == [(7, Transition.BLIND), (12, Transition.SEEING)]
+    told_again = played([*blind, *held, *[UNKNOWN] * 7], waiting)[0]
+    assert told_again[2:] == [(19, Transition.BLIND)]
+
+
+def test_of_what_must_hold_for_long_gaps_add_up_only_where_they_are_close() -> None:
+    timing = Timing(for_s=7200.0, unknown_after_s=60.0)
+    assert played(([UNKNOWN] * 3 + [True] * 7) * 10, timing)[0] == []
+    assert played(([UNKNOWN] * 3 + [True] * 6) * 10, timing)[0] == [(27, Transition.BLIND)]
+
+
+def test_what_fires_is_not_in_doubt_where_every_other_tick_says_so() -> None:
+    assert played([True] * 3 + [UNKNOWN, True] * 30)[0] == [(2, Transition.FIRED)]
+
+
+def test_a_clearing_of_which_most_ticks_are_missing_is_told() -> None:
+    transitions, spell = played([True] * 3 + [False, UNKNOWN, UNKNOWN] * 30)
+    assert transitions == [(2, Transition.FIRED), (13, Transition.BLIND)]
+    assert spell is not None
+    assert spell.phase is Phase.CLEARING
+
+
+def test_it_sees_again_when_it_clears_or_relapses() -> None:
+    blind: list[Truth | Truths] = [True, True, True, False, *[UNKNOWN] * 7]
+    assert played([*blind, *[False] * 4])[0][1:] == [
+        (10, Transition.BLIND),
+        (14, Transition.CLEARED),
+    ]
+    assert played([*blind, True])[0][1:] == [(10, Transition.BLIND), (11, Transition.SEEING)]
+
+
 def test_a_clock_that_goes_back_counts_nothing() -> None:
     spell, _ = advance(None, Truths(when=True), 1000.0, TIMING)
     spell, transition = advance(spell, Truths(when=True), 400.0, TIMING)

@@ -1,7 +1,7 @@
 """How long something must hold before it counts: one rule on one entity, over time. Pure.
 
 A rule fires on True only and clears on False only. Unknown moves nothing: what has held so far is kept
-as it is, and only after a while of it somebody is told that the rule cannot see.
+as it is, and after a while of it, in one or in many pieces, somebody is told that the rule cannot see.
 """
 
 from enum import StrEnum
@@ -67,7 +67,11 @@ class Spell(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     held_s: float = 0.0
     """How long it has held, or has been over, in this phase; Unknown does not count."""
     unknown_s: float = 0.0
-    """How long nothing could be told, without a break."""
+    """For how long nothing could be told, since it was last known for long enough."""
+    known_s: float = 0.0
+    """How long it has been known again since then, without a break."""
+    missed: int = 0
+    """At how many ticks until now, one after another, nothing could be told."""
     last: float = 0.0
     """The tick before."""
 
@@ -87,11 +91,26 @@ def advance(
     decisive = truths.when if spell.phase is Phase.PENDING else truths.over
     if decisive is UNKNOWN:
         return _frozen(spell, elapsed_s, now, timing)
-    seeing = Transition.SEEING if spell.unknown_s > timing.unknown_after_s else None
-    # What was unknown until now did not hold meanwhile, so that time is not counted.
-    counted_s = 0.0 if spell.unknown_s else elapsed_s
+    # What was unknown for long did not surely hold since the tick before, so that time is not counted.
+    # After a single gap it is, as after a known tick: else data at every other tick never add up.
+    counted_s = elapsed_s if spell.missed <= 1 else 0.0
     after, transition = _STEPS[spell.phase](spell, truths, counted_s, now, timing)
+    if not spell.unknown_s:
+        return after, transition
+    known_s = spell.known_s + counted_s
+    if after is not None and after.phase is spell.phase and known_s < _enough_s(spell, timing):
+        # Where most ticks are missing nothing ever holds for long enough: unknown adds up.
+        return msgspec.structs.replace(after, unknown_s=spell.unknown_s, known_s=known_s), None
+    seeing = Transition.SEEING if spell.unknown_s > timing.unknown_after_s else None
     return after, transition or seeing
+
+
+def _enough_s(spell: Spell, timing: Timing) -> float:
+    """How long it must be known without a break until nothing is in doubt any more."""
+    if spell.phase is Phase.FIRING:
+        return 0.0
+    wait_s = timing.for_s if spell.phase is Phase.PENDING else timing.keep_s
+    return min(wait_s, timing.unknown_after_s)
 
 
 def _frozen(
@@ -99,7 +118,9 @@ def _frozen(
 ) -> tuple[Spell, Transition | None]:
     unknown_s = spell.unknown_s + elapsed_s
     passed = spell.unknown_s <= timing.unknown_after_s < unknown_s
-    after = msgspec.structs.replace(spell, unknown_s=unknown_s, last=now)
+    after = msgspec.structs.replace(
+        spell, unknown_s=unknown_s, known_s=0.0, missed=spell.missed + 1, last=now
+    )
     return after, Transition.BLIND if passed else None
 
 
