@@ -290,6 +290,25 @@ def test_a_second_hub_in_a_folder_leaves_the_sums_of_the_first_alone(tmp_path: P
     asyncio.run(main())
 
 
+def test_a_hub_that_begins_while_another_ends_goes_on_with_its_sums(tmp_path: Path) -> None:
+    async def main() -> None:
+        first = counted(node(1000.0), state_dir=tmp_path)
+        running, (one,) = await first.__aenter__()
+        one.feed.put(node(4600.0))
+        await heard(running, one, node(4600.0))
+        await look(running)
+        before = await told(running, "job")
+        await running.hub.usage.keep()
+        async with counted(state_dir=tmp_path) as (second, _):
+            assert await told(second, "job") == before
+            await first.__aexit__(None, None, None)
+            (tmp_path / FILE).unlink()
+            await second.hub.fleet.keep_again()
+        assert (tmp_path / FILE).exists(), "the second has kept it in the end"
+
+    asyncio.run(main())
+
+
 def test_a_hub_that_is_not_to_count_keeps_what_is_there(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"of before")
 

@@ -58,7 +58,7 @@ def test_where_another_hub_is_its_inventory_is_read_and_not_written(
     assert second.lock is None
     assert second.problem == (
         f"{folder}: another hub keeps its inventory here; what it held is known,"
-        " and what changes is kept only until the hub ends"
+        " and what changes is in memory only until it can be written"
     )
     assert [record.getMessage() for record in caplog.records] == [second.problem]
     second.file.write(Changes(seen={"n2": NODE}))
@@ -121,6 +121,6 @@ def test_a_file_of_a_later_version_is_left_alone(folder: Path) -> None:
     database.close()
     opened = open_inventory(folder)
     assert "99" in opened.problem
-    assert opened.problem.endswith("and what changes is kept only until the hub ends")
+    assert opened.problem.endswith("and what changes is in memory only until it can be written")
     assert not list(folder.glob("*.damaged-*"))
     ended(opened)

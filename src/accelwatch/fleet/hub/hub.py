@@ -48,6 +48,8 @@ logger = logging.getLogger(__name__)
 
 _FLUSH_EVERY_S = 1.0
 _SWEEP_EVERY = 5
+_OPEN_AGAIN_EVERY = 10
+"""Turns between two tries to keep an inventory that could not be kept."""
 
 MakeForeignReader = Callable[[Target, Sequence[str]], ReadExposition]
 """A reader of expositions of a target, given the precedence of dialects."""
@@ -79,8 +81,7 @@ class Hub:
         self.peers = Peers(settings.prometheus, settings.remote_write, settings.otlp, self, clock)
         """The store that the fleet is read from and the receivers that it is written to."""
         self._recording = Recording(settings.history, self.fleet, clock, self._maintenance)
-        kept = state_dir if self.fleet.keeps_folder else None
-        self.usage = FleetUsing(self.fleet, lambda: self.settings.usage, kept)
+        self.usage = FleetUsing(self.fleet, lambda: self.settings.usage, state_dir)
         """Who uses the devices."""
         self._watch: TargetWatch | None = None
         self._client: Client | None = None
@@ -318,6 +319,8 @@ class Hub:
             turn += 1
             if turn % _SWEEP_EVERY == 0:
                 self.fleet.sweep()
+            if turn % _OPEN_AGAIN_EVERY == 0:
+                await self.fleet.keep_again()
             await self._transitions.look(LongWork().rest)
             try:
                 await self.fleet.flush()

@@ -27,7 +27,10 @@ class FleetUsing:
     def __init__(
         self, fleet: Fleet, settings: Callable[[], UsageSettings], folder: Path | None
     ) -> None:
-        """`settings` gives those in force; in `folder` is kept what was counted."""
+        """`settings` gives those in force; in `folder` is kept what was counted, while it is ours.
+
+        What another hub has counted there is gone on from, as in an orderly change from one to the next.
+        """
         self._fleet = fleet
         self._settings = settings
         self._file = LedgerFile(None if folder is None else folder / FILE)
@@ -47,7 +50,7 @@ class FleetUsing:
     async def keep(self) -> None:
         """Write down what was counted, if anything was since this hub was begun."""
         async with self._counting:
-            if self._loaded:
+            if self._loaded and self._fleet.keeps_folder:
                 await self._file.save(self._ledger, LongWork().rest)
 
     async def look(self, rest: Callable[[], Awaitable[None]]) -> None:

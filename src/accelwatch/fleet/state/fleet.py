@@ -3,8 +3,6 @@
 Everything here runs on the loop; only the inventory file is written on a thread.
 """
 
-import asyncio
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -20,8 +18,8 @@ from accelwatch.fleet.state.evidence import EvidenceBoard
 from accelwatch.fleet.state.evidence_file import EvidenceFile
 from accelwatch.fleet.state.groups import GroupIndex
 from accelwatch.fleet.state.history import STEP_S, STEPS, History
-from accelwatch.fleet.state.inventory import Changes, Expected, InventoryError
-from accelwatch.fleet.state.keeping import open_inventory
+from accelwatch.fleet.state.inventory import Expected
+from accelwatch.fleet.state.inventory_writer import InventoryWriter
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.source import TargetSource
@@ -71,15 +69,10 @@ class Fleet:
         """How the store is read, where the fleet is read from one."""
         self._rank = ranker(PRECEDENCE)
         self._verified = True
-        opened = open_inventory(state_dir)
-        self._file, self._lock = opened.file, opened.lock
-        self._problem = opened.problem
-        self._unwritten = ""
-        self._changes = Changes()
-        self._writing = asyncio.Lock()
+        self._inventory = InventoryWriter(state_dir)
         self._by_key: dict[str, tuple[Node, TargetSource]] = {}
         self.began = clock.monotonic()
-        for name, expected in opened.expected.items():
+        for name, expected in self._inventory.expected.items():
             self.nodes[name] = Node(name, expected, self.began)
 
     def set_targets(self, targets: Iterable[Target]) -> None:
@@ -107,7 +100,7 @@ class Fleet:
             elif node.unlisted and node.expected is not None and name in heard:
                 # The time went with the sources; the inventory has to know it from now on.
                 node.expected.last_seen = heard[name]
-                self._changes.seen[name] = node.expected
+                self._inventory.changes.seen[name] = node.expected
             if list(node.sources.values()) != had.get(name):
                 self._regather(node)
         self.table.sync(self.nodes)
@@ -274,12 +267,12 @@ class Fleet:
             if len(self.nodes) > MAX_NODES:
                 return
             node.expected = Expected(first_seen=wall, last_seen=wall)
-            self._changes.seen[node.name] = node.expected
+            self._inventory.changes.seen[node.name] = node.expected
         node.shape += 1
         for key, present in node.devices.items():
             if key not in node.expected.devices and len(node.expected.devices) < _MAX_EXPECTED:
                 node.expected.devices[key] = present.device
-                self._changes.added.append((node.name, present.device, wall))
+                self._inventory.changes.added.append((node.name, present.device, wall))
 
     def _seen(self, node: Node, wall: float) -> None:
         """It told something at `wall`; what a store tells of the past takes no acknowledgement back."""
@@ -292,7 +285,7 @@ class Fleet:
         if heard_again or abs(wall - expected.last_seen) > _SEEN_EVERY_S:
             expected.last_seen = wall
             expected.acknowledged = None if heard_again else expected.acknowledged
-            self._changes.seen[node.name] = expected
+            self._inventory.changes.seen[node.name] = expected
 
     async def acknowledge(self, name: str, device_id: str | None = None) -> int:
         """Take note that missing devices have gone, one or all of a node; returns how many.
@@ -311,12 +304,12 @@ class Fleet:
         if node.expected is not None:
             for device in missing:
                 del node.expected.devices[device.id]
-                self._changes.removed.append((name, device.id))
+                self._inventory.changes.removed.append((name, device.id))
             node.shape += 1
-            self._changes.take_back()
+            self._inventory.changes.take_back()
             if device_id is None and self.state_of(node) is NodeState.DOWN:
                 node.expected.acknowledged = self.clock.wall()
-                self._changes.seen[name] = node.expected
+                self._inventory.changes.seen[name] = node.expected
         await self.flush()
         return len(missing)
 
@@ -325,9 +318,11 @@ class Fleet:
         del self.nodes[node.name]
         self.table.sync(self.nodes)
         self.events.forget(node.name)
-        self._changes.seen.pop(node.name, None)
-        self._changes.added = [added for added in self._changes.added if added[0] != node.name]
-        self._changes.forgotten.append(node.name)
+        self._inventory.changes.seen.pop(node.name, None)
+        self._inventory.changes.added = [
+            added for added in self._inventory.changes.added if added[0] != node.name
+        ]
+        self._inventory.changes.forgotten.append(node.name)
         await self.flush()
         return count
 
@@ -338,12 +333,12 @@ class Fleet:
     @property
     def keeps_folder(self) -> bool:
         """Whether the state folder is this hub's: no other hub keeps anything there meanwhile."""
-        return self._lock is not None
+        return self._inventory.keeps_folder
 
     @property
     def forgetful(self) -> tuple[str, ...]:
         """What is wrong with the inventory; empty when all that is known outlives the hub."""
-        return tuple(problem for problem in (self._problem, self._unwritten) if problem)
+        return self._inventory.problems
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -353,24 +348,24 @@ class Fleet:
 
     async def flush(self) -> None:
         """Write down what has changed. Raises InventoryError; what could not be written is kept."""
-        async with self._writing:
-            changes, self._changes = self._changes, Changes()
-            if not changes:
-                return
-            try:
-                await asyncio.to_thread(self._file.write, changes)
-            except InventoryError as error:
-                self._changes = changes.before(self._changes)
-                self._unwritten = str(error)
-                raise
-            self._unwritten = ""
+        await self._inventory.flush()
+
+    async def keep_again(self) -> None:
+        """Try to keep an inventory that could not be kept, and expect what it holds as well."""
+        expected = await self._inventory.open_again()
+        for name, kept in expected.items():
+            node = self.nodes.setdefault(name, Node(name, None, self.began))
+            if node.expected is None:
+                node.expected = kept
+            else:
+                node.expected.devices = {**kept.devices, **node.expected.devices}
+            node.shape += 1
+        if expected:
+            self.table.sync(self.nodes)
 
     def close(self) -> None:
         """Close the inventory; what is not written by then is lost."""
-        self._file.close()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._inventory.close()
 
 
 def _counted_events(

@@ -37,15 +37,17 @@ class Opened(NamedTuple):
     file: InventoryFile
     expected: dict[str, Expected]
     problem: str
-    """What is wrong with it until the hub is started again; empty when nothing is."""
+    """What is wrong with it; empty when nothing is."""
     lock: int | None
     """Descriptor that holds the folder for this hub."""
+    kept: bool = True
+    """Whether what changes outlives the hub; false for one in memory."""
 
 
 def open_inventory(folder: Path | None) -> Opened:
     """The inventory of a folder, or one in memory."""
     if folder is None:
-        return Opened(InventoryFile(None), {}, "", None)
+        return Opened(InventoryFile(None), {}, "", None, kept=False)
     try:
         lock = _lock(folder)
     except BlockingIOError:
@@ -58,6 +60,22 @@ def open_inventory(folder: Path | None) -> Opened:
     except InventoryError as error:
         opened = _in_memory(folder, str(error))
     return opened._replace(lock=lock)
+
+
+def open_again(folder: Path, lock: int | None) -> Opened | None:
+    """The inventory of a folder that could not be kept; None while it still cannot.
+
+    `lock` is held already, or None. What was damaged at the start was set aside then.
+    """
+    held = lock
+    try:
+        held = _lock(folder) if lock is None else lock
+        file = InventoryFile(folder)
+        return Opened(file, _loaded(file), "", held)
+    except (BlockingIOError, InventoryError):
+        if held is not None and lock is None:
+            os.close(held)
+        return None
 
 
 def _loaded(file: InventoryFile) -> dict[str, Expected]:
@@ -106,9 +124,9 @@ def _begun_anew(folder: Path, why: str) -> Opened:
 def _in_memory(folder: Path, why: str) -> Opened:
     expected = _read_only(folder / FILE)
     known = "what it held is known" if expected is not None else "what it held is not known"
-    problem = f"{why}; {known}, and what changes is kept only until the hub ends"
+    problem = f"{why}; {known}, and what changes is in memory only until it can be written"
     logger.error("%s", problem)
-    return Opened(InventoryFile(None), expected or {}, problem, None)
+    return Opened(InventoryFile(None), expected or {}, problem, None, kept=False)
 
 
 def _read_only(path: Path) -> dict[str, Expected] | None:
