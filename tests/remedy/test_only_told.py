@@ -11,7 +11,7 @@ from accelwatch.remedy.settings import Budget, RemedySettings
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.standing_in import candidate
 from accelwatch.remedy.surroundings import Surroundings
-from accelwatch.rules.document import Severity
+from accelwatch.rules.document import Mode, Severity
 from remedy_ground import JOB, POLICY, Ground, job_policy
 
 NODE, OTHER = "n03", "n10"
@@ -67,6 +67,14 @@ def test_a_job_may_not_start_where_a_rule_would_act_or_it_is_critical(
     ground.wait(20, every=10)
     (move,) = [intent for intent in ground.begun if intent.kind is Kind.MOVE_JOB]
     assert move.avoided == ((NODE, OTHER) if barred else (NODE,))
+
+
+def test_nothing_is_said_to_be_held_back_of_which_nothing_is_wanted() -> None:
+    ground = Ground()
+    told(ground, OTHER)
+    ground.fault(NODE, policy=msgspec.structs.replace(POLICY, mode=Mode.OBSERVE))
+    ground.wait(60)
+    assert [note.node for note in ground.notes if "held back" in note.text] == [NODE]
 
 
 @pytest.mark.parametrize("severity", [Severity.INFO, Severity.CRITICAL])

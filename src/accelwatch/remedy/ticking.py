@@ -10,7 +10,7 @@ from accelwatch.remedy.denial import Denial, DenialKind
 from accelwatch.remedy.departures import tidy
 from accelwatch.remedy.gates import in_the_way
 from accelwatch.remedy.hanging import tell_hanging
-from accelwatch.remedy.jobs import cancels, must_fence, next_job
+from accelwatch.remedy.jobs import cancels, must_fence, next_job, wrong
 from accelwatch.remedy.ladder import INTENTS, next_rung
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.order import Waiting, in_order
@@ -167,7 +167,8 @@ def _tell_denial(sur: Surroundings, node: str) -> None:
     if _same(denial, remedy.denial):
         return
     keep(sur, remedy, msgspec.structs.replace(remedy, denial=denial))
-    if denial is not None:
+    # Of what is only told nothing is wanted that could be held back.
+    if denial is not None and (remedy.manual or remedy.unfit or wrong(sur, remedy)):
         sur.note(remedy, f"{kind} is held back: {denial.text}", _loudness(denial, sur.now))
 
 
