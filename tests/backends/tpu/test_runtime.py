@@ -55,6 +55,19 @@ def test_a_workload_tells_memory_and_load(tmp_path: Path) -> None:
     assert first.absent["processes",] is Absence.UNSUPPORTED
 
 
+def test_a_host_of_a_slice_of_several(tmp_path: Path) -> None:
+    """`device-id` counts over the whole slice."""
+    metrics = {
+        TOTAL: response(TOTAL, *(point(at, 32 * GIB) for at in (8, 13))),
+        USED: response(USED, point(13, 5 * GIB), point(8, 1 * GIB)),
+        DUTY: response(DUTY, point(8, 25.0), point(13, 75.0)),
+    }
+    with libtpu(metrics) as server:
+        each = shown(tmp_path, server.port)
+    assert [one.values["memory_used_bytes",] for one in each] == [1 * GIB, 5 * GIB]
+    assert [one.values["utilization_ratio",] for one in each] == [0.25, 0.75]
+
+
 def test_bandwidth_of_the_memory(tmp_path: Path) -> None:
     """A libtpu that does not know it costs nothing else."""
     known = {**METRICS, BANDWIDTH: response(BANDWIDTH, point(0, 62.5), point(1, 0.0))}

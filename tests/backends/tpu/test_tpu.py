@@ -174,6 +174,37 @@ def test_a_chip_of_7x_is_two_functions_of_the_bus(tmp_path: Path) -> None:
     assert second.processes == ()
 
 
+def table_of(*numbers: int) -> bytes:
+    """Of each device as many GiB as its position, and that many tenths of duty."""
+    rows = (
+        f"| {number} | {at}.00 GiB / 31.25 GiB | {at}0.00% |\n" for at, number in enumerate(numbers)
+    )
+    return f"| Device | HBM usage | Duty cycle |\n{''.join(rows)}".encode()
+
+
+@pytest.mark.parametrize("numbers", [(8, 9, 12, 13), (0, 1, 4, 5), (13, 12, 9, 8)])
+def test_a_host_of_a_slice_of_several(numbers: tuple[int, ...]) -> None:
+    """Devices are numbered over the whole slice; rows belong to chips in the order of numbers."""
+    text = table_of(*numbers)
+    each = [of_chip(text, number, 4) for number in range(4)]
+    rising = [0, 1, 2, 3] if numbers[0] < numbers[-1] else [3, 2, 1, 0]
+    assert [one.values["memory_used_bytes",] for one in each] == [at * GIB for at in rising]
+    assert [one.values["utilization_ratio",] for one in each] == [at / 10 for at in rising]
+
+
+def test_chips_of_two_devices_on_a_host_of_a_slice() -> None:
+    each = [of_chip(table_of(4, 5, 12, 13), number, 2) for number in range(2)]
+    assert [one.values["memory_used_bytes",] for one in each] == [1 * GIB, 5 * GIB]
+
+
+def test_rows_that_cannot_be_shared_out_evenly() -> None:
+    """Nobody knows which chip the missing row is of."""
+    for number in range(4):
+        reading = of_chip(table_of(8, 9, 13), number, 4)
+        assert reading.absent["memory_used_bytes",] is Absence.UNSUPPORTED
+        assert not reading.values
+
+
 def test_chips_are_counted_by_their_nodes_not_by_the_bus(tmp_path: Path) -> None:
     for at, group in enumerate((10, 2, 0)):
         lay_out_function(tmp_path, f"0000:00:{at + 4:02x}.0", "0x006f", group)
