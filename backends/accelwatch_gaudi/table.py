@@ -6,6 +6,7 @@ are not ECC errors and are left out.
 """
 
 import re
+from collections.abc import Iterator
 
 from accelwatch.errors import ReadError
 from accelwatch_gaudi.document import Card, Document, Entry, card_of, unique
@@ -30,6 +31,8 @@ _STATE_NAMES = (
     "utilization.aip",
 )
 _PROCESS = re.compile(r"(\d{1,5})\s+(\d{1,9})\s+(\S+)\s+(\S.*?)\s{2,}(\S+)")
+_USAGE = re.compile(r"\d+\s*[KMGT]iB|N/A", re.IGNORECASE)
+"""Memory of a process, whole: what was cut off has lost its unit, or a part of it."""
 _ECC = "ecc.errors.uncorrected.volatile.total"
 
 
@@ -76,12 +79,29 @@ def _identity(line: str, *, ecc: bool) -> dict[str, str] | None:
 
 def _entries(text: str) -> tuple[Entry, ...]:
     entries = []
-    for line in text.splitlines():
-        match = _PROCESS.fullmatch(line.strip().strip("|").strip())
-        if match is None or not line.rstrip().endswith("|") or not int(match[2]):
+    for row in _rows(text):
+        match = _PROCESS.fullmatch(row)
+        if match is None or not int(match[2]):
             continue
         name = None if match[4].upper() == "N/A" else match[4]
         entries.append(
             Entry(number=int(match[1]), pid=int(match[2]), command=name, memory=match[5])
         )
     return tuple(entries)
+
+
+def _rows(text: str) -> Iterator[str]:
+    """Rows that were printed to their end, without their bars.
+
+    A row of a running process may have no bar at the right (1.20), or its memory on a line of its own
+    (1.6); it ends with the memory and its unit.
+    """
+    before = ""
+    for line in text.splitlines():
+        row = line.strip().strip("|").strip()
+        is_closed = line.rstrip().endswith("|")
+        if before and _USAGE.fullmatch(row):
+            yield f"{before}  {row}"
+        elif is_closed or _USAGE.fullmatch(row.rpartition("  ")[2]):
+            yield row
+        before = "" if is_closed else row

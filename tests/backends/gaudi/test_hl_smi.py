@@ -18,6 +18,9 @@ from samples import sample
 MIB = 1 << 20
 QUERY = (FOLDER / "gaudi2-x2" / "query.csv").read_bytes()
 TABLE = (FOLDER / "gaudi2-x2" / "table.txt").read_bytes()
+ROW = b"|   0       4711   C      python3                                  94195MiB   |\n"
+OPEN_ROW = b"|   0       4711     C   python3                                 94195MiB    \n"
+SPLIT_ROW = b"|   0       4711     C   python3\n                                 94195Mib\n"
 
 
 def values(card: Card) -> dict[tuple[str, ...], float]:
@@ -197,10 +200,35 @@ def test_a_query_that_was_cut_says_nothing_new(length: int) -> None:
         assert _told(parse_query(QUERY[:length])) <= _told(parse_query(QUERY))
 
 
-@given(st.integers(0, len(TABLE)))
-def test_a_table_that_was_cut_says_nothing_new(length: int) -> None:
+@pytest.mark.parametrize("row", [OPEN_ROW, SPLIT_ROW, SPLIT_ROW.replace(b"b\n", b"b   |\n")])
+def test_a_running_process_whose_row_is_not_closed(row: bytes) -> None:
+    """Tables of 1.20 and 1.6 have been published with such rows."""
+    (entry,) = parse_table(TABLE.replace(ROW, row)).entries or ()
+    (process,) = processes_of("d", [entry])
+    assert (entry.number, process.pid, process.command) == (0, 4711, "python3")
+    assert process.gpu_memory_bytes == 94195 * MIB
+
+
+def test_memory_on_a_line_of_its_own_is_of_the_row_before_it_only() -> None:
+    """A row that was closed, or another that stands between, has nothing to do with it."""
+    stray = b"                                 12Mib\n"
+    assert parse_table(TABLE.replace(ROW, ROW + stray)) == parse_table(TABLE)
+    begun, memory = SPLIT_ROW.splitlines(keepends=True)
+    vacant = b"|   1        N/A   N/A    N/A                                      N/A        |\n"
+    assert parse_table(TABLE.replace(ROW, begun + vacant + memory)).entries == ()
+
+
+def test_a_row_without_bar_or_unit_is_not_whole() -> None:
+    for row in (OPEN_ROW.replace(b"MiB", b""), OPEN_ROW.replace(b"94195MiB", b"94195Mi")):
+        assert parse_table(TABLE.replace(ROW, row)).entries == ()
+
+
+@given(st.sampled_from([ROW, OPEN_ROW, SPLIT_ROW]), st.data())
+def test_a_table_that_was_cut_says_nothing_new(row: bytes, data: st.DataObject) -> None:
+    text = TABLE.replace(ROW, row)
+    length = data.draw(st.integers(0, len(text)))
     with contextlib.suppress(ReadError):
-        cut, whole = parse_table(TABLE[:length]), parse_table(TABLE)
+        cut, whole = parse_table(text[:length]), parse_table(text)
         assert _told(cut) <= _told(whole)
         assert set(cut.entries or ()) <= set(whole.entries or ())
 
