@@ -229,17 +229,17 @@ class GaudiBackend:
         if self._program is None:
             return without_processes(reading, Absence.UNSUPPORTED)
         try:
-            if self._table is not None:
-                told = self._table.answer(TIMEOUT_S).document.entries
-            else:
-                told = self._opened.answer_for(device).document.entries
+            document = (
+                self._opened.answer_for(device).document
+                if self._table is None
+                else self._table.answer(TIMEOUT_S).document
+            )
         except ReadError as error:
             return without_processes(reading, error.absence)
-        if told is None:
-            return without_processes(reading, Absence.UNSUPPORTED)
-        entries = [entry for entry in told if entry.number == device.index]
-        listed = mapping.processes_of(device.id, entries)
-        return with_processes(self._context.root, reading, listed)
+        told = mapping.processes_in(document, device.index, reading)
+        if isinstance(told, Absence):
+            return without_processes(reading, told)
+        return with_processes(self._context.root, reading, told)
 
     def _of_driver(self, device: Device, node: driver.Node, error: ReadError) -> Reading:
         """What the driver tells while nothing else answers for a device, and why that is all."""

@@ -41,6 +41,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     cards: tuple[Card, ...] = ()
     entries: tuple[Entry, ...] | None = None
     """None: the output has no list of processes."""
+    vacant: frozenset[int] = frozenset()
+    """Numbers of the cards whose row in that list says that they have none."""
 
 
 def card_of(fields: Mapping[str, str], at: int) -> Card:
@@ -71,6 +73,7 @@ def together(query: Document, table: Document) -> Document:
         driver_version=query.driver_version or table.driver_version,
         cards=tuple(_joined(card, table.cards) for card in query.cards),
         entries=table.entries,
+        vacant=table.vacant,
     )
 
 

@@ -45,10 +45,10 @@ def _read(device: Device, card: Card, document: Document) -> Reading:
     out = Collected(device.id)
     mapping.put_card(out, card)
     reading = out.reading(sources={"*": mapping.SOURCE})
-    if document.entries is None:
-        return without_processes(reading, Absence.UNSUPPORTED)
-    mine = [entry for entry in document.entries if entry.number == card.number]
-    return msgspec.structs.replace(reading, processes=tuple(mapping.processes_of(device.id, mine)))
+    processes = mapping.processes_in(document, card.number, reading)
+    if isinstance(processes, Absence):
+        return without_processes(reading, processes)
+    return msgspec.structs.replace(reading, processes=tuple(processes))
 
 
 def _reader() -> ToolReader[Document, Card]:

@@ -31,6 +31,7 @@ _STATE_NAMES = (
     "utilization.aip",
 )
 _PROCESS = re.compile(r"(\d{1,5})\s+(\d{1,9})\s+(\S+)\s+(\S.*?)\s{2,}(\S+)")
+_VACANT = re.compile(r"(\d{1,5})\s+N/A(?:\s.*)?", re.IGNORECASE)
 _USAGE = re.compile(r"\d+\s*[KMGT]iB|N/A", re.IGNORECASE)
 """Memory of a process, whole: what was cut off has lost its unit, or a part of it."""
 _ECC = "ecc.errors.uncorrected.volatile.total"
@@ -47,6 +48,9 @@ def parse_table(output: bytes) -> Document:
         driver_version=None if driver is None else driver[1],
         cards=_cards(above),
         entries=_entries(below) if heading else None,
+        vacant=frozenset(
+            int(match[1]) for row in _rows(below) if (match := _VACANT.fullmatch(row))
+        ),
     )
 
 

@@ -89,6 +89,22 @@ def test_processes_of_the_table(tmp_path: Path) -> None:
     assert idle == ()
 
 
+@pytest.mark.parametrize("at_work", ["94195, 83, 22, 0", "768, 83, 22, 40"])
+def test_processes_of_others_are_not_told(tmp_path: Path, at_work: str) -> None:
+    """hl-smi says N/A, and the card's memory or load tells that somebody uses it."""
+    at_rest = "768, 83, 22, 0"
+    with stage(tmp_path, "gaudi2-x2") as staged:
+        query = tmp_path / "query.csv"
+        assert at_rest in query.read_text()
+        query.write_text(query.read_text().replace(at_rest, at_work))
+        backend = staged.backend()
+        backend.open()
+        (told,) = Poll(staged.clock)(backend)[1].readings
+        backend.close()
+    assert told.processes is None
+    assert told.absent["processes",] is Absence.PERMISSION
+
+
 def test_nobody_asked_for_processes(tmp_path: Path) -> None:
     with opened(tmp_path, "gaudi2-x2") as (_, backend):
         (device,) = backend.identify(backend.discover()[0])

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.errors import ReadError
-from accelwatch.schema.reading import Collected
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Collected, Reading
 from accelwatch_gaudi.document import Card, Document, together
-from accelwatch_gaudi.mapping import processes_of, put_card
+from accelwatch_gaudi.mapping import processes_in, processes_of, put_card
 from accelwatch_gaudi.query import QUERIES, parse_query
 from accelwatch_gaudi.table import parse_table
 from backends.gaudi.machines import FOLDER
@@ -218,6 +219,34 @@ def test_memory_on_a_line_of_its_own_is_of_the_row_before_it_only() -> None:
     assert parse_table(TABLE.replace(ROW, begun + vacant + memory)).entries == ()
 
 
+def card_with(*, memory: float | None = None, load: float | None = None) -> Reading:
+    out = Collected("d")
+    out.put_or_miss("memory_used_bytes", Absence.ERROR if memory is None else memory)
+    out.put_or_miss("utilization_ratio", Absence.ERROR if load is None else load)
+    return out.reading()
+
+
+def test_a_card_at_rest_has_no_process() -> None:
+    """Published tables: up to 768 MiB in use and 17 % of load without a process."""
+    told = parse_table(TABLE)
+    assert told.vacant == {1}
+    assert processes_in(told, 1, card_with(memory=768 * MIB, load=0.17)) == []
+    assert processes_in(told, 1, card_with()) == []
+    assert processes_in(told, 1, card_with(memory=768 * MIB, load=0.4)) is Absence.PERMISSION
+    assert processes_in(told, 1, card_with(memory=16384 * MIB, load=0.0)) is Absence.PERMISSION
+
+
+def test_the_processes_of_a_card_without_a_row_are_not_known() -> None:
+    """As of a table that ends before it, or with a row of another shape."""
+    begun = TABLE[: TABLE.index(b"|   1        N/A")]
+    busy = card_with(memory=16384 * MIB, load=0.4)
+    for text in (begun, TABLE.replace(ROW, ROW.replace(b"4711", b"????"))):
+        told = parse_table(text)
+        number = 1 if text is begun else 0
+        assert processes_in(told, number, busy) is Absence.ERROR
+    assert processes_in(Document(), 0, busy) is Absence.UNSUPPORTED
+
+
 def test_a_row_without_bar_or_unit_is_not_whole() -> None:
     for row in (OPEN_ROW.replace(b"MiB", b""), OPEN_ROW.replace(b"94195MiB", b"94195Mi")):
         assert parse_table(TABLE.replace(ROW, row)).entries == ()
@@ -231,6 +260,7 @@ def test_a_table_that_was_cut_says_nothing_new(row: bytes, data: st.DataObject) 
         cut, whole = parse_table(text[:length]), parse_table(text)
         assert _told(cut) <= _told(whole)
         assert set(cut.entries or ()) <= set(whole.entries or ())
+        assert cut.vacant <= whole.vacant
 
 
 @given(st.lists(st.sampled_from(TABLE.splitlines(keepends=True)), max_size=20))
