@@ -89,14 +89,15 @@ class QualcommBackend:
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What the newest answer says. Raises ReadError."""
         answer, chip = self._opened.entry_for(device)
-        out = mapping.collected(device.id, chip)
+        chips = answer.document.chips
+        out = mapping.collected(device.id, chip, chips)
         sources = {"*": _PROGRAM}
         if device.pci_bus_id is not None:
             put_link(out, self._context.root, device.pci_bus_id)
             sources |= dict.fromkeys(("pcie_link_generation", "pcie_link_width_lanes"), "sysfs")
         reason = Absence.UNSUPPORTED if request.processes else Absence.NOT_COLLECTED
         out.miss("processes", reason)
-        reading = out.reading(sources=sources)
+        reading = out.reading(sources=sources, notes=mapping.notes(chip, chips))
         return [msgspec.structs.replace(reading, age_s=answer.age_s, pace_s=answer.pace_s)]
 
     def close(self) -> None:

@@ -1,5 +1,6 @@
 """From what qaic-util tells of a chip to a device and its reading. Pure."""
 
+from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -31,13 +32,13 @@ class Row(NamedTuple):
 
 ROWS = (
     Row("soc temperature", ("temperature_celsius", "gpu"), CELSIUS),
-    Row("board power", ("power_watts",), _WATTS),
-    Row("tdp cap", ("power_limit_watts", "enforced"), _WATTS),
     Row("nsp frequency", ("clock_hertz", "npu"), HERTZ),
     Row("ddr frequency", ("clock_hertz", "memory"), HERTZ),
     Row("compnoc frequency", ("clock_hertz", "fabric"), HERTZ),
     Row("sysnoc frequency", ("clock_hertz", "soc"), HERTZ),
 )
+_BOARD_POWER, _CHIP_POWER = "board power", "soc power"
+_BOARD_CAPS, _CHIP_CAPS = ("board tdp cap", "tdp cap"), ("soc tdp cap",)
 
 
 def identified(device: Device, chip: Chip, model: str | None, driver_version: str | None) -> Device:
@@ -55,18 +56,66 @@ def identified(device: Device, chip: Chip, model: str | None, driver_version: st
     )
 
 
-def collected(device_id: str, chip: Chip) -> Collected:
-    """What the command tells; how busy a chip is it does not know."""
+def collected(device_id: str, chip: Chip, chips: Iterable[Chip] = ()) -> Collected:
+    """What the command tells; how busy a chip is it does not know. `chips` are all that it listed."""
     out = Collected(device_id)
     for row in ROWS:
-        value = quantity(chip.fields.get(row.key), row.units)
         key, *labels = row.series
-        if key == "power_limit_watts" and value == 0:
-            value = Absence.UNSUPPORTED
-        out.put_or_miss(key, value, *labels)
+        out.put_or_miss(key, quantity(chip.fields.get(row.key), row.units), *labels)
+    _put_power(out, chip, _of_board(chip, chips))
     _put_memory(out, chip)
     _put_health(out, chip.word("status"))
     return out
+
+
+def notes(chip: Chip, chips: Iterable[Chip] = ()) -> tuple[str, ...]:
+    """Where the power of the chip is told, if not at itself."""
+    board = _of_board(chip, chips)
+    teller = _power_teller(chip, board)
+    if _has_own_power(board) or teller.number == chip.number:
+        return ()
+    return (f"the power of the card is told once, at qaic{teller.number}",)
+
+
+def _of_board(chip: Chip, chips: Iterable[Chip]) -> Sequence[Chip]:
+    """The chips of its card; itself alone where the card has no serial number."""
+    serial = chip.word("board serial")
+    if serial is None or not serial.strip("0-"):
+        return (chip,)
+    others = (one for one in chips if one.number != chip.number)
+    return (chip, *(one for one in others if one.word("board serial") == serial))
+
+
+def _has_own_power(board: Iterable[Chip]) -> bool:
+    """Whether this release tells the power of each chip."""
+    return any(not isinstance(_watts(one, _CHIP_POWER), Absence) for one in board)
+
+
+def _power_teller(chip: Chip, board: Iterable[Chip]) -> Chip:
+    """The chip at which the power of the card stands: all repeat it, the first that has it counts."""
+    telling = (one for one in board if not isinstance(_watts(one, _BOARD_POWER), Absence))
+    return min(telling, key=_number, default=chip)
+
+
+def _number(chip: Chip) -> int:
+    return chip.number
+
+
+def _put_power(out: Collected, chip: Chip, board: Sequence[Chip]) -> None:
+    """Of the chip where it is told, else of the card; and the limit of the same."""
+    own = _has_own_power(board)
+    power, caps = (_CHIP_POWER, _CHIP_CAPS) if own else (_BOARD_POWER, _BOARD_CAPS)
+    cap = next((key for key in caps if key in chip.fields), caps[0])
+    is_told = own or _power_teller(chip, board).number == chip.number
+    for series, key in ((("power_watts",), power), (("power_limit_watts", "enforced"), cap)):
+        name, *labels = series
+        out.put_or_miss(name, _watts(chip, key) if is_told else Absence.UNSUPPORTED, *labels)
+
+
+def _watts(chip: Chip, key: str) -> float | Absence:
+    """Nothing that runs draws 0 W, or may draw no more: so a release says that it does not know."""
+    told = quantity(chip.fields.get(key), _WATTS)
+    return told or Absence.UNSUPPORTED
 
 
 def _put_memory(out: Collected, chip: Chip) -> None:

@@ -26,8 +26,9 @@ def _identified(device: Device, chip: Chip, _: Listing) -> Device:
     return mapping.identified(device, chip, None, None)
 
 
-def _read(device: Device, chip: Chip, _: Listing) -> Reading:
-    reading = mapping.collected(device.id, chip).reading(sources={"*": _PROGRAM})
+def _read(device: Device, chip: Chip, listing: Listing) -> Reading:
+    out = mapping.collected(device.id, chip, listing.chips)
+    reading = out.reading(sources={"*": _PROGRAM}, notes=mapping.notes(chip, listing.chips))
     return without_processes(reading, Absence.UNSUPPORTED)
 
 

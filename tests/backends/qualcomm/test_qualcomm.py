@@ -116,6 +116,67 @@ def test_free_memory_beyond_the_total_is_no_use_of_memory(free: str, used: int |
     assert out.values[("memory_size_bytes",)] == 32 * MIB
 
 
+Power = tuple[float | None, float | None, tuple[str, ...]]
+
+
+def power_of_each(*blocks: str) -> list[Power]:
+    """Power, its limit and the notes of each chip; `blocks` are lines of fields with `;` between."""
+    text = "".join(f"QID {at}\n{block.replace(';', chr(10))}\n" for at, block in enumerate(blocks))
+    chips = parse(text.encode()).chips
+    told = []
+    for chip in chips:
+        values = mapping.collected("d", chip, chips).values
+        power, limit = values.get(("power_watts",)), values.get(("power_limit_watts", "enforced"))
+        told.append((power, limit, mapping.notes(chip, chips)))
+    return told
+
+
+SERIAL, OTHER = "Board serial:PN1-12-000001", "Board serial:PN1-12-000002"
+BOARD = "Board power(Watts):48.00;Board TDP Cap(Watts):150.00"
+AT_FIRST = ("the power of the card is told once, at qaic0",)
+NOWHERE: Power = (None, None, AT_FIRST)
+
+
+def test_each_chip_of_a_card_has_its_own_power_where_it_is_told() -> None:
+    soc = "SOC power(Watts):11.00;SOC TDP Cap(Watts):31.00"
+    block = f"{SERIAL};{BOARD};{soc}"
+    assert power_of_each(block, block) == [(11.0, 31.0, ()), (11.0, 31.0, ())]
+    silent = f"{SERIAL};{BOARD};SOC power(Watts):0.00"
+    assert power_of_each(silent, block) == [(None, None, ()), (11.0, 31.0, ())], (
+        "none is of the card"
+    )
+
+
+def test_a_card_that_does_not_know_its_power_has_chips_that_do() -> None:
+    block = f"{SERIAL};Board power(Watts):0.00;SOC power(Watts):20.00;SOC TDP Cap(Watts):80.00"
+    assert power_of_each(block) == [(20.0, 80.0, ())]
+
+
+def test_the_power_of_a_card_is_told_once() -> None:
+    one, two = f"{SERIAL};{BOARD}", f"{OTHER};{BOARD}"
+    whole: Power = (48.0, 150.0, ())
+    assert power_of_each(one, one, two, one) == [whole, NOWHERE, whole, NOWHERE]
+    old = f"{SERIAL};Board power(Watts):48.00;TDP Cap(Watts):75.00"
+    assert power_of_each(old, old) == [(48.0, 75.0, ()), NOWHERE]
+
+
+def test_the_power_of_a_card_stands_at_the_first_chip_that_tells_it() -> None:
+    told = power_of_each(f"Status:Error;{SERIAL}", f"{SERIAL};{BOARD}")
+    assert told == [
+        (None, None, ("the power of the card is told once, at qaic1",)),
+        (48.0, 150.0, ()),
+    ]
+
+
+@pytest.mark.parametrize("serial", ["Board serial:", "Board serial:0000-00", "Status:Ready"])
+def test_chips_without_a_serial_of_their_card_are_cards_of_their_own(serial: str) -> None:
+    assert power_of_each(f"{serial};{BOARD}", f"{serial};{BOARD}") == [(48.0, 150.0, ())] * 2
+
+
+def test_no_power_is_not_known_and_says_nothing_of_others() -> None:
+    assert power_of_each(SERIAL, f"{SERIAL};Board power(Watts):0.00") == [(None, None, ())] * 2
+
+
 def test_no_status_is_no_health() -> None:
     out = told_of("\tStatus:")
     assert out.values == {}
