@@ -17,6 +17,8 @@ from accelwatch_furiosa.box_table import blocks_of, rows_of
 
 Fields = Mapping[str, Any]
 MAX_DEVICES = 1024
+UNLISTED = "unlisted_cores"
+"""Our own key of a status: there may be cores beside those of which it tells something."""
 _NAME = re.compile(r"npu(\d{1,4})")
 _HEADINGS = {
     "arch": "arch",
@@ -36,6 +38,7 @@ _HEADINGS = {
     "pci-bdf": "pci_bdf",
 }
 """Heading of a table to key of the JSON; `furiosactl` calls the architecture a name."""
+_LISTED = re.compile(r"(\d{1,3}) *\((available|occupied)[^()]{0,40}\)")
 _CORE = re.compile(r"Core (\d{1,3}): ([\d.]{1,8})%")
 _MEMORY = re.compile(r"([\d.]{1,8})\s*/\s*([\d.]{1,8}\s*[KMGT]iB)", re.IGNORECASE)
 _NOTHING = frozenset({"", "n/a", "none", "null", "unknown", "-"})
@@ -148,7 +151,7 @@ def _states(output: bytes) -> list[Fields]:
 
 
 def _state(block: Mapping[str, str]) -> Fields:
-    """A row of the table, in the keys of the JSON; cores are told where they are in use."""
+    """A row of the table, in the keys of the JSON; the share is told of cores that are in use only."""
     fields: dict[str, object] = {"device": block.get("device", "")}
     if liveness := block.get("liveness", ""):
         fields["liveness"] = liveness
@@ -158,10 +161,17 @@ def _state(block: Mapping[str, str]) -> Fields:
     if memory is not None:
         unit = memory[2].lstrip("0123456789. ")
         fields["memory"] = {"DRAM": {"used_size": f"{memory[1]} {unit}", "total_size": memory[2]}}
-    cores = _CORE.findall(block.get("core utilization", ""))
+    shares = {int(core): share for core, share in _CORE.findall(block.get("core utilization", ""))}
+    words = {int(core): word for core, word in _LISTED.findall(block.get("cores", ""))}
     fields["pe_utilizations"] = [
-        {"pe_core": int(core), "pe_utilization": f"{share}%"} for core, share in cores
+        {
+            "pe_core": core,
+            **({"pe_occupancy": words[core] == "occupied"} if core in words else {}),
+            **({"pe_utilization": f"{shares[core]}%"} if core in shares else {}),
+        }
+        for core in sorted(shares.keys() | words.keys())
     ]
+    fields[UNLISTED] = not shares.keys() <= words.keys()
     return fields
 
 

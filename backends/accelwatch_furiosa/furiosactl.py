@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from accelwatch.quantity_text import PERCENT, quantity
 from accelwatch.schema.absence import Absence
 from accelwatch_furiosa.box_table import rows_of
-from accelwatch_furiosa.document import Card
+from accelwatch_furiosa.document import UNLISTED, Card
 
 _NAME = re.compile(r"npu(\d{1,4})")
 _CORE = re.compile(r"(\d{1,3}) *\(([a-z][^()]{0,40})\)")
@@ -76,6 +78,9 @@ def with_load(card: Card, used: Sequence[Used]) -> Card:
             shares[core] = shares.get(core, 0.0) + one.share
     if not shares:
         return card
+    if not card.status.get("pe_utilizations"):
+        status = {**card.status, UNLISTED: True}
+        card = msgspec.structs.replace(card, status=status)
     return card.with_cores(
         {
             "pe_core": core,

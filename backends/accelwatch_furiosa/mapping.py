@@ -12,7 +12,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process
-from accelwatch_furiosa.document import Card, Job
+from accelwatch_furiosa.document import UNLISTED, Card, Job
 
 VENDOR = "furiosa"
 _BYTES: Units = MappingProxyType({**BYTES, "": 1.0})
@@ -74,7 +74,8 @@ def collected(device_id: str, card: Card) -> Collected:
         out.put_or_miss(name, quantity(card.info.get(key), units), *labels)
     if card.status:
         _put_memory(out, card.status.get("memory"))
-        _put_cores(out, card.status.get("pe_utilizations"))
+        is_all = not card.status.get(UNLISTED)
+        _put_cores(out, card.status.get("pe_utilizations"), is_all=is_all)
         _put_liveness(out, card.status.get("liveness"))
         for core in card.status.get("unavailable_cores", ()):
             out.put("reported_status_info", 1, f"core {core} unavailable")
@@ -93,8 +94,11 @@ def _put_memory(out: Collected, told: object) -> None:
         out.put_or_miss(key, value if isinstance(value, Absence) else round(value))
 
 
-def _put_cores(out: Collected, told: object) -> None:
-    """Busy share of each core; that of the card is their mean, known when each core's is."""
+def _put_cores(out: Collected, told: object, *, is_all: bool) -> None:
+    """Busy share of each core; that of the card is their mean, known when each core's is.
+
+    Of a core that nobody has no share is told, and it has no work.
+    """
     if not isinstance(told, list) or not told:
         reason = Absence.UNSUPPORTED if told is None or told == [] else Absence.ERROR
         out.miss("utilization_ratio", reason)
@@ -107,12 +111,14 @@ def _put_cores(out: Collected, told: object) -> None:
             continue
         told_of_core = one.get("pe_utilization", one.get("utilization"))
         share = quantity(told_of_core, _BUSY)
+        if share is Absence.UNSUPPORTED and one.get("pe_occupancy") is False:
+            share = 0.0
         out.put_or_miss("core_utilization_ratio", share, str(core))
         if isinstance(share, Absence):
             lacking.add(share)
         else:
             shares.append(share)
-    if len(shares) == len(told):
+    if is_all and len(shares) == len(told):
         out.put("utilization_ratio", sum(shares) / len(shares))
     else:
         untold = not shares and lacking == {Absence.UNSUPPORTED}

@@ -78,7 +78,10 @@ def _with_cores(card: Card, listed: Listed | None) -> Card:
     if listed is None or not listed.cores:
         return card
     cores = [
-        {"pe_core": core, "pe_occupancy": word.startswith("occupied")}
+        {
+            "pe_core": core,
+            **({} if word == "unavailable" else {"pe_occupancy": word != "available"}),
+        }
         for core, word in sorted(listed.cores.items())
     ]
     gone = tuple(core for core, word in sorted(listed.cores.items()) if word == "unavailable")

@@ -303,7 +303,53 @@ def test_the_table_of_status() -> None:
     told = read(dead)
     assert told.values["reported_health_info", "failed"] == 1
     assert told.values["memory_used_bytes",] == 0
-    assert told.absent["utilization_ratio",] is Absence.UNSUPPORTED, "a core at rest tells no load"
+    assert told.values["utilization_ratio",] == 0.0, "nobody has its cores"
+
+
+def of_table(*cores: tuple[str, str]) -> Reading:
+    """Of a table of status with these cells in the columns Cores and Core Utilization."""
+    heads = "| Device | Cores            | Core Utilization |\n"
+    names = ("npu0", *[""] * len(cores))
+    rows = "".join(
+        f"| {name:<6} | {core:<16} | {share:<16} |\n"
+        for name, (core, share) in zip(names, cores, strict=False)
+    )
+    rule = "+--------+------------------+------------------+\n"
+    text = rule + heads + rule + rows + rule
+    (card,) = cards_of(b'[{"dev_name": "npu0"}]', text.encode())
+    return read(card)
+
+
+BUSY = ("0 (occupied),", "Core 0: 99.00%,")
+REST = [(f"{core} (available),", "-") for core in range(1, 8)]
+
+
+def test_cores_at_rest_count_in_the_load_of_a_card() -> None:
+    told = of_table(BUSY, *REST)
+    assert told.values["utilization_ratio",] == pytest.approx(0.99 / 8)
+    assert told.values["core_utilization_ratio", "0"] == pytest.approx(0.99)
+    assert told.values["core_utilization_ratio", "7"] == 0.0
+
+
+def test_load_is_not_known_where_the_share_of_a_core_in_use_is_not() -> None:
+    told = of_table(BUSY, *REST[:-1], ("7 (occupied)", "-"))
+    assert told.absent["utilization_ratio",] is Absence.ERROR
+    assert told.absent["core_utilization_ratio", "7"] is Absence.UNSUPPORTED
+
+
+@pytest.mark.parametrize("words", [("", "-"), ("1 (available)", "-")])
+def test_load_is_not_known_where_not_every_core_is_listed(words: tuple[str, str]) -> None:
+    told = of_table(("", "Core 0: 99.00%,"), words)
+    assert told.absent["utilization_ratio",] is Absence.ERROR
+    assert told.values["core_utilization_ratio", "0"] == pytest.approx(0.99)
+
+
+def test_whose_process_is_on_a_core_is_asked_of_the_table_too() -> None:
+    occupied, idle = cards_of(
+        b'[{"dev_name": "npu0"}, {"dev_name": "npu1"}]', STATUS_TABLE.encode()
+    )
+    assert occupied.occupied
+    assert not idle.occupied
 
 
 def test_older_releases_take_the_form_of_the_output_by_another_name(tmp_path: Path) -> None:

@@ -396,10 +396,33 @@ def test_who_is_busy_now() -> None:
         Used(1, (1,), 4712, 0.7),
         Used(0, (), 4713, 0.1),
     ]
-    card = with_load(Card(number=1, pci_bus_id=None, info={}), told[:2])
+    both = [{"pe_core": core, "pe_occupancy": True} for core in (0, 1)]
+    card = with_load(Card(number=1, pci_bus_id=None, info={}).with_cores(both), told[:2])
     values = collected("d", card).reading().values
     assert values[("core_utilization_ratio", "0")] == pytest.approx(0.5109)
     assert values[("utilization_ratio",)] == pytest.approx(0.60545)
+
+
+@pytest.mark.parametrize(
+    ("other", "load"),
+    [({"pe_occupancy": False}, 0.0953), ({"pe_occupancy": True}, None), ({}, None), (None, None)],
+    ids=["at rest", "in use", "unavailable", "not listed"],
+)
+def test_load_of_a_card_with_one_busy_core(
+    other: dict[str, object] | None, load: float | None
+) -> None:
+    cores: list[dict[str, object]] = (
+        [] if other is None else [{"pe_core": 0}, {"pe_core": 1, **other}]
+    )
+    card = with_load(
+        Card(number=1, pci_bus_id=None, info={}).with_cores(cores), used_of(TOP.splitlines()[:3])
+    )
+    told = collected("d", card).reading()
+    assert told.values[("core_utilization_ratio", "0")] == pytest.approx(0.1906)
+    if load is None:
+        assert told.absent[("utilization_ratio",)] is Absence.ERROR
+    else:
+        assert told.values[("utilization_ratio",)] == pytest.approx(load)
 
 
 def test_columns_of_top_are_found_by_their_headings() -> None:
