@@ -237,7 +237,9 @@ class SmiSource:
         if not request.processes:
             absent = {**reading.absent, ("processes",): Absence.NOT_COLLECTED}
             return msgspec.structs.replace(reading, processes=None, absent=absent)
-        return with_processes(self._context.root, reading, reading.processes or ())
+        if reading.processes is None:
+            return reading
+        return with_processes(self._context.root, reading, reading.processes)
 
     def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
         """None: nvidia-smi reports no events."""

@@ -221,9 +221,12 @@ def read_partition(
 
 
 def _finish(
-    collected: Collected, processes: tuple[Process, ...], notes: tuple[str, ...]
+    collected: Collected, processes: tuple[Process, ...] | Absence, notes: tuple[str, ...]
 ) -> Reading:
-    reading = collected.reading(processes=processes, sources={"*": SOURCE}, notes=notes)
+    told = None if isinstance(processes, Absence) else processes
+    if isinstance(processes, Absence):
+        collected.miss("processes", processes)
+    reading = collected.reading(processes=told, sources={"*": SOURCE}, notes=notes)
     return msgspec.structs.replace(reading, absent=settle(reading.absent, reading.values))
 
 
@@ -325,8 +328,10 @@ def _read_fabric(gpu: ET.Element, collected: Collected) -> tuple[str, ...]:
     return registration.notes
 
 
-def processes(device: Device, gpu: ET.Element) -> tuple[Process, ...]:
-    """Processes of the GPU, or of the MIG instance that `device` is, by pid."""
+def processes(device: Device, gpu: ET.Element) -> tuple[Process, ...] | Absence:
+    """Processes of the GPU or the MIG instance that `device` is, by pid; or why none are told."""
+    if (why := _untold(gpu.find("processes"))) is not None:
+        return why
     rows: dict[int, Process] = {}
     for element in gpu.iterfind("processes/process_info"):
         place = [text_at(element, f"{name}_instance_id") or "" for name in ("gpu", "compute")]
@@ -339,6 +344,16 @@ def processes(device: Device, gpu: ET.Element) -> tuple[Process, ...]:
         if process is not None:
             rows[process.pid] = _joined(rows.get(process.pid), process)
     return tuple(rows[pid] for pid in sorted(rows))
+
+
+def _untold(listed: ET.Element | None) -> Absence | None:
+    """Why there is a word, or nothing at all, in the place of a list."""
+    if listed is None:
+        return Absence.UNSUPPORTED
+    word = (listed.text or "").strip()
+    if len(listed) or not word:
+        return None
+    return smi_text.absence(word) or Absence.ERROR
 
 
 def _joined(first: Process | None, second: Process) -> Process:

@@ -83,6 +83,18 @@ def fixture(machine: str, name: str = "nvidia-smi.xml") -> bytes:
     return (FIXTURES / "nvidia" / machine / name).read_bytes()
 
 
+def test_processes_that_are_not_told_are_absent(tool: Tool) -> None:
+    whole = fixture("h100x2")
+    begin, end = whole.index(b"<processes>"), whole.index(b"</processes>")
+    tool.answer(whole[:begin] + b"<processes>Insufficient Permissions" + whole[end:])
+    backend = tool.open()
+    devices = [backend.identify(found)[0] for found in backend.discover()]
+    first, second = (backend.read(device, Request())[0] for device in devices)
+    assert first.processes is None
+    assert first.absent["processes",] is Absence.PERMISSION
+    assert second.processes is not None
+
+
 def test_a_healthy_node_in_one_run(tool: Tool) -> None:
     tool.answer(fixture("h100x2"))
     backend = tool.open()

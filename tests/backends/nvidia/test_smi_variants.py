@@ -26,18 +26,43 @@ def changed(*changes: tuple[str, str]) -> Reading:
     return read(text.encode())
 
 
-def processes(*rows: tuple[int, str, str, str]) -> tuple[Process, ...]:
-    text = document([Gpu(0)])
-    head, _, rest = text.partition("<processes>")
+def listing(processes: str) -> Reading:
+    """The reading of a document with this in the place of the element `processes`."""
+    head, _, rest = document([Gpu(0)]).partition("<processes>")
     _, _, tail = rest.partition("</processes>")
+    return read(f"{head}{processes}{tail}".encode())
+
+
+def processes(*rows: tuple[int, str, str, str]) -> tuple[Process, ...]:
     listed = "".join(
         f"<process_info><pid>{pid}</pid><type>{kind}</type><process_name>{name}</process_name>"
         f"<used_memory>{memory}</used_memory></process_info>"
         for pid, kind, name, memory in rows
     )
-    found = read(f"{head}<processes>{listed}</processes>{tail}".encode()).processes
+    found = listing(f"<processes>{listed}</processes>").processes
     assert found is not None
     return found
+
+
+@pytest.mark.parametrize(
+    ("element", "why"),
+    [
+        ("<processes>N/A</processes>", Absence.UNSUPPORTED),
+        ("<processes>\n\t\tInsufficient Permissions\n</processes>", Absence.PERMISSION),
+        ("<processes>Unknown Error</processes>", Absence.ERROR),
+        ("<processes>Perhaps</processes>", Absence.ERROR),
+        ("", Absence.UNSUPPORTED),
+    ],
+)
+def test_processes_that_are_not_told_are_not_none(element: str, why: Absence) -> None:
+    reading = listing(element)
+    assert reading.processes is None
+    assert reading.absent["processes",] is why
+
+
+@pytest.mark.parametrize("element", ["<processes>\n\t\t</processes>", "<processes/>"])
+def test_an_empty_list_of_processes_is_none(element: str) -> None:
+    assert listing(element).processes == ()
 
 
 @pytest.mark.parametrize(
