@@ -13,6 +13,8 @@ from accelwatch_ascend.document import MAX_CHIPS, Chip, Document, Job, number_of
 
 _VERSION = re.compile(r"\|\s*npu-smi\b.*?\bVersion\s*:\s*([^\s|]+)")
 _BUS = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]")
+_NO_PLACE = frozenset({"NA", "N/A", "-", "--", ""})
+"""For an address, as of virtual NPUs and of chips that did not start."""
 _HEADING = re.compile(r"[^\s()]+(?: [^\s()]+)*\([^)\s]*\)|[^\s()]+(?: [^\s()]+)*")
 _VALUE = re.compile(r"[^\s/]+\s*/\s*[^\s/]+|[^\s/]+")
 """A column has one value, or used and total with a slash between."""
@@ -76,7 +78,7 @@ def _chips(rows: list[list[str]]) -> Iterator[Chip]:
                 first = cells
                 continue
             told = {**_named(above[0], first), **_named(above[1], cells)}
-            chip = _chip(told)
+            chip = _chip(told) if _is_second(above[1], cells) else None
             # A line too many would pair each with that of its neighbour.
             first = cells if chip is None and _chip_place(cells) is None else []
             if chip is not None:
@@ -87,6 +89,16 @@ def _chips(rows: list[list[str]]) -> Iterator[Chip]:
 
 def _chip_place(cells: list[str]) -> str | None:
     return next((cell for cell in cells if _BUS.fullmatch(cell)), None)
+
+
+def _is_second(headings: list[str], cells: list[str]) -> bool:
+    """Whether this is the second line of a chip: it has an address, or numbers under Chip.
+
+    Without an address the first line of the next chip looks alike, with its health for the address.
+    """
+    numbers = [number_of(cell) for cell in cells[0].split()]
+    counted = None not in numbers and len(numbers) == len(headings[0].split())
+    return _chip_place(cells) is not None or counted
 
 
 def _named(headings: list[str], cells: list[str]) -> dict[str, str]:
@@ -107,8 +119,8 @@ def _chip(told: Row) -> Chip | None:
     """A chip; None when it has no number or its second line is none."""
     npu = number_of(told.get("npu", told.get("npu id")))
     chip = number_of(told.get("chip", "0"))
-    place = told.get("bus-id", "")
-    if npu is None or chip is None or not (_BUS.fullmatch(place) or place == "NA"):
+    place = told.get("bus-id", _UNREADABLE)
+    if npu is None or chip is None or not (_BUS.fullmatch(place) or place in _NO_PLACE):
         return None
     bus = normal_pci_bus_id(place) if _BUS.fullmatch(place) else None
     return Chip(

@@ -1,6 +1,7 @@
 """What npu-smi says of an Ascend NPU, in base units, and what it does not say."""
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -292,6 +293,40 @@ def test_links_that_are_not_well() -> None:
     assert sick.values["link_up", "hccs", "1"] == 0
     assert sick.notes == ("npu-smi calls the HCCS links NOK, first in lane 2",)
     assert judge(DeviceState.OK, sick, [], 0.0).health is Health.DEGRADED
+
+
+def without_places(text: str, word: str) -> Document:
+    """The document of a table in which this stands for each address."""
+    plain = re.sub(r"\b0000:\w\w:00\.0\b|(?<=\| )NA(?= {10,}\|)", word.ljust(12), text)
+    assert "00.0" not in plain
+    return parse_table(plain.encode())
+
+
+@pytest.mark.parametrize("word", ["NA", "N/A", "-", "--", ""])
+@pytest.mark.parametrize("name", ["910b4-x2", "a3", "950", "310"])
+def test_a_chip_without_an_address_stays(name: str, word: str) -> None:
+    whole = told(name)
+    bare = without_places((TABLES / f"{name}.txt").read_text(), word)
+    assert [chip.key for chip in bare.chips] == [chip.key for chip in whole.chips]
+    assert all(chip.pci_bus_id is None for chip in bare.chips)
+    for one, other in zip(bare.chips, whole.chips, strict=True):
+        assert read("d", one, Detail()) == read("d", other, Detail())
+
+
+@pytest.mark.parametrize("word", ["NA", "-", "OK"])
+@pytest.mark.parametrize("name", ["910b4-x2", "a3", "950"])
+def test_the_line_of_another_chip_is_not_the_second_of_one(name: str, word: str) -> None:
+    """A health looks like an address that is not told; here the line and the rule below it are lost."""
+    whole = (TABLES / f"{name}.txt").read_text().replace(" OK ", f" {word:<3}")
+    lines = whole.splitlines(keepends=True)
+    at = next(at for at, line in enumerate(lines) if ":00.0" in line)
+    known = {chip.key: chip.fields for chip in parse_table("".join(lines).encode()).chips}
+    cut = parse_table("".join([*lines[:at], *lines[at + 2 :]]).encode())
+    assert all(known[chip.key] == chip.fields for chip in cut.chips)
+
+
+def test_a_word_that_is_no_address_is_no_chip() -> None:
+    assert without_places((TABLES / "910b4-x2.txt").read_text(), "broken").chips == ()
 
 
 @pytest.mark.parametrize(
