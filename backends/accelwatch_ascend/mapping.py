@@ -20,6 +20,7 @@ SOURCE = "npu-smi"
 VENDOR = "ascend"
 _BINARY: Units = MappingProxyType({"kb": 2.0**10, "mb": 2.0**20, "gb": 2.0**30})
 """npu-smi writes MB and means MiB: 65536 MB are the 64 GiB of a 910B."""
+_FAILED = frozenset({"-1", "-1.0"})
 _COUNT: Units = MappingProxyType({"": 1.0})
 
 
@@ -148,12 +149,16 @@ def _in(pairs: Pairs, row: Row) -> float | Absence:
         for heading, told in pairs.items():
             plain, _, unit = heading.partition("(")
             if plain.strip() == name:
-                return quantity(_with_unit(told, unit.rstrip(") ")), row.units)
+                return _number(told, unit.rstrip(") "), row.units)
     return Absence.UNSUPPORTED
 
 
-def _with_unit(told: str, unit: str) -> str:
-    return f"{told}{unit}" if told[-1:].isdigit() else told
+def _number(told: str, unit: str, units: Units) -> float | Absence:
+    """In base units; `error` for -1, which the driver's interface has for what it could not get."""
+    plain = told.strip()
+    if plain in _FAILED:
+        return Absence.ERROR
+    return quantity(f"{plain}{unit}" if plain[-1:].isdigit() else plain, units)
 
 
 def _put_memory(out: Collected, chip: Chip) -> tuple[str, ...]:
@@ -189,9 +194,7 @@ def _used_and_size(chip: Chip, name: str) -> tuple[int | Absence, int | Absence]
         return Absence.ERROR, Absence.ERROR
     used, size = (
         value if isinstance(value, Absence) else round(value)
-        for value in (
-            quantity(_with_unit(text.strip(), unit), _BINARY) for text in (used_text, size_text)
-        )
+        for value in (_number(text, unit, _BINARY) for text in (used_text, size_text))
     )
     return None if size == 0 else (used, size)
 

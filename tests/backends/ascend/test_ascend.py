@@ -325,6 +325,34 @@ def test_the_line_of_another_chip_is_not_the_second_of_one(name: str, word: str)
     assert all(known[chip.key] == chip.fields for chip in cut.chips)
 
 
+@pytest.mark.parametrize("told_number", ["-1", "-1.0"])
+def test_minus_one_is_no_number(told_number: str) -> None:
+    """Of a temperature it could be one."""
+    (chip, *_) = told("910b4-x2").chips
+    names = ("power(w)", "temp(c)", "aicore(%)", "hbm-usage(mb)")
+    assert set(names) <= chip.fields.keys()
+    pair = f"{told_number} / {told_number}"
+    fields = {**chip.fields, **dict.fromkeys(names, told_number), "hbm-usage(mb)": pair}
+    usages = {"hbm temperature(c)": told_number, "aivector usage rate(%)": told_number}
+    odd = read("d", msgspec.structs.replace(chip, fields=fields), Detail(usages=usages))
+    for series in (
+        ("temperature_celsius", "gpu"),
+        ("temperature_celsius", "memory"),
+        ("power_watts",),
+        ("utilization_ratio",),
+        ("engine_utilization_ratio", "vector"),
+        ("memory_used_bytes",),
+        ("memory_size_bytes",),
+    ):
+        assert odd.absent[series] is Absence.ERROR, series
+
+
+def test_a_temperature_below_zero_is_one() -> None:
+    (chip, *_) = told("910b4-x2").chips
+    cold = msgspec.structs.replace(chip, fields={**chip.fields, "temp(c)": "-11"})
+    assert read("d", cold, Detail()).values["temperature_celsius", "gpu"] == -11
+
+
 def test_a_word_that_is_no_address_is_no_chip() -> None:
     assert without_places((TABLES / "910b4-x2.txt").read_text(), "broken").chips == ()
 
