@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from accelwatch import proc
-from accelwatch.drm_fdinfo import DrmClient, FdinfoScan, UsageMeter, unshared_bytes
+from accelwatch.drm_fdinfo import DrmClient, FdinfoScan, UsageMeter, held_bytes
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Process
 from accelwatch_amd.kfd import KfdUse
@@ -22,11 +22,13 @@ def _kind(clients: list[DrmClient], computes: bool) -> str:
 
 
 def _memory(clients: list[DrmClient], use: KfdUse | None, shared: bool) -> int | None:
-    """The larger of the two accounts: newer drivers count KFD's buffers in fdinfo too."""
+    """The larger of the two accounts: newer drivers count KFD's buffers in fdinfo too.
+
+    What a process shares with others it holds as they do (`drm-resident-` of the kernel's
+    drm-usage-stats counts it in full); only sums over processes leave it out.
+    """
     regions = _SHARED_REGIONS if shared else _REGIONS
-    amounts = [
-        amount for client in clients if (amount := unshared_bytes(client, regions)) is not None
-    ]
+    amounts = [amount for client in clients if (amount := held_bytes(client, regions)) is not None]
     accounts = [sum(amounts)] if amounts else []
     if use is not None and use.memory_bytes is not None:
         accounts.append(use.memory_bytes)

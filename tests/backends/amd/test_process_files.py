@@ -33,9 +33,9 @@ def test_recorded_clients_of_an_apu(machine: Any, card: Any) -> None:
         (100, "compute"),
         (200, "graphics"),
     ]
-    # On an APU both regions are the one pool: VRAM less what is shared, and GTT.
-    assert found[0].gpu_memory_bytes == (44564 - 31952 + 2392) * 1024
-    assert found[1].gpu_memory_bytes == (544428 - 13584) * 1024 + 22 * 1024 * 1024
+    # On an APU both regions are the one pool: VRAM with what is shared, and GTT.
+    assert found[0].gpu_memory_bytes == (44564 + 2392) * 1024
+    assert found[1].gpu_memory_bytes == 544428 * 1024 + 22 * 1024 * 1024
 
 
 def test_processes_can_be_left_out(composed: Any) -> None:
