@@ -1,7 +1,6 @@
 """From a card of cnmon to a device and its reading, as tables. Pure."""
 
 from collections.abc import Iterable
-from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -143,5 +142,4 @@ def processes_of(device_id: str, jobs: Iterable[Job]) -> list[Process]:
 
 
 def _process(device_id: str, job: Job) -> Process:
-    command = PurePosixPath(job.command.split(" ", 1)[0]).name or None
-    return listed(device_id, job.pid, command, quantity(job.memory, BYTES))
+    return listed(device_id, job.pid, job.command, quantity(job.memory, BYTES))

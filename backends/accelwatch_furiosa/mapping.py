@@ -1,12 +1,12 @@
 """From a card of furiosa-smi's document to a device and its reading, as tables. Pure."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.program import program_name
 from accelwatch.quantity_text import BYTES, CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
@@ -148,7 +148,7 @@ def processes_of(
 
 
 def _process(device_id: str, job: Job, share: float | None) -> Process:
-    program = Path(job.command.split(" ", 1)[0]).name or None
+    program = program_name(job.command)
     absent = {"gpu_memory_bytes": Absence.UNSUPPORTED}
     if share is None:
         absent["utilization_ratio"] = Absence.UNSUPPORTED

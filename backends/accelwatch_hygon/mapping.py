@@ -202,4 +202,4 @@ def processes_of(
 
 def _process(device_id: str, job: Job, command: str | None) -> Process:
     size = quantity(job.memory, BYTES) if len(job.numbers) == 1 else Absence.UNSUPPORTED
-    return listed(device_id, job.pid, command, size)
+    return listed(device_id, job.pid, command, size, is_comm=True)

@@ -23,7 +23,7 @@ def processes(root: Path, device_id: str) -> list[Process] | Absence:
         return Absence.ERROR
     rows = filter(None, map(_ROW.fullmatch, text.splitlines()))
     return by_pid(
-        listed(device_id, int(row[2]), row[1], int(row[3]) * _FACTORS[row[4]])
+        listed(device_id, int(row[2]), row[1], int(row[3]) * _FACTORS[row[4]], is_comm=True)
         for row in rows
         if int(row[2])
     )

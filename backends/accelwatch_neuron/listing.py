@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from accelwatch.errors import ReadError
+from accelwatch.program import program_name
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.reading import Process
@@ -139,9 +140,8 @@ def _processes(listed: list[Any]) -> tuple[tuple[int, str | None], ...]:
 
 
 def _program(command: Any) -> str | None:
-    """`python3` of `/usr/bin/python3 train.py`: arguments may hold secrets and are not kept."""
-    words = command.split() if isinstance(command, str) else []
-    return words[0].rpartition("/")[2][:64] or None if words else None
+    program = program_name(command) if isinstance(command, str) else None
+    return None if program is None else program[:64]
 
 
 def _whole(told: Any, most: int) -> int | None:

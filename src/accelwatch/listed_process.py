@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch import proc
+from accelwatch.program import program_name
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import MAX_PROCESSES, Process, Reading, cut_note, largest
 
@@ -13,15 +14,27 @@ _COMM = 15
 """Bytes of a name that the kernel keeps: TASK_COMM_LEN without its end."""
 
 
-def listed(device_id: str, pid: int, command: str | None, memory: float | Absence) -> Process:
-    """A process as a tool lists it, with its memory on the device in bytes; its load is not told."""
+def listed(
+    device_id: str,
+    pid: int,
+    command: str | None,
+    memory: float | Absence,
+    *,
+    is_comm: bool = False,
+) -> Process:
+    """A process as a tool lists it, with its memory on the device in bytes; its load is not told.
+
+    Of `command`, which may be a path and have arguments, the program's name is kept alone, unless it is
+    the kernel's name of the process, which has no arguments and may have blanks.
+    """
+    name = command if is_comm or command is None else program_name(command)
     absent = {"utilization_ratio": Absence.UNSUPPORTED}
     if isinstance(memory, Absence):
         absent["gpu_memory_bytes"] = memory
     return Process(
         device_id=device_id,
         pid=pid,
-        command=command,
+        command=name,
         gpu_memory_bytes=None if isinstance(memory, Absence) else round(memory),
         absent=absent,
     )
@@ -80,5 +93,7 @@ def with_facts(root: Path, process: Process) -> Process:
 
 
 def _same_name(comm: str | None, program: str | None) -> bool:
-    """Whether a kernel's name can be that of a program."""
-    return bool(comm and program) and (comm or "")[:_COMM] == (program or "")[:_COMM]
+    """Whether a kernel's name can be that of a program; what it has after a blank was left out there."""
+    if not comm or not program:
+        return False
+    return comm[:_COMM] == program[:_COMM] or program_name(comm) == program

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
 
 import msgspec
 
@@ -74,9 +73,5 @@ def _instance(row: Mapping[str, str | None]) -> str | None:
 def processes_of(device_id: str, jobs: Iterable[Job], units: Units) -> list[Process]:
     """The processes on a GPU, by pid, the rows of one taken together; `units` of its memory."""
     return by_pid(
-        listed(device_id, job.pid, _program(job), quantity(job.memory, units)) for job in jobs
+        listed(device_id, job.pid, job.command, quantity(job.memory, units)) for job in jobs
     )
-
-
-def _program(job: Job) -> str | None:
-    return PurePosixPath(job.command.split(" ", 1)[0]).name or None

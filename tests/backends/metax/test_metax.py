@@ -103,7 +103,7 @@ def test_processes(tmp_path: Path) -> None:
     first, second = readings(polled(tmp_path, "c500-x2"))
     known, unknown = first.processes or ()
     assert (known.pid, known.command, known.gpu_memory_bytes) == (4711, "python3.10", 52000 << 20)
-    assert (unknown.command, unknown.gpu_memory_bytes) == ("python worker", None)
+    assert (unknown.command, unknown.gpu_memory_bytes) == ("python", None)
     assert unknown.absent["gpu_memory_bytes"] is Absence.UNSUPPORTED
     assert second.processes == ()
 
