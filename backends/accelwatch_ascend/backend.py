@@ -14,9 +14,11 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
+from accelwatch.whole_output import Judge, parsed
 from accelwatch_ascend import mapping
 from accelwatch_ascend.details import Details
 from accelwatch_ascend.document import (
+    IS_OF_CHIP,
     Chip,
     Detail,
     Document,
@@ -27,7 +29,7 @@ from accelwatch_ascend.document import (
     parse_mapping,
     parse_pairs,
 )
-from accelwatch_ascend.table import parse_table
+from accelwatch_ascend.table import IS_WHOLE, parse_table
 
 VENDOR_ID = 0x19E5
 _PROGRAM = "npu-smi"
@@ -142,7 +144,9 @@ class AscendBackend:
 
     def _ask(self) -> Document:
         """The table, with logic ids and what was asked of the chips one by one."""
-        table = parse_table(output_of(self._program, "info", timeout_s=TIMEOUT_S))
+        table = parse_table(
+            output_of(self._program, "info", timeout_s=TIMEOUT_S, is_whole=IS_WHOLE)
+        )
         document = numbered(table, self._logic_ids(frozenset(chip.key for chip in table.chips)))
         assert self._details is not None
         details = self._details.round(document.chips)
@@ -153,7 +157,8 @@ class AscendBackend:
         if chips != self._mapped:
             self._mapped = chips
             try:
-                self._logic = parse_mapping(self._run_detail("info", "-m"))
+                told = self._run_detail("info", "-m", is_whole=parsed(parse_mapping))
+                self._logic = parse_mapping(told)
             except ReadError:
                 self._logic = {}
         return self._logic
@@ -163,7 +168,14 @@ class AscendBackend:
         if chip.key not in self._boards:
             try:
                 arguments = ("info", "-t", "board", *chip.address)
-                told = parse_pairs(output_of(self._program, *arguments, timeout_s=_BOARD_TIMEOUT_S))
+                told = parse_pairs(
+                    output_of(
+                        self._program,
+                        *arguments,
+                        timeout_s=_BOARD_TIMEOUT_S,
+                        is_whole=IS_OF_CHIP,
+                    )
+                )
             except ReadError:
                 told = {}
             self._boards[chip.key] = told
@@ -178,8 +190,8 @@ class AscendBackend:
         there = told is not None and (self._context.root / node.lstrip("/")).exists()
         return node if there else None
 
-    def _run_detail(self, *arguments: str) -> bytes:
-        return output_of(self._program, *arguments, timeout_s=_DETAIL_TIMEOUT_S)
+    def _run_detail(self, *arguments: str, is_whole: Judge = IS_OF_CHIP) -> bytes:
+        return output_of(self._program, *arguments, timeout_s=_DETAIL_TIMEOUT_S, is_whole=is_whole)
 
     def _asks_usages(self) -> bool:
         told = self._context.options.get("usages", False)

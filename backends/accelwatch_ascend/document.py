@@ -11,6 +11,7 @@ import msgspec
 
 from accelwatch.errors import ReadError
 from accelwatch.schema.absence import Absence
+from accelwatch.whole_output import parsed
 
 Key = tuple[int, int]
 """NPU id and chip id, the address of `-i` and `-c`."""
@@ -113,6 +114,10 @@ def parse_pairs(output: bytes) -> Pairs:
     if not pairs:
         raise ReadError("npu-smi info -t printed no list of values", code="garbage")
     return pairs
+
+
+IS_OF_CHIP = parsed(parse_pairs, lambda told: "npu id" in told)
+"""A complaint may be a pair as well: `Error: ...`."""
 
 
 def parse_mapping(output: bytes) -> dict[Key, int]:

@@ -10,22 +10,23 @@ from accelwatch.remote_tool import Place, ToolReader, prototype
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.whole_output import parsed
 from accelwatch_ascend import mapping
 from accelwatch_ascend.document import Chip, Detail, Document, Key, numbered, parse_mapping
-from accelwatch_ascend.table import parse_table
+from accelwatch_ascend.table import IS_WHOLE, parse_table
 
 _TABLE, _MAP = "info", "map"
 _PROGRAMS, _FOLDERS = ("npu-smi",), ("/usr/local/Ascend/driver/tools",)
 
 
 def _document(outputs: Outputs) -> Document:
-    return numbered(parse_table(outputs[_TABLE].printed()), _logic(outputs))
+    return numbered(parse_table(outputs[_TABLE].printed(IS_WHOLE)), _logic(outputs))
 
 
 def _logic(outputs: Outputs) -> dict[Key, int]:
     """Logic ids by chip; a command that does not tell has none."""
     try:
-        return parse_mapping(outputs[_MAP].printed())
+        return parse_mapping(outputs[_MAP].printed(parsed(parse_mapping)))
     except (KeyError, ReadError):
         return {}
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from accelwatch.errors import ReadError
 from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.whole_output import closed
 from accelwatch_ascend.document import MAX_CHIPS, Chip, Document, Job, number_of, word
 
 _VERSION = re.compile(r"\|\s*npu-smi\b.*?\bVersion\s*:\s*([^\s|]+)")
@@ -46,6 +47,9 @@ def parse_table(output: bytes) -> Document:
         jobs=jobs,
         told_jobs=told,
     )
+
+
+IS_WHOLE = closed(parse_table, lambda document: document.chips)
 
 
 def _cells(line: str) -> list[str]:

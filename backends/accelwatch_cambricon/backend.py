@@ -14,6 +14,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
+from accelwatch.whole_output import Judge, closed, parsed
 from accelwatch_cambricon import mapping
 from accelwatch_cambricon.document import Card, Document, completed, parse_info
 from accelwatch_cambricon.table import parse_table
@@ -120,13 +121,13 @@ class CambriconBackend:
         first: ReadError | None = None
         told: Document | None = None
         try:
-            told = parse_info(self._run("info"))
+            told = parse_info(self._run("info", is_whole=parsed(parse_info, _cards)))
         except (DeviceTimeout, DevicePermission):
             raise
         except ReadError as error:
             first = error
         try:
-            table = parse_table(self._run())
+            table = parse_table(self._run(is_whole=closed(parse_table, _cards)))
         except ReadError:
             if told is None:
                 assert first is not None
@@ -146,10 +147,14 @@ class CambriconBackend:
         )
         return msgspec.structs.replace(document, cards=placed)
 
-    def _run(self, *arguments: str) -> bytes:
-        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S)
+    def _run(self, *arguments: str, is_whole: Judge) -> bytes:
+        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S, is_whole=is_whole)
 
     def _find(self) -> Path | None:
         named = self._context.options.get("cnmon")
         folders = ("usr/local/neuware/bin",)
         return chosen_program(self._context.root, named, (_PROGRAM,), folders)
+
+
+def _cards(document: Document) -> tuple[Card, ...]:
+    return document.cards

@@ -11,6 +11,7 @@ from accelwatch.remote_tool import Place, ToolReader, prototype
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.whole_output import closed, parsed
 from accelwatch_cambricon import mapping
 from accelwatch_cambricon.document import Card, Document, completed, parse_info
 from accelwatch_cambricon.table import parse_table
@@ -22,13 +23,17 @@ _PROGRAMS, _FOLDERS = ("cnmon",), ("/usr/local/neuware/bin",)
 def _document(outputs: Outputs) -> Document:
     """What `info` tells, completed by the table; either alone where the other fails."""
     try:
-        told = parse_info(outputs[_INFO].printed())
+        told = parse_info(outputs[_INFO].printed(parsed(parse_info, _cards)))
     except ReadError:
-        return parse_table(outputs[_TABLE].printed())
+        return parse_table(outputs[_TABLE].printed(closed(parse_table, _cards)))
     try:
-        return completed(told, parse_table(outputs[_TABLE].printed()))
+        return completed(told, parse_table(outputs[_TABLE].printed(closed(parse_table, _cards))))
     except ReadError:
         return told
+
+
+def _cards(told: Document) -> tuple[Card, ...]:
+    return told.cards
 
 
 def _listed(document: Document) -> Iterable[tuple[Place, Card]]:

@@ -13,6 +13,7 @@ import msgspec
 from accelwatch.errors import ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.whole_output import is_closed
 from accelwatch_furiosa.box_table import blocks_of, rows_of
 
 Fields = Mapping[str, Any]
@@ -122,6 +123,12 @@ def cards_of(info: bytes, status: bytes | Absence = Absence.UNSUPPORTED) -> tupl
         if number is not None and number not in cards:
             cards[number] = _card(number, fields, by_name.get(number, {}), untold)
     return tuple(cards.values())
+
+
+def is_whole(output: bytes) -> bool:
+    """Whether an output of `info` or `status` is a list in JSON or a whole table, and not empty."""
+    told = _listed(output)
+    return bool(told) if told is not None else is_closed(output) and bool(rows_of(output))
 
 
 def jobs_of(output: bytes) -> tuple[Job, ...]:

@@ -8,7 +8,8 @@ from accelwatch.errors import DeviceTimeout, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.vendor_program import output_of
 from accelwatch.vendor_tool import TIMEOUT_S
-from accelwatch_furiosa.document import Card, Document, cards_of, jobs_of
+from accelwatch.whole_output import Judge, never
+from accelwatch_furiosa.document import Card, Document, cards_of, is_whole, jobs_of
 from accelwatch_furiosa.furiosactl import Listed, listed_of
 
 NEW, OLD = "furiosa-smi", "furiosactl"
@@ -34,9 +35,9 @@ class Program:
             return Document(cards=cards, jobs=error.absence)
 
     def _old(self) -> tuple[Card, ...]:
-        cards = cards_of(self._run("info", "--full"))
+        cards = cards_of(self._run("info", "--full", judge=is_whole))
         try:
-            listed = listed_of(self._run("list"))
+            listed = listed_of(self._run("list", judge=is_whole))
         except ReadError:
             return cards
         return tuple(_with_cores(card, listed.get(card.number)) for card in cards)
@@ -54,11 +55,11 @@ class Program:
     def _told(self, what: str) -> bytes:
         """What the command says, in the form that is known to work. Raises ReadError."""
         if self._form is not None:
-            return self._run(what, *self._form)
+            return self._run(what, *self._form, judge=is_whole)
         refused: ReadError | None = None
         for form in _FORMS:
             try:
-                told = self._run(what, *form)
+                told = self._run(what, *form, judge=is_whole)
             except DeviceTimeout:
                 raise
             except ReadError as error:
@@ -69,8 +70,8 @@ class Program:
         assert refused is not None
         raise refused
 
-    def _run(self, *arguments: str) -> bytes:
-        return output_of(self.path, *arguments, timeout_s=TIMEOUT_S)
+    def _run(self, *arguments: str, judge: Judge = never) -> bytes:
+        return output_of(self.path, *arguments, timeout_s=TIMEOUT_S, is_whole=judge)
 
 
 def _with_cores(card: Card, listed: Listed | None) -> Card:

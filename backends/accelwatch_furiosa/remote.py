@@ -12,7 +12,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_furiosa import mapping
-from accelwatch_furiosa.document import Card, Document, cards_of, jobs_of
+from accelwatch_furiosa.document import Card, Document, cards_of, is_whole, jobs_of
 
 _PROGRAMS = ("furiosa-smi",)
 _JSON = ("--format", "json")
@@ -32,7 +32,7 @@ def _cards(outputs: Outputs) -> tuple[Card, ...]:
     refused: ReadError | None = None
     for form, _ in _FORMS:
         try:
-            info = outputs[f"info{form}"].printed()
+            info = outputs[f"info{form}"].printed(is_whole)
         except ReadError as error:
             refused = refused or error
             continue
@@ -44,7 +44,7 @@ def _cards(outputs: Outputs) -> tuple[Card, ...]:
 def _status(told: CommandOutput) -> bytes | Absence:
     """A command that has no status says nothing of it."""
     try:
-        return told.printed()
+        return told.printed(is_whole)
     except ReadError:
         return Absence.TIMEOUT if told.late else Absence.UNSUPPORTED
 

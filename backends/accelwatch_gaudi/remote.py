@@ -11,6 +11,7 @@ from accelwatch.remote_tool import Place, ToolReader, prototype
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
+from accelwatch.whole_output import closed, parsed
 from accelwatch_gaudi import mapping
 from accelwatch_gaudi.document import Card, Document, together
 from accelwatch_gaudi.query import QUERIES, parse_query
@@ -21,14 +22,22 @@ _PROGRAMS, _FOLDERS = ("hl-smi",), ("/opt/habanalabs/bin",)
 _NAMES = QUERIES[0]
 
 
+def _parse_query(output: bytes) -> Document:
+    return parse_query(output, _NAMES)
+
+
+def _cards(document: Document) -> tuple[Card, ...]:
+    return document.cards
+
+
 def _document(outputs: Outputs) -> Document:
     """Both together; the table alone where the query is not known."""
     try:
-        query = parse_query(outputs[_QUERY].printed(), _NAMES)
+        query = _parse_query(outputs[_QUERY].printed(parsed(_parse_query, _cards)))
     except ReadError:
-        return parse_table(outputs[_TABLE].printed())
+        return parse_table(outputs[_TABLE].printed(closed(parse_table, _cards)))
     try:
-        return together(query, parse_table(outputs[_TABLE].printed()))
+        return together(query, parse_table(outputs[_TABLE].printed(closed(parse_table, _cards))))
     except ReadError:
         return query
 

@@ -1,11 +1,13 @@
 """Runs of hl-smi: its query in the richest form that this version knows, and its table."""
 
+from functools import partial
 from pathlib import Path
 
 from accelwatch.errors import DeviceTimeout, ReadError
 from accelwatch.vendor_program import output_of
 from accelwatch.vendor_tool import TIMEOUT_S
-from accelwatch_gaudi.document import Document, together
+from accelwatch.whole_output import Judge, closed, parsed
+from accelwatch_gaudi.document import Card, Document, together
 from accelwatch_gaudi.logs import Logs
 from accelwatch_gaudi.query import QUERIES, parse_query
 from accelwatch_gaudi.table import parse_table
@@ -33,7 +35,7 @@ class HlSmi:
 
     def table(self) -> Document:
         """What the table says. Raises ReadError."""
-        return parse_table(self._run())
+        return parse_table(self._run(is_whole=closed(parse_table, _cards)))
 
     def _query(self) -> Document | None:
         """The answer to the richest query that is known; None where none is. Raises ReadError."""
@@ -55,9 +57,19 @@ class HlSmi:
 
     def _asked(self, level: int) -> Document:
         names = QUERIES[level]
-        output = self._run("-Q", ",".join(names), "-f", "csv,nounits")
-        return parse_query(output, names)
+        parse = partial(parse_query, asked=names)
+        arguments = ("-Q", ",".join(names), "-f", "csv,nounits")
+        return parse(self._run(*arguments, is_whole=parsed(parse, _cards)))
 
-    def _run(self, *arguments: str) -> bytes:
-        environ = self._logs.environ()
-        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S, environ=environ)
+    def _run(self, *arguments: str, is_whole: Judge) -> bytes:
+        return output_of(
+            self._program,
+            *arguments,
+            timeout_s=TIMEOUT_S,
+            environ=self._logs.environ(),
+            is_whole=is_whole,
+        )
+
+
+def _cards(document: Document) -> tuple[Card, ...]:
+    return document.cards

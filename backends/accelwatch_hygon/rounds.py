@@ -8,6 +8,7 @@ import msgspec
 from accelwatch.errors import DeviceTimeout, ReadError
 from accelwatch.vendor_program import output_of
 from accelwatch.vendor_tool import TIMEOUT_S
+from accelwatch.whole_output import Judge, closed, never, parsed
 from accelwatch_hygon.document import (
     Card,
     Document,
@@ -62,9 +63,9 @@ class Rounds:
         jobs: tuple[Job, ...] | None = None
         table = b""
         try:
-            table = self._optional()
+            table = self._optional(is_whole=closed(rows_of))
             rows = rows_of(table)
-            health = health_of(self._optional("--healthcheck"))
+            health = health_of(self._optional("--healthcheck", is_whole=parsed(health_of)))
             jobs = self._jobs()
         except DeviceTimeout as failure:
             error = error or failure
@@ -81,7 +82,7 @@ class Rounds:
         error: ReadError | None = None
         for at, query in enumerate(self._queries):
             try:
-                report = fields_of(self._run(*query))
+                report = fields_of(self._run(*query, is_whole=parsed(fields_of)))
             except DeviceTimeout:
                 raise
             except ReadError as failure:
@@ -94,10 +95,10 @@ class Rounds:
             raise error
         return {}
 
-    def _optional(self, *arguments: str) -> bytes:
+    def _optional(self, *arguments: str, is_whole: Judge) -> bytes:
         """Empty where the run fails. Raises DeviceTimeout."""
         try:
-            return self._run(*arguments)
+            return self._run(*arguments, is_whole=is_whole)
         except DeviceTimeout:
             raise
         except ReadError:
@@ -105,14 +106,14 @@ class Rounds:
 
     def _jobs(self) -> tuple[Job, ...] | None:
         try:
-            return jobs_of(self._run("--showpids"))
+            return jobs_of(self._run("--showpids", is_whole=never))
         except DeviceTimeout:
             raise
         except ReadError:
             return None
 
-    def _run(self, *arguments: str) -> bytes:
-        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S)
+    def _run(self, *arguments: str, is_whole: Judge) -> bytes:
+        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S, is_whole=is_whole)
 
     def _placed(self, cards: tuple[Card, ...]) -> tuple[Card, ...]:
         """Without those of another vendor; where no place is told, in the order of the bus."""

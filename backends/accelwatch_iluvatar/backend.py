@@ -18,6 +18,7 @@ from accelwatch.smi_processes import processes_of
 from accelwatch.smi_queries import Queries, Query
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import ACCELERATOR, DISPLAY, TIMEOUT_S, VendorTool, accelerators
+from accelwatch.whole_output import Judge, never
 from accelwatch_iluvatar import mapping
 from accelwatch_iluvatar.document import parse_table, parse_text, parse_xml
 
@@ -122,9 +123,13 @@ class IluvatarBackend:
         assert self._tool is not None
         return self._tool
 
-    def _run(self, *arguments: str) -> bytes:
+    def _run(self, *arguments: str, is_whole: Judge = never) -> bytes:
         return output_of(
-            self._program, *arguments, timeout_s=TIMEOUT_S, environ=_libraries(self._program)
+            self._program,
+            *arguments,
+            timeout_s=TIMEOUT_S,
+            environ=_libraries(self._program),
+            is_whole=is_whole,
         )
 
     def _node(self, gpu: Gpu) -> str | None:

@@ -13,6 +13,7 @@ from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
 from accelwatch.smi_listing import Gpu, Listing
 from accelwatch.smi_processes import processes_of
+from accelwatch.whole_output import closed, parsed
 from accelwatch_iluvatar import mapping
 from accelwatch_iluvatar.document import parse_table, parse_xml
 
@@ -23,13 +24,17 @@ _PROGRAMS, _FOLDERS = ("ixsmi",), ("/usr/local/corex/bin",)
 def _document(outputs: Outputs) -> Listing:
     """What the query tells, completed by the table; either alone where the other fails."""
     try:
-        told = parse_xml(outputs[_QUERY].printed())
+        told = parse_xml(outputs[_QUERY].printed(parsed(parse_xml, _gpus)))
     except ReadError:
-        return parse_table(outputs[_TABLE].printed())
+        return parse_table(outputs[_TABLE].printed(closed(parse_table, _gpus)))
     try:
-        return told.completed(parse_table(outputs[_TABLE].printed()))
+        return told.completed(parse_table(outputs[_TABLE].printed(closed(parse_table, _gpus))))
     except ReadError:
         return told
+
+
+def _gpus(told: Listing) -> tuple[Gpu, ...]:
+    return told.gpus
 
 
 def _listed(listing: Listing) -> Iterable[tuple[Place, Gpu]]:

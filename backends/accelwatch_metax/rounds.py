@@ -5,6 +5,7 @@ from pathlib import Path
 from accelwatch.errors import DeviceTimeout, ReadError
 from accelwatch.vendor_program import output_of
 from accelwatch.vendor_tool import TIMEOUT_S
+from accelwatch.whole_output import Judge, closed, parsed
 from accelwatch_metax.document import Document, document_of
 from accelwatch_metax.sections import Listed, listed_of, sections_of
 from accelwatch_metax.table import Table, parse_table
@@ -29,7 +30,7 @@ class Rounds:
         error: ReadError | None = None
         table = Table(gpus={}, versions={}, jobs=None)
         try:
-            table = parse_table(self._run())
+            table = parse_table(self._run(is_whole=closed(parse_table, lambda table: table.gpus)))
         except DeviceTimeout:
             raise
         except ReadError as failure:
@@ -37,7 +38,7 @@ class Rounds:
         listed: dict[int, Listed] = {}
         sections: dict[int, dict[str, str]] = {}
         try:
-            listed = listed_of(self._optional("-L"))
+            listed = listed_of(self._optional("-L", is_whole=parsed(listed_of)))
             sections = self._all_sections()
         except DeviceTimeout as failure:
             error = error or failure
@@ -47,9 +48,9 @@ class Rounds:
 
     def _all_sections(self) -> dict[int, dict[str, str]]:
         """Of both runs together. Raises DeviceTimeout."""
-        told = [sections_of(self._optional(*options)) for options in self._sections]
+        told = [sections_of(self._section(options)) for options in self._sections]
         if not told[0] and self._sections is _SECTIONS:
-            told[0] = sections_of(self._optional(*_FEWER[0]))
+            told[0] = sections_of(self._section(_FEWER[0]))
             if told[0]:
                 self._sections = _FEWER
         merged: dict[int, dict[str, str]] = {}
@@ -58,14 +59,17 @@ class Rounds:
                 merged.setdefault(number, {}).update(fields)
         return merged
 
-    def _optional(self, *arguments: str) -> bytes:
+    def _section(self, options: tuple[str, ...]) -> bytes:
+        return self._optional(*options, is_whole=closed(sections_of))
+
+    def _optional(self, *arguments: str, is_whole: Judge) -> bytes:
         """Empty where the run fails. Raises DeviceTimeout."""
         try:
-            return self._run(*arguments)
+            return self._run(*arguments, is_whole=is_whole)
         except DeviceTimeout:
             raise
         except ReadError:
             return b""
 
-    def _run(self, *arguments: str) -> bytes:
-        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S)
+    def _run(self, *arguments: str, is_whole: Judge) -> bytes:
+        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S, is_whole=is_whole)

@@ -18,6 +18,7 @@ from accelwatch.smi_processes import processes_of
 from accelwatch.smi_queries import Queries, Query
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import ACCELERATOR, DISPLAY, TIMEOUT_S, VendorTool, accelerators
+from accelwatch.whole_output import Judge, never
 from accelwatch_mthreads import mapping
 from accelwatch_mthreads.document import parse_json, parse_text
 from accelwatch_mthreads.table import parse_table
@@ -124,8 +125,8 @@ class MthreadsBackend:
         assert self._tool is not None
         return self._tool
 
-    def _run(self, *arguments: str) -> bytes:
-        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S)
+    def _run(self, *arguments: str, is_whole: Judge = never) -> bytes:
+        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S, is_whole=is_whole)
 
     def _driver_version(self) -> str | None:
         version = sysfs.read_text(self._context.root / "sys/module/mtgpu/version")

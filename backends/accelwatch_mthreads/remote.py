@@ -14,6 +14,7 @@ from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
 from accelwatch.smi_listing import Gpu, Listing
 from accelwatch.smi_processes import processes_of
+from accelwatch.whole_output import closed, parsed
 from accelwatch_mthreads import mapping
 from accelwatch_mthreads.document import parse_json
 from accelwatch_mthreads.table import parse_table
@@ -25,13 +26,17 @@ _PROGRAMS, _FOLDERS = ("mthreads-gmi",), ("/usr/local/musa/bin",)
 def _document(outputs: Outputs) -> Listing:
     """What the query tells, completed by the table; either alone where the other fails."""
     try:
-        told = parse_json(outputs[_QUERY].printed())
+        told = parse_json(outputs[_QUERY].printed(parsed(parse_json, _gpus)))
     except ReadError:
-        return parse_table(outputs[_TABLE].printed())
+        return parse_table(outputs[_TABLE].printed(closed(parse_table, _gpus)))
     try:
-        return told.completed(parse_table(outputs[_TABLE].printed()))
+        return told.completed(parse_table(outputs[_TABLE].printed(closed(parse_table, _gpus))))
     except ReadError:
         return told
+
+
+def _gpus(told: Listing) -> tuple[Gpu, ...]:
+    return told.gpus
 
 
 def _listed(listing: Listing) -> Iterable[tuple[Place, Gpu]]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from accelwatch.errors import DeviceTimeout, ReadError
 from accelwatch.vendor_program import output_of
 from accelwatch.vendor_tool import TIMEOUT_S
+from accelwatch.whole_output import closed, parsed
 from accelwatch_neuron.listing import Entry, parse
 
 _FORMS: tuple[tuple[str, ...], ...] = (
@@ -29,7 +30,7 @@ class Program:
         refused: ReadError | None = None
         for form in forms:
             try:
-                told = parse(output_of(self._path, *form, timeout_s=TIMEOUT_S / min(2, len(forms))))
+                told = parse(self._run(form, TIMEOUT_S / min(2, len(forms))))
             except DeviceTimeout:
                 raise
             except ReadError as error:
@@ -40,3 +41,7 @@ class Program:
         self._form = None
         assert refused is not None
         raise refused
+
+    def _run(self, form: tuple[str, ...], timeout_s: float) -> bytes:
+        judge = parsed if any("json" in word for word in form) else closed
+        return output_of(self._path, *form, timeout_s=timeout_s, is_whole=judge(parse))

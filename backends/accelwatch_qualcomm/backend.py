@@ -15,7 +15,7 @@ from accelwatch.schema.reading import Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
 from accelwatch_qualcomm import mapping
-from accelwatch_qualcomm.document import Chip, Listing, parse
+from accelwatch_qualcomm.document import IS_WHOLE, Chip, Listing, parse
 
 VENDOR_ID = 0x17CB
 _MODELS = {0xA100: "Cloud AI 100", 0xA080: "Cloud AI 80"}
@@ -66,7 +66,7 @@ class QualcommBackend:
         self._program = program
         self._tool = VendorTool(
             self._context,
-            lambda: parse(output_of(self._program, "-q", timeout_s=TIMEOUT_S)),
+            lambda: parse(output_of(self._program, "-q", timeout_s=TIMEOUT_S, is_whole=IS_WHOLE)),
             lambda listing: listing.chips,
             name=self.name,
             command=_PROGRAM,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.whole_output import parsed
 
 _HEADING = re.compile(r"QID\s*:?\s*(\d{1,4})")
 _KEY = re.compile(r"([^(]+?)\s*(?:\(([^)]*)\))?")
@@ -54,6 +55,9 @@ def parse(output: bytes) -> Listing:
         if colon and key:
             fields.setdefault(key[1].lower(), _with_unit(value.strip(), key[2] or ""))
     return Listing(_once([Chip(number, told) for number, told in blocks.items()]))
+
+
+IS_WHOLE = parsed(parse, lambda listing: listing.chips)
 
 
 def _with_unit(value: str, unit: str) -> str:

@@ -9,13 +9,13 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_qualcomm import mapping
-from accelwatch_qualcomm.document import Chip, Listing, parse
+from accelwatch_qualcomm.document import IS_WHOLE, Chip, Listing, parse
 
 _KEY, _PROGRAM = "query", "qaic-util"
 
 
 def _document(outputs: Outputs) -> Listing:
-    return parse(outputs[_KEY].printed())
+    return parse(outputs[_KEY].printed(IS_WHOLE))
 
 
 def _listed(listing: Listing) -> Iterable[tuple[Place, Chip]]:

@@ -16,6 +16,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
+from accelwatch.whole_output import Judge, closed, parsed
 from accelwatch_rebellions import daemon, mapping
 from accelwatch_rebellions.document import Document, Npu, parse
 from accelwatch_rebellions.ownership import contexts_of, open_nodes
@@ -151,22 +152,32 @@ class RebellionsBackend:
         """The document; of a command that does not know `-j`, what its table has of it."""
         if not self._only_table:
             try:
-                return parse(output_of(self._program, "-j", timeout_s=TIMEOUT_S))
+                return parse(self._run("-j", is_whole=parsed(parse, _npus)))
             except DeviceTimeout:
                 raise
             except ReadError as error:
                 document = self._table_or(error)
             self._only_table = True
             return document
-        return parse_table(output_of(self._program, timeout_s=TIMEOUT_S))
+        return self._table()
+
+    def _table(self) -> Document:
+        return parse_table(self._run(is_whole=closed(parse_table, _npus)))
+
+    def _run(self, *arguments: str, is_whole: Judge) -> bytes:
+        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S, is_whole=is_whole)
 
     def _table_or(self, error: ReadError) -> Document:
         """What the table says. Raises the first error when that is not to be had either."""
         try:
-            return parse_table(output_of(self._program, timeout_s=TIMEOUT_S))
+            return self._table()
         except ReadError:
             raise error from None
 
     def _find(self) -> Path | None:
         named = self._context.options.get("rbln_smi")
         return chosen_program(self._context.root, named, _PROGRAMS, ("opt/rebellions/bin",))
+
+
+def _npus(document: Document) -> tuple[Npu, ...]:
+    return document.npus

@@ -8,6 +8,7 @@ from accelwatch.remote_tool import Place, ToolReader, prototype
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.whole_output import parsed
 from accelwatch_rebellions import mapping
 from accelwatch_rebellions.document import Document, Npu, parse
 
@@ -15,7 +16,7 @@ _KEY = "smi"
 
 
 def _document(outputs: Outputs) -> Document:
-    return parse(outputs[_KEY].printed())
+    return parse(outputs[_KEY].printed(parsed(parse, lambda document: document.npus)))
 
 
 def _listed(document: Document) -> Iterable[tuple[Place, Npu]]:

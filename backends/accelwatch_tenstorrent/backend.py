@@ -27,6 +27,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import Place, VendorTool, accelerators
+from accelwatch.whole_output import parsed
 from accelwatch_tenstorrent import driver, mapping, python_library, registers
 from accelwatch_tenstorrent.heartbeat import Heartbeats
 from accelwatch_tenstorrent.snapshot import Chip, Snapshot, parse
@@ -204,7 +205,8 @@ class TenstorrentBackend:
                 f"the driver shows no telemetry and tt-smi was not found: {_GET_TOOL}",
                 code="command_not_found",
             )
-        return parse(output_of(self._program, "-s", timeout_s=_TIMEOUT_S))
+        is_whole = parsed(parse, lambda told: told.chips)
+        return parse(output_of(self._program, "-s", timeout_s=_TIMEOUT_S, is_whole=is_whole))
 
     def _unshown(self) -> list[python_library.Place]:
         """Chips that the driver has bound and does not tell enough of."""

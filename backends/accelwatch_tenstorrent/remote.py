@@ -10,6 +10,7 @@ from accelwatch.remote_tool import Place, ToolReader, prototype
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.whole_output import parsed
 from accelwatch_tenstorrent import mapping, registers
 from accelwatch_tenstorrent.snapshot import Chip, Snapshot, parse
 
@@ -17,7 +18,7 @@ _KEY, _PROGRAM = "snapshot", "tt-smi"
 
 
 def _document(outputs: Outputs) -> Snapshot:
-    return parse(outputs[_KEY].printed())
+    return parse(outputs[_KEY].printed(parsed(parse, lambda told: told.chips)))
 
 
 def _listed(snapshot: Snapshot) -> Iterable[tuple[Place, Chip]]:

@@ -17,6 +17,7 @@ from accelwatch.smi_listing import Gpu
 from accelwatch.smi_processes import Job, processes_of
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import DISPLAY, TIMEOUT_S, VendorTool, accelerators
+from accelwatch.whole_output import Judge, never
 from accelwatch_thead import mapping
 from accelwatch_thead.instances import partition, read_instance
 from accelwatch_thead.rounds import Document, Rounds
@@ -140,8 +141,8 @@ class TheadBackend:
         assert self._tool is not None
         return self._tool
 
-    def _run(self, *arguments: str) -> bytes:
-        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S)
+    def _run(self, *arguments: str, is_whole: Judge = never) -> bytes:
+        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S, is_whole=is_whole)
 
     def _driver_version(self) -> str | None:
         version = sysfs.read_text(self._context.root / "sys/module/alixpu/version")

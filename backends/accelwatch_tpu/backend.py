@@ -22,6 +22,7 @@ from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import TIMEOUT_S, pace_of
+from accelwatch.whole_output import closed
 from accelwatch_tpu import mapping, runtime
 from accelwatch_tpu.chips import Chip, chips, shared_out
 from accelwatch_tpu.report import Report, parse
@@ -147,7 +148,8 @@ class TpuBackend:
         report, error = None, None
         if self._program is not None:
             try:
-                report = parse(output_of(self._program, timeout_s=TIMEOUT_S))
+                is_whole = closed(parse, lambda told: told.listed or told.memory)
+                report = parse(output_of(self._program, timeout_s=TIMEOUT_S, is_whole=is_whole))
             except AccelwatchError as failure:
                 error = failure
         if report is None or not report.is_alive:

@@ -13,6 +13,7 @@ import msgspec
 from accelwatch.errors import DevicePermission, DeviceTimeout, ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.whole_output import Judge, is_told, never
 
 _NOT_ALLOWED = 126
 """A shell's status of a file that is there and cannot be run."""
@@ -52,14 +53,17 @@ class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it was ended because it took too long; timeout(1)."""
         return self.status in (124, 137)
 
-    def printed(self) -> bytes:
-        """What it printed, if it ended well. Raises DeviceTimeout, DevicePermission, ReadError."""
+    def printed(self, is_whole: Judge = never) -> bytes:
+        """What it printed, if it ended well, or `is_whole` says that it is all there is to say.
+
+        Raises DeviceTimeout, DevicePermission, ReadError.
+        """
         name = self.program.rpartition("/")[2]
         if self.late:
             raise DeviceTimeout(f"{name} did not end in time", code="timeout")
         if self.status == _NOT_ALLOWED:
             raise DevicePermission(f"{self.program} may not be run there", code="permission")
-        if self.status:
+        if self.status and not is_told(self.status, self.output, is_whole):
             said = self.errors or self.output[:_SHOWN].decode("utf-8", "replace")
             first = next((line.strip() for line in said.splitlines() if line.strip()), "")
             text = f"{name} ended with status {self.status}: {first[:_SHOWN] or 'it said nothing'}"

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from accelwatch.errors import DevicePermission, DeviceTimeout, ReadError
-from accelwatch.smi_listing import Listing
+from accelwatch.smi_listing import Gpu, Listing
+from accelwatch.whole_output import closed, parsed
 
 Parse = Callable[[bytes], Listing]
 """May raise ReadError."""
@@ -18,7 +19,10 @@ class Query(NamedTuple):
 
 
 class Queries:
-    """Remembers which query the command knows. `run` is given arguments and may raise ReadError."""
+    """Remembers which query the command knows.
+
+    `run` is given arguments and a judge of what a run that fails has printed, and may raise ReadError.
+    """
 
     def __init__(
         self, run: Callable[..., bytes], queries: Sequence[Query], parse_table: Parse
@@ -39,7 +43,7 @@ class Queries:
         for at in range(self._known, len(self._queries)):
             arguments, parse = self._queries[at]
             try:
-                listing = parse(self._run(*arguments))
+                listing = parse(self._run(*arguments, is_whole=parsed(parse, _gpus)))
             except (DeviceTimeout, DevicePermission):
                 raise
             except ReadError as error:
@@ -48,14 +52,21 @@ class Queries:
                 self._known = at
                 return self._completed(listing)
         try:
-            listing = self._parse_table(self._run())
+            listing = self._table()
         except ReadError as error:
             raise first or error from None
         self._known = len(self._queries)
         return listing
 
+    def _table(self) -> Listing:
+        return self._parse_table(self._run(is_whole=closed(self._parse_table, _gpus)))
+
     def _completed(self, listing: Listing) -> Listing:
         try:
-            return listing.completed(self._parse_table(self._run()))
+            return listing.completed(self._table())
         except ReadError:
             return listing
+
+
+def _gpus(listing: Listing) -> tuple[Gpu, ...]:
+    return listing.gpus

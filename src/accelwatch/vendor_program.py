@@ -6,6 +6,7 @@ from pathlib import Path
 
 from accelwatch import command
 from accelwatch.errors import DevicePermission, DeviceTimeout, ReadError
+from accelwatch.whole_output import Judge, is_told, never
 
 FOLDERS = ("usr/bin", "usr/local/bin", "bin", "usr/sbin", "usr/local/sbin", "sbin")
 """Where packages put commands. PATH is not asked: it is whoever's, and we may be root."""
@@ -36,9 +37,11 @@ def output_of(
     *arguments: str,
     timeout_s: float,
     environ: Mapping[str, str] | None = None,
+    is_whole: Judge = never,
 ) -> bytes:
     """What the command prints; `environ` is added to the environment that it gets.
 
+    `is_whole` says of an output whether it counts although the command ended with a status of failure.
     Raises DeviceTimeout, DevicePermission, or ReadError with its first line of complaint.
     """
     result = command.run([str(program), *arguments], timeout_s=timeout_s, environ=environ)
@@ -51,6 +54,8 @@ def output_of(
         raise DevicePermission(f"{program} may not be run by this user", code="permission")
     if result.failure:
         raise ReadError(f"{said}: {result.failure}", code="command_failed")
+    if is_told(result.status, result.output, is_whole):
+        return result.output
     raise ReadError(
         f"{said} ended with status {result.status}: {_first_line(result)}", code="command_failed"
     )

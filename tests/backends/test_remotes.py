@@ -113,6 +113,31 @@ def test_devices_and_numbers_of_a_machine(name: str) -> None:
         assert not reading.implausible
 
 
+def ended(outputs: Outputs, status: int) -> Outputs:
+    """The same words of commands that ended with this status."""
+    return {key: msgspec.structs.replace(told, status=status) for key, told in outputs.items()}
+
+
+@pytest.mark.parametrize("name", sorted(MACHINES))
+def test_a_whole_document_counts_whatever_the_status(name: str) -> None:
+    """As while one card is not well; of a command that was killed or is late nothing counts."""
+    told = outputs_of(name)
+    well = REMOTES[name].reader().read(told)
+    rows = REMOTES[name].reader().read(ended(told, 3))
+    assert [device.name for device, _ in rows] == list(MACHINES[name].names)
+    for (_, one), (_, other) in zip(well, rows, strict=True):
+        assert isinstance(one, Reading)
+        assert isinstance(other, Reading)
+        assert other.values == one.values
+
+
+@pytest.mark.parametrize("status", [124, 126, 139])
+@pytest.mark.parametrize("name", sorted(set(MACHINES) - {"nvidia"}))
+def test_of_a_command_that_was_killed_nothing_counts(name: str, status: int) -> None:
+    with pytest.raises(ReadError):
+        REMOTES[name].reader().read(ended(outputs_of(name), status))
+
+
 @pytest.mark.parametrize("name", sorted(MACHINES))
 def test_processes_say_nothing_of_who_has_that_number_here(name: str) -> None:
     for _, outcome in REMOTES[name].reader().read(outputs_of(name)):

@@ -384,7 +384,7 @@ def test_what_a_card_says_nothing_of_is_none() -> None:
 def test_a_run_that_hangs_is_not_followed_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, ...]] = []
 
-    def output_of(_: Path, *arguments: str, timeout_s: float) -> bytes:
+    def output_of(_: Path, *arguments: str, timeout_s: float, **__: object) -> bytes:
         asked.append(arguments)
         if "--json" in arguments:
             return (OUTPUT / "k100ai-x2/fields.json").read_bytes()

@@ -195,7 +195,7 @@ def test_one_option_at_a_time_where_a_release_takes_no_more(tmp_path: Path) -> N
 def test_a_run_that_hangs_is_not_followed_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, ...]] = []
 
-    def output_of(_: Path, *arguments: str, timeout_s: float) -> bytes:
+    def output_of(_: Path, *arguments: str, timeout_s: float, **__: object) -> bytes:
         asked.append(arguments)
         if not arguments:
             return (OUTPUT / "c500-x2/table.txt").read_bytes()
