@@ -25,6 +25,7 @@ from accelwatch_gaudi.document import Card, Document, card_of
 from accelwatch_gaudi.hlml_card import HlmlCard
 from accelwatch_gaudi.hlml_source import HlmlSource, library_path, open_source
 from accelwatch_gaudi.logs import Logs
+from accelwatch_gaudi.processes import processes_in
 from accelwatch_gaudi.tool import HlSmi
 
 _PROGRAM = "hl-smi"
@@ -236,7 +237,7 @@ class GaudiBackend:
             )
         except ReadError as error:
             return without_processes(reading, error.absence)
-        told = mapping.processes_in(document, device.index, reading)
+        told = processes_in(document, device.index, reading)
         if isinstance(told, Absence):
             return without_processes(reading, told)
         return with_processes(self._context.root, reading, told)

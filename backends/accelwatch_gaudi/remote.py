@@ -14,6 +14,7 @@ from accelwatch.schema.reading import Collected, Reading
 from accelwatch.whole_output import closed, parsed
 from accelwatch_gaudi import mapping
 from accelwatch_gaudi.document import Card, Document, together
+from accelwatch_gaudi.processes import processes_in
 from accelwatch_gaudi.query import QUERIES, parse_query
 from accelwatch_gaudi.table import parse_table
 
@@ -54,7 +55,7 @@ def _read(device: Device, card: Card, document: Document) -> Reading:
     out = Collected(device.id)
     mapping.put_card(out, card)
     reading = out.reading(sources={"*": mapping.SOURCE})
-    processes = mapping.processes_in(document, card.number, reading)
+    processes = processes_in(document, card.number, reading)
     if isinstance(processes, Absence):
         return without_processes(reading, processes)
     return msgspec.structs.replace(reading, processes=tuple(processes))

@@ -10,7 +10,8 @@ from accelwatch.errors import ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_gaudi.document import Card, Document, together
-from accelwatch_gaudi.mapping import processes_in, processes_of, put_card
+from accelwatch_gaudi.mapping import put_card
+from accelwatch_gaudi.processes import processes_in, processes_of
 from accelwatch_gaudi.query import QUERIES, parse_query
 from accelwatch_gaudi.table import parse_table
 from backends.gaudi.machines import FOLDER
