@@ -33,10 +33,10 @@ it counts as done when it is observed, not when somebody says so.
 - **A release needs proof**: fresh data in which every rule is quiet, of the boot and hardware that are
   verified, for as long as the rule's `verify` asks, and every test passed. What has failed often has to
   look well three times as long, for half an hour at least.
-- **Only rules with an action act.** What other rules find is told to people and begins nothing: it neither
-  has a node rebooted nor keeps a mended one or a job out, unless it is critical.
-- **The rules as they are now count** until something is begun; what was begun is ended as it was begun. A
-  rule that has cleared wants nothing any more, though its incident goes on for another one.
+- **Only rules with an action act.** What other rules find is told to people and begins nothing: it
+  neither has a node rebooted nor keeps a mended one or a job out, unless it is critical.
+- **The rules as they are now count** until something is begun; what was begun is ended as it was begun.
+  A rule that has cleared wants nothing any more, though its incident goes on for another one.
 - **People are respected.** A node that somebody else holds is not touched. A node that somebody gave
   back is left alone for four hours, and after that only newer evidence counts.
 - **One thing at a time**: one intent on a node, one remedy in a failure domain, one rung after another,
