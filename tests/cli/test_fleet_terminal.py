@@ -169,8 +169,11 @@ def test_the_shell_gets_the_terminal_for_as_long_as_the_dashboard_is_stopped(
     window.press("Enter")
     window.until(lambda text: "3 nodes" in text and "n003" in text)
     assert window.full
-    window.press("slash", "C-z")
-    window.until(lambda _: not window.full)
+    window.press("slash")
+    window.until(lambda text: "filter" in text.splitlines()[-1].lower())
+    window.press("C-z")
+    assert window.code() == str(128 + signal.SIGSTOP), "stopped again, and not ended"
+    assert not window.full
 
 
 def test_a_dashboard_without_a_shell_is_not_stopped(window: Window) -> None:

@@ -108,6 +108,20 @@ def test_an_event_is_readable_exactly_while_it_is_set() -> None:
     event.close()
 
 
+def test_an_event_that_is_closed_may_be_opened_again() -> None:
+    event = ReadableEvent()
+    for _ in range(2):
+        event.close()
+        event.close()
+        event.open()
+        event.open()
+        event.set()
+        assert select.select([event], [], [], 0)[0] == [event]
+        event.clear()
+        assert select.select([event], [], [], 0)[0] == []
+    event.close()
+
+
 def test_the_environment_may_name_another_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     assert driver_class() is TerminalInput
     monkeypatch.setattr(constants, "DRIVER", "textual.drivers.web_driver:WebDriver")

@@ -33,7 +33,14 @@ class ReadableEvent(threading.Event):
 
     def __init__(self) -> None:
         super().__init__()
-        self._out, self._in = os.pipe()
+        self._closed = True
+        self.open()
+
+    def open(self) -> None:
+        """Have a pipe; again, where it was closed."""
+        if self._closed:
+            self._out, self._in = os.pipe()
+            self._closed = False
 
     def fileno(self) -> int:
         """For `select`."""
@@ -53,8 +60,10 @@ class ReadableEvent(threading.Event):
 
     def close(self) -> None:
         """Give the pipe back."""
-        os.close(self._out)
-        os.close(self._in)
+        if not self._closed:
+            self._closed = True
+            os.close(self._out)
+            os.close(self._in)
 
 
 class TerminalInput(LinuxDriver):
@@ -63,6 +72,11 @@ class TerminalInput(LinuxDriver):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self.exit_event: ReadableEvent = ReadableEvent()
+
+    def start_application_mode(self) -> None:
+        """Begin, or go on after the terminal was another's: to give it away is to close."""
+        self.exit_event.open()
+        super().start_application_mode()
 
     def close(self) -> None:
         """Give everything back."""
