@@ -24,6 +24,46 @@ from dashboards import node
 from machines import NOW
 
 
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person looks, unless a test says otherwise."""
+    monkeypatch.setattr("accelwatch.cli.dashboard_command.on_terminal", lambda: True)
+
+
+@pytest.mark.parametrize(
+    ("person", "words", "driver", "runs"),
+    [
+        (True, [], "", True),
+        (False, ["--served"], "", True),
+        (False, [], "textual.drivers.web_driver:WebDriver", True),
+        (False, [], "", False),
+        (False, ["--replay", "demo"], "", False),
+    ],
+)
+def test_without_a_terminal_it_says_what_there_is_instead(
+    person: bool,
+    words: list[str],
+    driver: str,
+    runs: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("accelwatch.cli.dashboard_command.on_terminal", lambda: person)
+    monkeypatch.setattr("accelwatch.cli.dashboard_command.run_dashboard", lambda **_: 0)
+    monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
+    if driver:
+        monkeypatch.setenv("TEXTUAL_DRIVER", driver)
+    app = typer.Typer()
+    app.command()(dashboard_command)
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == (0 if runs else 2)
+    if not runs:
+        instead = " ".join(("accelwatch snapshot", *words))
+        assert f"the dashboard needs a terminal to draw on; for a pipe or a file: {instead}" in (
+            result.output + capsys.readouterr().err
+        )
+
+
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Dashboard]:
     """The applications that were run, without running them."""

@@ -32,9 +32,12 @@ class Terminal:
 
     def __init__(self) -> None:
         self._leader, self.descriptor = pty.openpty()
-        size = struct.pack("HHHH", SIZE.lines, SIZE.columns, 0, 0)
-        fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, size)
+        self.resize(SIZE)
         self.output = b""
+
+    def resize(self, to: os.terminal_size) -> None:
+        size = struct.pack("HHHH", to.lines, to.columns, 0, 0)
+        fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, size)
 
     def until(self, *words: bytes) -> None:
         end = time.monotonic() + LONG_S
@@ -73,6 +76,15 @@ def test_devices_are_shown_while_the_rest_is_loaded(terminal: Terminal, source: 
         terminal.until(b"\x1b[?1049h", b"local", b"nvidia0", b"nvidia3", b"%")
     assert [view.device.name for view in board.devices] == [f"nvidia{n}" for n in range(4)]
     assert b"\x1b[?1049l" not in terminal.output
+
+
+@pytest.mark.parametrize("size", [(0, 0), (0, 40), (160, 0)])
+def test_a_terminal_that_does_not_know_its_size_is_a_usual_one(
+    terminal: Terminal, source: LiveSource, size: tuple[int, int]
+) -> None:
+    terminal.resize(os.terminal_size(size))
+    with first_picture(Board(Preferences(), Looks()), source, terminal.descriptor):
+        terminal.until(b"nvidia0", b"nvidia3")
 
 
 def test_it_gets_its_turn_soon_only_while_it_draws(terminal: Terminal, source: LiveSource) -> None:
@@ -122,12 +134,12 @@ def test_a_small_terminal_gets_what_fits() -> None:
 
 
 def test_without_a_terminal_or_in_a_browser_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.__stderr__", None)
+    monkeypatch.setattr("sys.__stdout__", None)
     assert wanted() is None
     leader, follower = pty.openpty()
     try:
         with os.fdopen(follower, "w") as stream:
-            monkeypatch.setattr("sys.__stderr__", stream)
+            monkeypatch.setattr("sys.__stdout__", stream)
             monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
             assert wanted() == stream.fileno()
             monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.web_driver:WebDriver")
@@ -135,6 +147,6 @@ def test_without_a_terminal_or_in_a_browser_there_is_none(monkeypatch: pytest.Mo
     finally:
         os.close(leader)
     with Path(os.devnull).open("w") as stream:
-        monkeypatch.setattr("sys.__stderr__", stream)
+        monkeypatch.setattr("sys.__stdout__", stream)
         monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
         assert wanted() is None

@@ -1,5 +1,6 @@
 """`accelwatch dashboard`: the options of the terminal dashboard."""
 
+import os
 from typing import Annotated
 
 import msgspec
@@ -10,6 +11,8 @@ from accelwatch.cli.collect_flags import MachineOptions
 from accelwatch.cli.dashboard import SHOWN_GROUPS, run_dashboard
 from accelwatch.cli.entry import guarded
 from accelwatch.cli.options import command, row
+from accelwatch.cli.terminal import on_terminal
+from accelwatch.errors import UsageError
 from accelwatch.sampler.settings import CollectSettings
 
 
@@ -36,6 +39,11 @@ def dashboard_command(options: DashboardOptions) -> None:
     """Show all devices in the terminal, and keep the picture current."""
 
     def run() -> int:
+        if not (options.served or on_terminal() or "TEXTUAL_DRIVER" in os.environ):
+            raise UsageError(
+                "the dashboard needs a terminal to draw on; for a pipe or a file: accelwatch snapshot"
+                + (f" --replay {options.replay}" if options.replay else "")
+            )
         shown = msgspec.structs.asdict(options)
         groups = frozenset() if options.machine.bare else SHOWN_GROUPS
         shown["machine"] = options.machine.over(CollectSettings(groups=groups))

@@ -61,8 +61,8 @@ def first_picture(board: "Board", source: "LiveSource", descriptor: int) -> Iter
 
 
 def wanted() -> int | None:
-    """The descriptor that Textual writes to, where it is a terminal in front of this process."""
-    stream = sys.__stderr__
+    """The descriptor that our driver writes to, where it is a terminal in front of this process."""
+    stream = sys.__stdout__
     if "TEXTUAL_DRIVER" in os.environ or stream is None or not stream.isatty():
         return None
     return stream.fileno()
@@ -79,9 +79,15 @@ def _draw(board: "Board", source: "LiveSource", descriptor: int, stop: int) -> N
         snapshot = source.snapshot()
         if snapshot is not None:
             board.show(snapshot)
-        _write(descriptor, picture(board, os.get_terminal_size(descriptor), time.time()))
+        _write(descriptor, picture(board, _size(descriptor), time.time()))
         if not _news(source, stop):
             return
+
+
+def _size(descriptor: int) -> os.terminal_size:
+    """The terminal's; one that does not know it, such as a serial line, is taken as the usual one."""
+    columns, lines = os.get_terminal_size(descriptor)
+    return os.terminal_size((columns or 80, lines or 24))
 
 
 def _news(source: "LiveSource", stop: int) -> bool:

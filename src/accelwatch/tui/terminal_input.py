@@ -7,6 +7,7 @@ quiet machine.
 import codecs
 import os
 import select
+import sys
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -71,6 +72,8 @@ class TerminalInput(LinuxDriver):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
+        # Textual's own choice is stderr: `2>/dev/null` would leave an empty screen.
+        self._file = sys.__stdout__
         self.exit_event: ReadableEvent = ReadableEvent()
 
     def start_application_mode(self) -> None:
