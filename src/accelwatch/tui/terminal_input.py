@@ -79,7 +79,7 @@ class TerminalInput(LinuxDriver):
     def start_application_mode(self) -> None:
         """Begin, or go on after the terminal was another's: to give it away is to close."""
         self.exit_event.open()
-        super().start_application_mode()
+        super().start_application_mode()  # type: ignore[no-untyped-call]
 
     def close(self) -> None:
         """Give everything back."""
