@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.pcie_link import with_link
+from accelwatch.pcie_link import generation_of, lanes_of, with_link
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Reading
 from fixture_machines import MACHINES
@@ -48,3 +48,42 @@ def test_a_link_is_added_or_says_why_it_is_not_known(tmp_path: Path) -> None:
         "pcie_link_generation": "sysfs",
         "pcie_link_width_lanes": "sysfs",
     }
+
+
+@pytest.mark.parametrize(
+    ("speed", "generation"),
+    [
+        ("2.5 GT/s PCIe", 1),
+        ("5 GT/s", 2),
+        ("8 GT/s", 3),
+        ("8.0 GT/s PCIe", 3),
+        ("16 GT/s", 4),
+        ("32.0 GT/s PCIe", 5),
+        ("64.0 GT/s PCIe", 6),
+        ("Unknown", Absence.UNSUPPORTED),
+        ("", Absence.ERROR),
+        ("7.0 GT/s PCIe", Absence.ERROR),
+        (Absence.PERMISSION, Absence.PERMISSION),
+    ],
+)
+def test_a_speed_is_of_a_generation(speed: str | Absence, generation: int | Absence) -> None:
+    assert generation_of(speed) == generation
+
+
+@pytest.mark.parametrize(
+    ("width", "lanes"),
+    [
+        (1, 1),
+        (32, 32),
+        (0, Absence.UNSUPPORTED),
+        (255, Absence.UNSUPPORTED),
+        (33, Absence.ERROR),
+        (63, Absence.ERROR),
+        (-1, Absence.ERROR),
+        (Absence.LOST, Absence.LOST),
+    ],
+)
+def test_lanes_that_the_kernel_does_not_know_are_none(
+    width: int | Absence, lanes: int | Absence
+) -> None:
+    assert lanes_of(width) == lanes

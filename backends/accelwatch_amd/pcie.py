@@ -1,26 +1,10 @@
 """The PCIe link of a board, and its errors."""
 
-import re
-
+from accelwatch.pcie_link import STATES, generation_of, lanes_of
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_amd.tree import ReadBytes, Tree, fill
 
-_GENERATIONS = {
-    "2.5": 1,
-    "5.0": 2,
-    "5": 2,
-    "8.0": 3,
-    "8": 3,
-    "16.0": 4,
-    "16": 4,
-    "32.0": 5,
-    "32": 5,
-    "64.0": 6,
-    "64": 6,
-}
-"""GT/s per lane to generation, PCI Express Base Specification."""
-_SPEED = re.compile(r"^(\d+(?:\.\d+)?) GT/s")
 _VENDOR_ID = 0x1002
 _BRIDGE = 0x0604
 _AER = (
@@ -28,7 +12,6 @@ _AER = (
     ("aer_dev_nonfatal", "TOTAL_ERR_NONFATAL", "nonfatal"),
     ("aer_dev_fatal", "TOTAL_ERR_FATAL", "fatal"),
 )
-_MOST_LANES = 32
 
 
 def slot_side(device: Tree, read: ReadBytes) -> Tree | Absence:
@@ -50,12 +33,6 @@ def slot_side(device: Tree, read: ReadBytes) -> Tree | Absence:
         side = above
 
 
-def generation(speed: str) -> int | None:
-    """`16.0 GT/s PCIe` is generation 4; None for `Unknown`."""
-    match = _SPEED.match(speed)
-    return _GENERATIONS.get(match[1]) if match else None
-
-
 def read_link(device: Tree, read: ReadBytes, out: Collected) -> None:
     """Record generation and width of the slot's link, now and at most."""
     side = slot_side(device, read)
@@ -63,15 +40,9 @@ def read_link(device: Tree, read: ReadBytes, out: Collected) -> None:
         out.miss("pcie_link_generation", side)
         out.miss("pcie_link_width_lanes", side)
         return
-    for state in ("current", "max"):
-        speed = side.text(f"{state}_link_speed")
-        outcome: int | Absence = (
-            speed if isinstance(speed, Absence) else generation(speed) or Absence.ERROR
-        )
-        _put(out, "pcie_link_generation", outcome, state)
-        lanes = side.integer(f"{state}_link_width")
-        if not isinstance(lanes, Absence) and not 0 < lanes <= _MOST_LANES:
-            lanes = Absence.ERROR
+    for state in STATES:
+        _put(out, "pcie_link_generation", generation_of(side.text(f"{state}_link_speed")), state)
+        lanes = lanes_of(side.integer(f"{state}_link_width"))
         _put(out, "pcie_link_width_lanes", lanes, state)
 
 

@@ -3,15 +3,12 @@
 from pathlib import Path
 
 from accelwatch import sysfs
+from accelwatch.pcie_link import STATES, generation_of, put_link_of
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_intel.card import Card
 
-_GENERATIONS = {"2.5": 1, "5.0": 2, "5": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
-"""Gigatransfers per second, as sysfs writes them, to PCIe generation."""
-
 _BRIDGE = 0x0604
-_STATES = ("current", "max")
 
 _ERROR_FILES = (
     ("aer_dev_correctable", "TOTAL_ERR_COR", "correctable"),
@@ -46,21 +43,14 @@ def _is_internal_link(folder: Path) -> bool:
     """
     widths = [
         value
-        for state in _STATES
+        for state in STATES
         for value in (
-            generation(sysfs.read_text(folder / f"{state}_link_speed")),
+            generation_of(sysfs.read_text(folder / f"{state}_link_speed")),
             sysfs.read_int(folder / f"{state}_link_width"),
         )
         if not isinstance(value, Absence)
     ]
     return bool(widths) and all(value == 1 for value in widths)
-
-
-def generation(speed: str | Absence) -> int | Absence:
-    """`16.0 GT/s PCIe` as 4. `Unknown`, which integrated GPUs have, is `unsupported`."""
-    if isinstance(speed, Absence):
-        return speed
-    return _GENERATIONS.get(speed.split(" ")[0], Absence.UNSUPPORTED)
 
 
 def read_link(card: Card, out: Collected) -> None:
@@ -71,18 +61,7 @@ def read_link(card: Card, out: Collected) -> None:
             out.miss("pcie_link_generation", folder)
             out.miss("pcie_link_width_lanes", folder)
         return
-    for state in _STATES:
-        speed = generation(sysfs.read_text(folder / f"{state}_link_speed"))
-        if isinstance(speed, Absence):
-            out.miss("pcie_link_generation", speed, state)
-        else:
-            out.put("pcie_link_generation", speed, state)
-        width = sysfs.read_int(folder / f"{state}_link_width")
-        if isinstance(width, int) and 0 < width <= 32:
-            out.put("pcie_link_width_lanes", width, state)
-        else:
-            reason = width if isinstance(width, Absence) else Absence.UNSUPPORTED
-            out.miss("pcie_link_width_lanes", reason, state)
+    put_link_of(out, folder)
 
 
 def read_downgrade(card: Card, out: Collected) -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.listed_process import by_pid, listed
+from accelwatch.pcie_link import GENERATIONS
 from accelwatch.quantity_text import BYTES, CELSIUS, PERCENT, WATTS, Units, quantity
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
@@ -43,8 +44,6 @@ _ARCHITECTURES = (("RBLN-CA", "atom"), ("RBLN-CR", "rebel"))
 _THROTTLED, _ABORTED, _IDLE = 10, 12, 14
 """P10 thermal throttling, P12 system abort, P14 idle: the vendor's page on rbln-smi."""
 _PSTATE = re.compile(r"[Pp](\d{1,2})")
-_GENERATIONS = MappingProxyType({2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6})
-"""Gigatransfers a second of the PCI Express generations."""
 _SPEED = re.compile(r"(?:gen\s*(\d))|(\d{1,2}(?:\.\d)?)\s*gt/?s.*", re.IGNORECASE)
 _WIDTH = re.compile(r"x?(\d{1,2})", re.IGNORECASE)
 _HEALTH = MappingProxyType(
@@ -173,7 +172,7 @@ def _put_link(out: Collected, pci: Fields) -> None:
     speed = _SPEED.fullmatch((text_of(pci, "link_speed") or "").strip())
     generation = None
     if speed is not None:
-        generation = int(speed[1]) if speed[1] else _GENERATIONS.get(float(speed[2]))
+        generation = int(speed[1]) if speed[1] else GENERATIONS.get(float(speed[2]))
     width = _WIDTH.fullmatch(str(pci.get("link_width") or "").strip())
     for key, value, told in (
         ("pcie_link_generation", generation, pci.get("link_speed")),

@@ -1,7 +1,9 @@
 """The PCIe link of a device as the kernel keeps it for every driver."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -9,24 +11,51 @@ from accelwatch import sysfs
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected, Reading
 
-_SPEED = re.compile(r"(\d{1,2}(?:\.\d)?) GT/s.*")
-_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
+GENERATIONS: Mapping[float, int] = MappingProxyType(
+    {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
+)
 """GT/s per lane to generation, PCI Express Base Specification."""
+_SPEED = re.compile(r"(\d{1,2}(?:\.\d)?) GT/s.*")
+_UNKNOWN_SPEED = "Unknown"
+"""An integrated device's, which has no link: include/linux/pci.h, PCI_SPEED_UNKNOWN."""
 _MOST_LANES = 32
+_UNKNOWN_LANES = (0x00, 0xFF)
+"""The same of lanes: include/linux/pci.h, PCIE_LNK_WIDTH_RESRV and PCIE_LNK_WIDTH_UNKNOWN."""
+STATES = ("current", "max")
 LINK_KEYS = ("pcie_link_generation", "pcie_link_width_lanes")
 
 
+def generation_of(speed: str | Absence) -> int | Absence:
+    """`16.0 GT/s PCIe`, and `16 GT/s` of older kernels, is 4; `Unknown` is `unsupported`."""
+    if isinstance(speed, Absence):
+        return speed
+    if speed == _UNKNOWN_SPEED:
+        return Absence.UNSUPPORTED
+    match = _SPEED.fullmatch(speed)
+    return Absence.ERROR if match is None else GENERATIONS.get(float(match[1]), Absence.ERROR)
+
+
+def lanes_of(width: int | Absence) -> int | Absence:
+    """The lanes, or `unsupported` where the kernel knows none."""
+    if isinstance(width, Absence):
+        return width
+    if width in _UNKNOWN_LANES:
+        return Absence.UNSUPPORTED
+    return width if 0 < width <= _MOST_LANES else Absence.ERROR
+
+
 def put_link(out: Collected, root: Path, pci_bus_id: str) -> None:
-    """Generation and lanes, now and at most; each may be absent with its reason."""
-    folder = sysfs.pci_device_dir(root, pci_bus_id)
-    for state in ("current", "max"):
-        speed = sysfs.read_text(folder / f"{state}_link_speed")
-        generation = speed if isinstance(speed, Absence) else _generation(speed)
-        width = sysfs.read_int(folder / f"{state}_link_width")
-        if isinstance(width, int) and not 0 < width <= _MOST_LANES:
-            width = Absence.ERROR
+    """Generation and lanes of a device, now and at most; each may be absent with its reason."""
+    put_link_of(out, sysfs.pci_device_dir(root, pci_bus_id))
+
+
+def put_link_of(out: Collected, folder: Path) -> None:
+    """The same of the PCI function whose folder this is."""
+    for state in STATES:
+        generation = generation_of(sysfs.read_text(folder / f"{state}_link_speed"))
+        lanes = lanes_of(sysfs.read_int(folder / f"{state}_link_width"))
         out.put_or_miss("pcie_link_generation", generation, state)
-        out.put_or_miss("pcie_link_width_lanes", width, state)
+        out.put_or_miss("pcie_link_width_lanes", lanes, state)
 
 
 def with_link(root: Path, reading: Reading, pci_bus_id: str | None) -> Reading:
@@ -41,8 +70,3 @@ def with_link(root: Path, reading: Reading, pci_bus_id: str | None) -> Reading:
         absent={**reading.absent, **out.absent},
         sources={**reading.sources, **dict.fromkeys(LINK_KEYS, "sysfs")},
     )
-
-
-def _generation(speed: str) -> int | Absence:
-    match = _SPEED.fullmatch(speed)
-    return Absence.ERROR if match is None else _GENERATIONS.get(float(match[1]), Absence.ERROR)

@@ -14,7 +14,6 @@ from accelwatch_amd.boards import BOARDS
 from accelwatch_amd.clocks import Levels, parse_levels, read_clocks
 from accelwatch_amd.hwmon import find_hwmon, read_hwmon
 from accelwatch_amd.names import architecture, board_name, gfx_name, parse_ids
-from accelwatch_amd.pcie import generation
 from accelwatch_amd.ras import parse_bad_pages, parse_counts
 from accelwatch_amd.tree import Tree
 from backends.amd.fuzzing import FUZZ
@@ -73,23 +72,6 @@ def test_error_counts_of_a_block(text: str, counts: dict[str, int] | None) -> No
 )
 def test_bad_pages(text: str, pages: dict[str, int] | None) -> None:
     assert parse_bad_pages(text) == pages
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("2.5 GT/s PCIe", 1),
-        ("8.0 GT/s PCIe", 3),
-        ("16 GT/s", 4),
-        ("32.0 GT/s PCIe", 5),
-        ("64.0 GT/s PCIe", 6),
-        ("Unknown", None),
-        ("", None),
-        ("7.0 GT/s PCIe", None),
-    ],
-)
-def test_generation_of_a_link(text: str, expected: int | None) -> None:
-    assert generation(text) == expected
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from accelwatch.schema.device import DeviceKind
 from accelwatch_intel import products
 from accelwatch_intel.card import find_cards
 from accelwatch_intel.gt import reason_of
-from accelwatch_intel.pcie import generation
 from accelwatch_intel.rates import Rates
 from intel_machines import Machine
 
@@ -114,14 +113,6 @@ def test_throttle_words() -> None:
     assert reason_of("vr_thermalert") == "thermal_hardware"
     assert reason_of("memory_thermal") == "memory_thermal"
     assert reason_of("something_new") == "other"
-
-
-@pytest.mark.parametrize(
-    ("speed", "expected"),
-    [("2.5 GT/s PCIe", 1), ("16.0 GT/s PCIe", 4), ("32.0 GT/s PCIe", 5), ("64.0 GT/s PCIe", 6)],
-)
-def test_pcie_generations(speed: str, expected: int) -> None:
-    assert generation(speed) == expected
 
 
 def test_rates() -> None:

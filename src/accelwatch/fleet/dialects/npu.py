@@ -18,6 +18,7 @@ from accelwatch.fleet.dialects.table import (
     Row,
     Scale,
 )
+from accelwatch.pcie_link import GENERATIONS
 from accelwatch.schema.absence import Absence
 
 
@@ -137,8 +138,6 @@ _RBLN_HEALTH: dict[float, str | None] = {0: "ok", 1: "failed"}
 _RBLN_STATES = {"fault": "failed", "not_found": "failed", "init": "degraded"}
 """What states of the device's state machine mean. `ready`, `busy` and `finish` leave it to
 rbln_npu_health."""
-_GENERATIONS = ((2.5, 1), (5, 2), (8, 3), (16, 4), (32, 5), (64, 6))
-"""GT/s a lane and generation, PCI Express Base Specification."""
 
 
 def _rbln_state(state: str, health: str) -> Row:
@@ -201,7 +200,7 @@ REBELLIONS = Dialect(
             low=1,
         ),
         _row("rbln_npu_pcie_link_width", "pcie_link_width_lanes.current"),
-        *(_rbln_generation(*pair) for pair in _GENERATIONS),
+        *(_rbln_generation(*pair) for pair in GENERATIONS.items()),
         *(_rbln_state(*pair) for pair in _RBLN_STATES.items()),
         Row(name="rbln_npu_health", target="health", states=_RBLN_HEALTH),
         Row(name="RBLN_DEVICE_STATUS:HEALTH", target="health", states=_RBLN_HEALTH),
