@@ -1,17 +1,12 @@
 """The PCIe link of a board, and its errors."""
 
-from accelwatch.pcie_link import STATES, generation_of, lanes_of
+from accelwatch.pcie_errors import put_errors
+from accelwatch.pcie_link import STATES, generation_of, is_bridge, lanes_of
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_amd.tree import ReadBytes, Tree, fill
 
 _VENDOR_ID = 0x1002
-_BRIDGE = 0x0604
-_AER = (
-    ("aer_dev_correctable", "TOTAL_ERR_COR", "correctable"),
-    ("aer_dev_nonfatal", "TOTAL_ERR_NONFATAL", "nonfatal"),
-    ("aer_dev_fatal", "TOTAL_ERR_FATAL", "fatal"),
-)
 
 
 def slot_side(device: Tree, read: ReadBytes) -> Tree | Absence:
@@ -27,7 +22,7 @@ def slot_side(device: Tree, read: ReadBytes) -> Tree | Absence:
         for answer in (code, vendor):
             if isinstance(answer, Absence) and answer is not Absence.UNSUPPORTED:
                 return answer
-        bridge = isinstance(code, int) and code >> 8 == _BRIDGE
+        bridge = isinstance(code, int) and is_bridge(code)
         if not bridge or vendor != _VENDOR_ID:
             return side
         side = above
@@ -58,9 +53,4 @@ def read_errors(device: Tree, out: Collected) -> None:
     replays = device.integer("pcie_replay_count")
     if isinstance(replays, int) and replays >= 0:
         fill(out, "pcie_errors_total", replays, "replay")
-    for file, total, kind in _AER:
-        text = device.word(file)
-        for line in (text or "").splitlines():
-            fields = line.split()
-            if len(fields) == 2 and fields[0] == total and fields[1].isdecimal():
-                out.put("pcie_errors_total", int(fields[1]), kind)
+    put_errors(out, device.text)

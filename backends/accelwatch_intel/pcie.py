@@ -3,19 +3,11 @@
 from pathlib import Path
 
 from accelwatch import sysfs
-from accelwatch.pcie_link import STATES, generation_of, put_link_of
+from accelwatch.pcie_errors import put_errors
+from accelwatch.pcie_link import STATES, generation_of, is_bridge, put_link_of
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_intel.card import Card
-
-_BRIDGE = 0x0604
-
-_ERROR_FILES = (
-    ("aer_dev_correctable", "TOTAL_ERR_COR", "correctable"),
-    ("aer_dev_nonfatal", "TOTAL_ERR_NONFATAL", "nonfatal"),
-    ("aer_dev_fatal", "TOTAL_ERR_FATAL", "fatal"),
-)
-"""Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats."""
 
 
 def link_folder(card: Card) -> Path | Absence:
@@ -33,7 +25,7 @@ def link_folder(card: Card) -> Path | Absence:
     code = sysfs.read_int(upstream / "class")
     if isinstance(code, Absence):
         return code
-    return upstream if code >> 8 == _BRIDGE else Absence.UNSUPPORTED
+    return upstream if is_bridge(code) else Absence.UNSUPPORTED
 
 
 def _is_internal_link(folder: Path) -> bool:
@@ -85,13 +77,4 @@ def read_downgrade(card: Card, out: Collected) -> None:
 
 def read_errors(card: Card, out: Collected) -> None:
     """Totals of the kernel's AER counters of the GPU function."""
-    for file, total, kind in _ERROR_FILES:
-        text = sysfs.read_text(card.folder / file)
-        if isinstance(text, Absence):
-            continue
-        words = [line.split() for line in text.splitlines()]
-        counts = [
-            row[1] for row in words if len(row) == 2 and row[0] == total and row[1].isdecimal()
-        ]
-        if counts:
-            out.put("pcie_errors_total", int(counts[0]), kind)
+    put_errors(out, lambda file: sysfs.read_text(card.folder / file))

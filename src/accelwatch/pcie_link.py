@@ -21,8 +21,15 @@ _UNKNOWN_SPEED = "Unknown"
 _MOST_LANES = 32
 _UNKNOWN_LANES = (0x00, 0xFF)
 """The same of lanes: include/linux/pci.h, PCIE_LNK_WIDTH_RESRV and PCIE_LNK_WIDTH_UNKNOWN."""
+_BRIDGE = 0x0604
+"""Class and subclass of a bridge to another bus: include/linux/pci_ids.h, PCI_CLASS_BRIDGE_PCI."""
 STATES = ("current", "max")
 LINK_KEYS = ("pcie_link_generation", "pcie_link_width_lanes")
+
+
+def is_bridge(class_code: int) -> bool:
+    """Whether a function of this class leads to another bus: a port, or a side of a switch."""
+    return class_code >> 8 == _BRIDGE
 
 
 def generation_of(speed: str | Absence) -> int | Absence:
