@@ -2,43 +2,44 @@
 
 from typing import ClassVar
 
+from accelwatch.exit_codes import FAILED, UNKNOWN, UNMET, USAGE
 from accelwatch.schema.absence import Absence
 
 
 class AccelwatchError(Exception):
     """Root of all errors that accelwatch raises on purpose."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[int] = FAILED
 
 
 class UsageError(AccelwatchError):
     """The command line asks for something that does not exist; the message says what does."""
 
-    exit_code = 2
+    exit_code = USAGE
 
 
 class UnmetError(AccelwatchError):
     """A selector or constraint matched nothing; the message names the valid choices."""
 
-    exit_code = 4
+    exit_code = UNMET
 
 
 class ConfigError(AccelwatchError):
     """A configuration file is wrong; the message names file, line, key and the mend."""
 
-    exit_code = 2
+    exit_code = USAGE
 
 
 class ExpressionError(AccelwatchError):
     """An expression cannot be compiled; the message carries a caret and, where it can, a suggestion."""
 
-    exit_code = 2
+    exit_code = USAGE
 
 
 class UncertainError(AccelwatchError):
     """It was asked for, and nobody knows whether it was done; the message says where to look."""
 
-    exit_code = 3
+    exit_code = UNKNOWN
 
 
 class WireError(AccelwatchError):

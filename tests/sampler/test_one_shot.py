@@ -11,7 +11,7 @@ import pytest
 
 from accelwatch.cli.documents import status as status_code
 from accelwatch.clock import Clock
-from accelwatch.exit_codes import NOTHING_READ
+from accelwatch.exit_codes import FAILED
 from accelwatch.sampler.launch import reap_leftovers
 from accelwatch.sampler.one_shot import Isolation, read_once
 from accelwatch.sampler.settings import CollectSettings
@@ -371,7 +371,7 @@ def test_a_backend_of_which_nothing_came_in_time_is_not_absent() -> None:
         (name, BackendState.UNAVAILABLE, "timeout") for name in (FAKE, SECOND)
     ]
     assert snapshot.backends[0].message == "nothing answered within 0.1 s"
-    assert status_code(snapshot, strict=False) == NOTHING_READ
+    assert status_code(snapshot, strict=False) == FAILED
 
 
 def test_where_no_process_can_be_started_a_thread_reads(monkeypatch: pytest.MonkeyPatch) -> None:

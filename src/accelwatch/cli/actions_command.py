@@ -8,7 +8,7 @@ import typer
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.errors import UsageError
-from accelwatch.exit_codes import NOTHING_READ, OK
+from accelwatch.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
     from accelwatch.action.contract import Action
@@ -48,7 +48,7 @@ def _check(file: _File) -> None:
             wanted = ", ".join(sorted(action.intents))
             write_stdout(f"{name}: well; can be asked for {wanted}\n".encode())
         failed = failed or bool(said)
-    raise typer.Exit(NOTHING_READ if failed else OK)
+    raise typer.Exit(FAILED if failed else OK)
 
 
 @actions.command("try")
@@ -105,13 +105,13 @@ async def _tried(action: "Action", intent: "Intent") -> int:
             return OK
         told = await action.perform(proposal, rehearsal(intent))
         _show("told", told)
-        return OK if told.status is ToldStatus.DONE else NOTHING_READ
+        return OK if told.status is ToldStatus.DONE else FAILED
     except ActionUnavailableError as error:
         complain(f"nothing can be seen: {error}")
-        return NOTHING_READ
+        return FAILED
     except msgspec.MsgspecError as error:
         complain(f"the action answers what cannot be shown: {error}")
-        return NOTHING_READ
+        return FAILED
     finally:
         await action.close()
 

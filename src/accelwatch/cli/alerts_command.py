@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from accelwatch.cli.output import complain, write_stdout
-from accelwatch.exit_codes import NOTHING_READ, OK
+from accelwatch.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
     from accelwatch.config.alerts import Alerts
@@ -40,7 +40,7 @@ def alerts_test(file: Path, names: list[str]) -> int:
         else:
             failed = True
             complain(f"{name}: {outcome.status.value}: {outcome.message}")
-    return NOTHING_READ if failed else OK
+    return FAILED if failed else OK
 
 
 def _alerts_of(file: Path) -> "Alerts":

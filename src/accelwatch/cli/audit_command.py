@@ -11,7 +11,7 @@ import typer
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.errors import UsageError
-from accelwatch.exit_codes import NOTHING_READ, OK
+from accelwatch.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
     from accelwatch.incidents.journal.records import Entry
@@ -79,7 +79,7 @@ def _verify(folder: _Folder, as_json: _Json = False) -> None:
             f"{result.journal}: the table {table} is not what the entries say; "
             f"stop the hub, then: accelwatch audit rebuild {folder}"
         )
-    raise typer.Exit(OK if result.is_well else NOTHING_READ)
+    raise typer.Exit(OK if result.is_well else FAILED)
 
 
 @audit.command("rebuild")

@@ -9,7 +9,7 @@ import typer
 
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
-from accelwatch.exit_codes import NOTHING_READ, OK, PERMISSION
+from accelwatch.exit_codes import FAILED, OK, PERMISSION
 
 if TYPE_CHECKING:
     from accelwatch.blackbox.places import Box
@@ -74,7 +74,7 @@ def _list(folder: _Folder = None, as_json: _Json = False) -> None:
     if known:
         raise typer.Exit(PERMISSION)
     complain("no black box is kept here; an agent keeps one, and a dashboard while it runs")
-    raise typer.Exit(NOTHING_READ)
+    raise typer.Exit(FAILED)
 
 
 @blackbox.command("show")

@@ -8,7 +8,7 @@ import typer
 
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.errors import ConfigError, UsageError
-from accelwatch.exit_codes import NOTHING_READ, OK
+from accelwatch.exit_codes import FAILED, OK
 
 config = typer.Typer(
     name="config",
@@ -74,7 +74,7 @@ def config_path() -> int:
     path = find_file(None, os.environ)
     if path is None:
         complain(f"no configuration file; {SYSTEM_FILE} would be read")
-        return NOTHING_READ
+        return FAILED
     write_stdout(f"{path.absolute()}\n".encode())
     return OK
 

@@ -10,7 +10,7 @@ import msgspec
 from accelwatch.cli.arguments import Arguments, split_list
 from accelwatch.cli.output import complain
 from accelwatch.cli.plan import Plan
-from accelwatch.exit_codes import NO_DEVICE, NOTHING_READ, OK, PERMISSION, UNWELL
+from accelwatch.exit_codes import FAILED, NO_DEVICE, OK, PERMISSION, UNWELL
 from accelwatch.sampler.settings import NO_ACCELERATORS
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import BROKEN
@@ -95,7 +95,7 @@ def status(snapshot: Snapshot, strict: bool) -> int:
         if any(backend.reason == "permission" for backend in failed):
             return PERMISSION
         broken = [b for b in failed if not _is_no_accelerator(b)]
-        return NOTHING_READ if broken else NO_DEVICE
+        return FAILED if broken else NO_DEVICE
     reasons = {view.reading.absent.get(("*",)) for view in snapshot.devices}
     if reasons == {Absence.PERMISSION}:
         return PERMISSION

@@ -12,7 +12,7 @@ from accelwatch.cli.fleet_plan import Asking, Hub
 from accelwatch.cli.output import complain, emit
 from accelwatch.cli.table import Style
 from accelwatch.display import colour, stdout_is_terminal, utf8
-from accelwatch.exit_codes import NO_DEVICE, NOTHING_READ, OK, UNWELL
+from accelwatch.exit_codes import FAILED, NO_DEVICE, OK, UNWELL
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.hub_client.once import Answer, ask, first_view, heard, plainly, silent, unread
 from accelwatch.fleet.hub_client.session import HubSession
@@ -158,9 +158,9 @@ def status(answer: Answer, *, strict: bool) -> int:
     """The exit code of a document that was printed."""
     nodes, devices = answer.fleet.nodes, answer.fleet.devices
     if answer.fleet.nodes_total and not (nodes.get("up", 0) or nodes.get("slow", 0)):
-        return NOTHING_READ
+        return FAILED
     if not answer.fleet.nodes_total and problems(answer):
-        return NOTHING_READ
+        return FAILED
     if not answer.fleet.devices_total:
         return NO_DEVICE
     bad = any(devices.get(state, 0) for state in _UNWELL_DEVICES)

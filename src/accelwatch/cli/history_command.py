@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 from accelwatch.cli.output import complain, write_stdout
-from accelwatch.exit_codes import NOTHING_READ, OK
+from accelwatch.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
     from accelwatch.fleet.tsdb.settings import Store
@@ -104,7 +104,7 @@ def history_check(folder: Path, as_json: bool) -> int:
         _write(json.dumps({"mistakes": mistakes, "findings": documents}, indent=1))
     else:
         complain(f"{mistakes} mistakes, {notes} notes" if mistakes else f"ok; {notes} notes")
-    return NOTHING_READ if mistakes else OK
+    return FAILED if mistakes else OK
 
 
 def _document(finding: "Finding") -> dict[str, object]:
@@ -202,7 +202,7 @@ def history_export(access: StoreAccess, begin: str, end: str, output: Path, inte
             complain(f"{done.unplaced} series have no label that names a node; see --node-label")
         if not done.samples:
             complain("the store has no devices in this time")
-            return NOTHING_READ
+            return FAILED
         return OK
 
     return asyncio.run(run())

@@ -10,7 +10,7 @@ import typer
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.errors import UsageError
-from accelwatch.exit_codes import NOTHING_READ, OK
+from accelwatch.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
     from accelwatch.lab.lab import Lab, Record
@@ -100,7 +100,7 @@ def _played(one: "Lab", scenario: str, as_json: bool) -> int:
             well = story is not None and story.ended_well
             _ended(one, keep=not well)
     _tell_end(story, as_json)
-    return OK if story.ended_well else NOTHING_READ
+    return OK if story.ended_well else FAILED
 
 
 def _ended(one: "Lab", *, keep: bool) -> None:

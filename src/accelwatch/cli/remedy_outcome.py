@@ -7,24 +7,18 @@ from typing import Any
 
 from accelwatch.cli.hub_asking import HubFlags, asked, changed
 from accelwatch.errors import AccelwatchError
-from accelwatch.exit_codes import OK, USAGE
+from accelwatch.exit_codes import FAILED, NEEDS_APPROVAL, OK, UNKNOWN, USAGE
 from accelwatch.fleet.picture.remedies import Came, came_of
 
-REFUSED = 1
-"""It was refused, failed, or changes nothing."""
-UNKNOWN = 3
-"""Nobody knows whether it was done."""
-NEEDS_APPROVAL = 4
-"""It is asked for, and a person has to say yes first."""
 _CODES: Mapping[Came, int] = MappingProxyType(
     {
         Came.DONE: OK,
-        Came.REFUSED: REFUSED,
+        Came.REFUSED: FAILED,
         Came.UNKNOWN: UNKNOWN,
         Came.NEEDS_APPROVAL: NEEDS_APPROVAL,
     }
 )
-_KEPT = frozenset({REFUSED, USAGE, UNKNOWN})
+_KEPT = frozenset({FAILED, USAGE, UNKNOWN})
 
 
 def code_of(verb: str, told: Mapping[str, Any]) -> int:

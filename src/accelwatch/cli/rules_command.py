@@ -9,7 +9,7 @@ from accelwatch.cli.backtest_command import backtest_command
 from accelwatch.cli.hub_asking import HubFlags, asked
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
-from accelwatch.exit_codes import NOTHING_READ, OK
+from accelwatch.exit_codes import FAILED, OK
 
 rules = typer.Typer(
     name="rules",
@@ -90,11 +90,11 @@ def rules_test(files: list[Path] | None, packs: list[str] | None, as_json: bool 
                 complain(f"{rule.origin}: {rule.id}: {result.test}: {failure}")
     if as_json:
         _write_json({"passed": passed, "failed": failures, "untested": untested})
-        return NOTHING_READ if failures else OK
+        return FAILED if failures else OK
     if untested:
         complain(f"without a test: {', '.join(untested)}")
     complain(f"{counted(passed, 'test')} passed, {len(failures)} failed")
-    return NOTHING_READ if failures else OK
+    return FAILED if failures else OK
 
 
 def _row(rule: Any) -> dict[str, object]:

@@ -17,7 +17,7 @@ import msgspec
 
 from accelwatch.child_process import ChildProcess, anonymous_file
 from accelwatch.errors import AccelwatchError
-from accelwatch.exit_codes import NOTHING_READ
+from accelwatch.exit_codes import FAILED
 from accelwatch.fleet.hub_client.lifetime import Lifetime
 from accelwatch.sampler.frames import write_all
 
@@ -72,11 +72,11 @@ class Child:
     def wait_ready(self, timeout_s: float = 30.0) -> None:
         """Return when the child is ready. Raises ChildError with what it says."""
         if not select.select([self._news], [], [], timeout_s)[0]:
-            raise ChildError(f"the hub was not ready within {timeout_s:g} s", NOTHING_READ)
+            raise ChildError(f"the hub was not ready within {timeout_s:g} s", FAILED)
         try:
             outcome = msgspec.json.decode(os.read(self._news, _TOLD), type=Outcome)
         except msgspec.DecodeError:
-            raise ChildError(self._death(), NOTHING_READ) from None
+            raise ChildError(self._death(), FAILED) from None
         if outcome.error:
             raise ChildError(outcome.error, outcome.code)
         self.remark = outcome.remark
