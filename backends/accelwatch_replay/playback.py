@@ -18,7 +18,7 @@ from accelwatch.errors import (
 )
 from accelwatch.recording import Recording
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Kind, MetricSource, Series, by_key
 from accelwatch.schema.reading import Number, Process, Reading
@@ -31,12 +31,6 @@ _ERRORS: dict[Absence, type[ReadError]] = {
     Absence.TIMEOUT: DeviceTimeout,
     Absence.PERMISSION: DevicePermission,
     Absence.SUSPENDED: DeviceSuspended,
-}
-_STATES = {
-    DeviceState.LOST: Absence.LOST,
-    DeviceState.UNRESPONSIVE: Absence.TIMEOUT,
-    DeviceState.SUSPENDED: Absence.SUSPENDED,
-    DeviceState.EXCLUDED: Absence.PERMISSION,
 }
 
 
@@ -165,7 +159,7 @@ class RecordingPlayer:
             raise DeviceLost(f"{device.name} is not in the recording at this moment")
         view = family[0]
         whole = view.reading.absent.get(("*",))
-        absence = _STATES.get(view.state, whole)
+        absence = ABSENCE_WITHOUT_VALUES.get(view.state, whole)
         if absence is not None:
             raise _recorded(frame.snapshot, view, absence)
         return turns, frame

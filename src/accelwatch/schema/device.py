@@ -1,6 +1,8 @@
 """What a device is: identity, apart from anything read from it, and the states it can be in."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 import msgspec
 
@@ -40,6 +42,15 @@ STATE_WITHOUT_VALUES = {
     Absence.UNSUPPORTED: DeviceState.DEGRADED,
 }
 """The state of a device of which nothing can be read, by the reason."""
+ABSENCE_WITHOUT_VALUES: Mapping[DeviceState, Absence] = MappingProxyType(
+    {
+        DeviceState.LOST: Absence.LOST,
+        DeviceState.UNRESPONSIVE: Absence.TIMEOUT,
+        DeviceState.SUSPENDED: Absence.SUSPENDED,
+        DeviceState.EXCLUDED: Absence.PERMISSION,
+    }
+)
+"""Why a device has no values, where its state is all that is told; others have a reason of their own."""
 
 
 class DeviceKind(StrEnum):

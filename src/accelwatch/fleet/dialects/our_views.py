@@ -10,7 +10,7 @@ import msgspec
 from accelwatch.fleet.dialects.sharing import not_told, picker, placed
 from accelwatch.fleet.dialects.told import Told
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import UP, Device, DeviceState
+from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, UP, Device, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Link, Number, Process, Reading, wholly_absent
@@ -37,12 +37,6 @@ _APART = frozenset(
     }
 )
 """Families that are no values of a reading."""
-_REASONS = {
-    DeviceState.LOST: Absence.LOST,
-    DeviceState.UNRESPONSIVE: Absence.TIMEOUT,
-    DeviceState.SUSPENDED: Absence.SUSPENDED,
-    DeviceState.EXCLUDED: Absence.PERMISSION,
-}
 
 
 class _Event(NamedTuple):
@@ -188,8 +182,8 @@ def _reading(
     row: OurRow, values: Sequence[Number], state: DeviceState, rejected: Counter[str]
 ) -> Reading:
     told = row.pick(values)
-    if not told and state in _REASONS:
-        return wholly_absent(row.device.id, _REASONS[state])
+    if not told and state in ABSENCE_WITHOUT_VALUES:
+        return wholly_absent(row.device.id, ABSENCE_WITHOUT_VALUES[state])
     numbers: Mapping[Series, Number] = Told(row.places, told)
     bad: list[Series] = []
     if not math.isfinite(sum(told)):

@@ -10,17 +10,12 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.fleet.dialects.host import CpuTimes
-from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import UP, Device, DeviceState
+from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, UP, Device, DeviceState
 from accelwatch.schema.health import judge
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView, EventCount
 
 MAX_COUNTS = 1 << 16
-REASONS: Mapping[DeviceState, Absence] = {
-    DeviceState.LOST: Absence.LOST,
-    DeviceState.UNRESPONSIVE: Absence.TIMEOUT,
-}
 
 
 class Failure(NamedTuple):
@@ -112,7 +107,9 @@ class Remembered:
 
 def _unread(known: _Known, state: DeviceState, since: float, now: float, note: str) -> DeviceView:
     """A device that was there before, of which nothing can be read now."""
-    reading = msgspec.structs.replace(wholly_absent(known.device.id, REASONS[state]), notes=(note,))
+    reading = msgspec.structs.replace(
+        wholly_absent(known.device.id, ABSENCE_WITHOUT_VALUES[state]), notes=(note,)
+    )
     judged = judge(state, reading, (), now)
     return DeviceView(
         device=known.device,

@@ -14,11 +14,11 @@ from accelwatch.fleet.dialects.doubles import marked
 from accelwatch.fleet.dialects.family_names import kept_names
 from accelwatch.fleet.dialects.identity import Roster
 from accelwatch.fleet.dialects.plan import SPECIAL, Cell, Place, blanks_of, evaluate, met, scaled
-from accelwatch.fleet.dialects.remembered import REASONS, Failure, Remembered
+from accelwatch.fleet.dialects.remembered import Failure, Remembered
 from accelwatch.fleet.dialects.table import INT64_BLANK, Dialect
 from accelwatch.fleet.dialects.workload import read_processes
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.metrics import Series
@@ -99,7 +99,7 @@ class Plan:
         if special.get(("device_up",)) == 0:
             # What the page still tells of it is the last that was read, not what is.
             state = DeviceState.LOST
-            gone = wholly_absent(row.device.id, REASONS[state])
+            gone = wholly_absent(row.device.id, ABSENCE_WITHOUT_VALUES[state])
             reading = msgspec.structs.replace(gone, notes=reading.notes)
         counts = self._counts(row.device.id, special, now) if special else ()
         events = recent_events(counts, row.device.id, now)
@@ -120,7 +120,7 @@ class Plan:
     def _lost_view(self, row: _Row, now: float) -> DeviceView:
         state = DeviceState.LOST
         reading = msgspec.structs.replace(
-            wholly_absent(row.device.id, REASONS[state]),
+            wholly_absent(row.device.id, ABSENCE_WITHOUT_VALUES[state]),
             notes=(f"the exporter says {row.broken!r} in place of a model",),
         )
         judged = judge(state, reading, (), now)
