@@ -143,6 +143,13 @@ def test_counts_of_a_sleeping_amd_block_are_not_believed(count: int, believed: b
     assert view.reading.values["ecc_location_errors_total", "corrected", "umc"] == count
 
 
+def test_a_block_of_amd_is_called_as_the_driver_calls_it() -> None:
+    labels = 'gpu_id="1",serial_number="SN1"'
+    page = f"gpu_gfx_activity{{{labels}}} 50\ngpu_ecc_uncorrect_bif{{{labels}}} 3\n"
+    (view,) = read_devices(page, NOW).devices
+    assert view.reading.values["ecc_location_errors_total", "uncorrected", "pcie_bif"] == 3
+
+
 def test_amd() -> None:
     read = foreign("amd_mi300x")
     assert read.dialects == ("amd-device-metrics-exporter",)

@@ -4,7 +4,7 @@
 supported was 0. Operators may put a prefix before every name; 0.x wrote labels in capitals.
 """
 
-from accelwatch.amdgpu_ras import BOGUS
+from accelwatch.amdgpu_ras import BLOCKS, BOGUS
 from accelwatch.fleet.dialects.table import (
     KIB,
     MEGA,
@@ -20,11 +20,8 @@ from accelwatch.fleet.dialects.table import (
     Scale,
 )
 
-_BLOCKS = (
-    *("sdma", "gfx", "mmhub", "athub", "bif", "hdp", "xgmi_wafl", "df", "smn", "sem"),
-    *("mp0", "mp1", "fuse", "umc", "mca", "vcn", "jpeg", "ih", "mpio"),
-)
-"""RAS blocks of amdgpu (amdgpu_ras.h)."""
+_BLOCKS = {block: block for block in sorted(BLOCKS - {"mmsch"})} | {"pcie_bif": "bif"}
+"""The exporter's words for the RAS blocks; none is for `mmsch` (its GPUMetricField)."""
 _SEVERITIES = (("correct", "corrected"), ("uncorrect", "uncorrected"), ("deferred", "deferred"))
 _DOMAINS = {
     "clock_type": {
@@ -78,8 +75,8 @@ _ECC = tuple(
     for row in (
         _errors(f"gpu_ecc_{word}_total", "ecc_errors_total", severity),
         *(
-            _errors(f"gpu_ecc_{word}_{block}", "ecc_location_errors_total", severity, block)
-            for block in _BLOCKS
+            _errors(f"gpu_ecc_{word}_{name}", "ecc_location_errors_total", severity, block)
+            for block, name in _BLOCKS.items()
         ),
     )
 )
