@@ -3,11 +3,9 @@
 import re
 
 from accelwatch.schema.event import Category
-from accelwatch.xid import describe
+from accelwatch.xid import NVLINK5, describe
 from accelwatch_kernel_log.pattern import BDF, Pattern, Verdict, row
 
-NVLINK5_XIDS = frozenset(range(144, 151))
-"""Codes whose message carries its own severity word (Blackwell NVLink)."""
 _SXID_FABRIC = frozenset({12020, 22003, 22011, *range(23001, 23018), 10003})
 _SXID_PORT = frozenset(
     {
@@ -47,7 +45,7 @@ def xid_category(xid: int, message: str = "") -> Category:
     Code 154 (recovery action changed) is `other`: the action itself is read from the device.
     """
     words = message.partition("(")[0].lower().split()
-    if xid in NVLINK5_XIDS and "fatal" in words:
+    if xid in NVLINK5 and "fatal" in words:
         return Category.LINK_FATAL
     return describe(xid)[0]
 
@@ -66,7 +64,7 @@ def sxid_category(sxid: int, fatal: bool) -> Category:
 
 def _parts(xid: int, message: str) -> dict[str, str]:
     """Parts of the message of those codes whose message says more than the code."""
-    if xid in NVLINK5_XIDS:
+    if xid in NVLINK5:
         match = _NVLINK5.match(message)
     elif xid == 154:
         match = _ACTION.match(message)

@@ -7,8 +7,9 @@ import msgspec
 import pytest
 
 from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.xid import NVLINK5
 from accelwatch_kernel_log.interpreter import PATTERNS, Interpreter
-from accelwatch_kernel_log.nvidia import NVLINK5_XIDS, xid_category
+from accelwatch_kernel_log.nvidia import xid_category
 from accelwatch_kernel_log.pattern import Match, find
 from accelwatch_kernel_log.record import Framer, Record
 from samples import sample, samples_root
@@ -362,7 +363,7 @@ def test_severity_word_decides_nvlink5_codes() -> None:
     words = {
         found.code + found.detail.get("severity", ""): found.category
         for row in rows()
-        if row.xid in NVLINK5_XIDS and (found := named(row.line))
+        if row.xid in NVLINK5 and (found := named(row.line))
     }
     assert words == {
         "xid_144Nonfatal": LINK,
