@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from accelwatch.recovery_action import ACTIONS
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Number
@@ -25,18 +26,6 @@ ARCHITECTURES = {
     13: "Rubin",
 }
 """nvmlDeviceArchitecture_t (nvml.h), in nvidia-smi's words."""
-
-RECOVERY_ACTIONS = {
-    0: "none",
-    1: "gpu_reset",
-    2: "node_reboot",
-    3: "drain_p2p",
-    4: "drain_and_reset",
-    5: "recover_imex_domain",
-    6: "bus_reset",
-    7: "system_reboot",
-}
-"""nvmlDeviceGpuRecoveryAction_t (nvml.h), field 230."""
 
 _THROTTLE_BITS = (
     ("clock_setting", 0x002 | 0x100),
@@ -163,7 +152,7 @@ def idle(mask: int, supported: int) -> Outcome:
 
 def recovery_action(raw: int) -> str:
     """Name of a recovery action; a number of a newer driver stays a number."""
-    return RECOVERY_ACTIONS.get(raw, str(raw))
+    return ACTIONS.get(raw, str(raw))
 
 
 def put_first(collected: Collected, series: Series, outcome: Outcome) -> None:

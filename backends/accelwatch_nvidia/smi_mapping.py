@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from accelwatch import recovery_action
 from accelwatch.errors import DeviceLost, DevicePermission, ReadError
 from accelwatch.program import program_name
 from accelwatch.schema.absence import Absence
@@ -294,7 +295,7 @@ def _read_conditions(gpu: ET.Element, collected: Collected) -> None:
     action = text_at(gpu, "gpu_recovery_action")
     name = smi_text.word(action or "unknown")
     if action is not None and smi_text.absence(action) is None and name != "unknown":
-        collected.put("recovery_action_info", 1, _ACTIONS.get(name, name))
+        collected.put("recovery_action_info", 1, recovery_action.name_of(name))
         collected.put("reset_required", int(name != "none"))
         return
     older = [
@@ -304,10 +305,6 @@ def _read_conditions(gpu: ET.Element, collected: Collected) -> None:
     known = [state for state in older if not isinstance(state, Absence)]
     if known:
         collected.put("reset_required", int(any(known)))
-
-
-_ACTIONS = {"reset": "gpu_reset", "reboot": "node_reboot"}
-"""nvidia-smi's short words for NVML's names."""
 
 
 def _read_fabric(gpu: ET.Element, collected: Collected) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch import recovery_action
 from accelwatch.quantity_text import BYTES, HERTZ, Units, quantity
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
@@ -117,8 +118,6 @@ _ERRORS = (
     (("ecc_lifetime_errors", "corrected"), "aggregate", "correctable"),
     (("ecc_lifetime_errors", "uncorrected"), "aggregate", "uncorrectable"),
 )
-_ACTIONS = MappingProxyType({"reset": "gpu_reset", "reboot": "node_reboot"})
-"""Words of `PPU Recovery Action` to those of the catalogue's label; others are taken as they are."""
 _XIDS = ("ppu reset correctable", "os reboot correctable", "cold reboot correctable")
 """Of releases before HGML 12: the code of an error that needs this, or N/A."""
 
@@ -201,7 +200,7 @@ def _put_action(out: Collected, ppu: Gpu) -> None:
     told = ppu.told(("ppu recovery action",))
     if action is not None:
         name = plain(action).replace(" ", "_")
-        out.put("recovery_action_info", 1, _ACTIONS.get(name, name))
+        out.put("recovery_action_info", 1, recovery_action.name_of(name))
     elif told is not None and str(told).strip().lower() == "none":
         out.put("recovery_action_info", 1, "none")
     else:

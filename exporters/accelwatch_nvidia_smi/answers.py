@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
+from accelwatch import recovery_action
 from accelwatch.query.memory import free_memory
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Number
@@ -16,13 +17,6 @@ _TOKENS = {
     Absence.ERROR: "[Unknown Error]",
     Absence.TIMEOUT: "[Unknown Error]",
     Absence.STALE: "[Unknown Error]",
-}
-_RECOVERY = {
-    "none": "None",
-    "gpu_reset": "Reset",
-    "node_reboot": "Reboot",
-    "drain_p2p": "Drain P2P",
-    "drain_and_reset": "Drain and Reset",
 }
 _FABRIC = {
     "not_started": "Not Started",
@@ -262,7 +256,7 @@ _SPECIAL: dict[str, Callable[[DeviceView, Machine], str | None]] = {
     "clocks_event_reasons.active": _active_mask,
     "clocks_event_reasons.supported": _supported_mask,
     "clocks_event_reasons.hw_slowdown": _hw_slowdown,
-    "gpu_recovery_action": _word("recovery_action_info", _RECOVERY, others=True),
+    "gpu_recovery_action": _word("recovery_action_info", recovery_action.WORDS, others=True),
     "fabric.state": _word("fabric_state_info", _FABRIC, others=True),
     "fabric.status": _word("fabric_state_info", _FABRIC_STATUS),
     "fabric.health.summary": _word("fabric_state_info", _FABRIC_HEALTH),

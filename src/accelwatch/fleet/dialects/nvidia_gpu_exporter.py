@@ -16,18 +16,8 @@ from accelwatch.fleet.dialects.table import (
     ProcessRow,
     Row,
 )
+from accelwatch.recovery_action import ACTIONS
 
-_ACTIONS: dict[float, str | None] = {
-    0: "none",
-    1: "gpu_reset",
-    2: "node_reboot",
-    3: "drain_p2p",
-    4: "drain_and_reset",
-    5: "recover_imex_domain",
-    6: "bus_reset",
-    7: "system_reboot",
-}
-"""nvmlDeviceGpuRecoveryAction_t (nvml.h)."""
 _ANY_ACTION = 255
 """The action of a newer driver keeps its number and is a wish all the same; no number is greater."""
 _FABRIC: dict[float, str | None] = {0: None, 1: "not_started", 2: "in_progress", 3: "completed"}
@@ -190,7 +180,7 @@ NVIDIA_GPU_EXPORTER = Dialect(
         Row(
             name="nvidia_smi_gpu_recovery_action",
             target="recovery_action_info",
-            states=_ACTIONS,
+            states={float(number): name for number, name in ACTIONS.items()},
             low=0,
             high=_ANY_ACTION,
         ),

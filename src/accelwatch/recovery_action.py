@@ -1,0 +1,37 @@
+"""What a driver asks for so that a GPU works again: NVML's numbers, and nvidia-smi's words for them.
+
+Relatives of nvidia-smi print the same words.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+ACTIONS: Mapping[int, str] = MappingProxyType(
+    {
+        0: "none",
+        1: "gpu_reset",
+        2: "node_reboot",
+        3: "drain_p2p",
+        4: "drain_and_reset",
+        5: "recover_imex_domain",
+        6: "bus_reset",
+        7: "system_reboot",
+    }
+)
+"""nvmlDeviceGpuRecoveryAction_t (nvml.h), field 230; the names are the catalogue's."""
+WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "none": "None",
+        "gpu_reset": "Reset",
+        "node_reboot": "Reboot",
+        "drain_p2p": "Drain P2P",
+        "drain_and_reset": "Drain and Reset",
+    }
+)
+"""What nvidia-smi prints for those that it has words for (its manual, \"GPU Recovery Action\")."""
+_NAMES = {words.lower().replace(" ", "_"): name for name, words in WORDS.items()}
+
+
+def name_of(word: str) -> str:
+    """The name for a printed word, in lower case and with `_`; another word is a name already."""
+    return _NAMES.get(word, word)
