@@ -139,9 +139,13 @@ def test_rules_without_a_test_are_named(file: Path) -> None:
     assert "without a test: site.hot" in run("test", file)[2]
 
 
+NOBODY = "127.0.0.1:1"
+"""A hub that is not there; at the address of ours may be another's."""
+
+
 def test_rules_are_listed(file: Path) -> None:
-    assert run("list", file)[1] == "site.hot  device  warning  observe  Too hot\n"
-    (row,) = json.loads(run("list", file, "--json")[1])
+    assert run("list", file, "--hub", NOBODY)[1] == "site.hot  device  warning  observe  Too hot\n"
+    (row,) = json.loads(run("list", file, "--hub", NOBODY, "--json")[1])
     assert row["switched_off"] is None
     assert (row["id"], row["line"], row["tests"]) == ("site.hot", 3, 1)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from accelwatch.agent_address import DEFAULT_ADDRESS
 from accelwatch.config import Settings, effective
 from accelwatch.config.layers import flag_name, leaves
+from accelwatch.default_addresses import AGENT_PORT
 
 
 def load(folder: Path, text: str) -> Settings:
@@ -52,6 +52,5 @@ def test_flags_are_named_after_settings(examples: Path) -> None:
 
 
 def test_examples_use_the_default_port(examples: Path) -> None:
-    port = DEFAULT_ADDRESS.rpartition(":")[2]
     for file in ("prometheus/prometheus.yml", "kubernetes/daemonset.yaml", "systemd/README.md"):
-        assert f":{port}" in (examples / file).read_text("utf-8"), file
+        assert f":{AGENT_PORT}" in (examples / file).read_text("utf-8"), file

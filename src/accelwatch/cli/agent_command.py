@@ -10,6 +10,7 @@ import typer
 from accelwatch.cli import server_flags
 from accelwatch.cli.options import Given, Setting, command, given, row, split
 from accelwatch.cli.plan import root_folder
+from accelwatch.default_addresses import AGENT_ADDRESS
 from accelwatch.exit_codes import OK
 from accelwatch.schema.metrics import opt_in_groups
 
@@ -45,7 +46,7 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     listen_address: Annotated[
         server_flags.Texts,
-        server_flags.listen_address("127.0.0.1:9877"),
+        server_flags.listen_address(AGENT_ADDRESS),
         Setting("web.listen_address"),
     ] = None
     access: server_flags.Access = server_flags.Access()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.agent_address import DEFAULT_ADDRESS
 from accelwatch.cli.arguments import OPTIONS, Option, values_of
+from accelwatch.default_addresses import AGENT_ADDRESS
 
 _OF_MACHINE = tuple(one for one in OPTIONS if one.name in ("backend", "collect", "root"))
 """Which machine is read, and what of it, as in every command that reads one."""
@@ -15,7 +15,7 @@ CHECK_OPTIONS: tuple[Option, ...] = (
            help="Rules instead of those that are shipped."),
     Option(name="pack", flags=("-p", "--pack"), kind=str, default=(), many=True, metavar="NAME",
            help="A pack of rules."),
-    Option(name="agent", flags=("--agent",), kind=str, default=DEFAULT_ADDRESS, metavar="ADDRESS",
+    Option(name="agent", flags=("--agent",), kind=str, default=AGENT_ADDRESS, metavar="ADDRESS",
            help="Agent to ask: host:port, a socket, or 'none'."),
     Option(name="expect", flags=("--expect",), kind=int, default=None, metavar="N", least=0,
            help="Devices that there must be."),
@@ -34,7 +34,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     rules: tuple[Path, ...] = ()
     pack: tuple[str, ...] = ()
-    agent: str = DEFAULT_ADDRESS
+    agent: str = AGENT_ADDRESS
     expect: int | None = None
     slurm: bool = False
     as_json: bool = False

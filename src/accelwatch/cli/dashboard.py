@@ -134,11 +134,11 @@ def _first_picture(
 
 def _agent() -> "FleetSource":
     """The agent of this machine, whose incidents are shown."""
-    from accelwatch.agent_address import DEFAULT_ADDRESS
+    from accelwatch.default_addresses import AGENT_ADDRESS
     from accelwatch.fleet.hub_client.agent import AgentIncidents
     from accelwatch.fleet.hub_client.place import hub_place
 
-    return AgentIncidents(hub_place(DEFAULT_ADDRESS))
+    return AgentIncidents(hub_place(AGENT_ADDRESS))
 
 
 def run_to_end(app: "Dashboard") -> None:

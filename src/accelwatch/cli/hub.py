@@ -7,6 +7,7 @@ import typer
 
 from accelwatch.cli import server_flags, target_flags
 from accelwatch.cli.options import Setting, command, given
+from accelwatch.default_addresses import HUB_ADDRESS
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class HubOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     listen_address: Annotated[
         server_flags.Texts,
-        server_flags.listen_address("127.0.0.1:9878"),
+        server_flags.listen_address(HUB_ADDRESS),
         Setting("web.listen_address"),
     ] = None
     access: server_flags.Access = server_flags.Access()

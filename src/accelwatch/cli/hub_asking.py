@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import msgspec
 import typer
 
-from accelwatch.agent_address import DEFAULT_ADDRESS
+from accelwatch.default_addresses import AGENT_ADDRESS, AGENT_PORT, HUB_ADDRESS
 from accelwatch.errors import AccelwatchError, UncertainError, UnmetError, UsageError
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.place import HubPlace
     from accelwatch.fleet.hub_client.session import HubSession
 
-DEFAULT_HUB = "127.0.0.1:9878"
-DEFAULT_AGENT = DEFAULT_ADDRESS
-_AGENT_PORT = int(DEFAULT_AGENT.rpartition(":")[2])
+DEFAULT_HUB = HUB_ADDRESS
+DEFAULT_AGENT = AGENT_ADDRESS
 _NOT_THERE = 404
 T = TypeVar("T")
 
@@ -123,7 +122,7 @@ def _places(hub: HubFlags) -> "list[HubPlace]":
     if hub.agent is not None:
         if hub.hub != DEFAULT_HUB:
             raise UsageError("--hub and --agent: one of them")
-        return [hub_place(hub.agent, hub.hub_config_file, flag="--agent", port=_AGENT_PORT)]
+        return [hub_place(hub.agent, hub.hub_config_file, flag="--agent", port=AGENT_PORT)]
     places = [hub_place(hub.hub, hub.hub_config_file)]
     if hub.hub == DEFAULT_HUB and hub.hub_config_file is None:
         places.append(hub_place(DEFAULT_AGENT))

@@ -8,7 +8,6 @@ from typing import Literal
 import msgspec
 from msgspec import field
 
-from accelwatch.agent_address import DEFAULT_ADDRESS
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.field_types import (
     Address,
@@ -23,6 +22,7 @@ from accelwatch.config.field_types import (
 )
 from accelwatch.config.otlp import Otlp
 from accelwatch.config.usage import UsageSettings
+from accelwatch.default_addresses import AGENT_ADDRESS
 
 
 class Collect(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class Collect(msgspec.Struct, frozen=True, kw_only=True):
 class Web(msgspec.Struct, frozen=True, kw_only=True):
     """Where the server listens and what it allows."""
 
-    listen_address: tuple[Address, ...] = (DEFAULT_ADDRESS,)
+    listen_address: tuple[Address, ...] = (AGENT_ADDRESS,)
     listen_any: bool = False
     allowed_hosts: tuple[Host, ...] = ()
     unix_socket: Path | None = None

@@ -7,12 +7,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from accelwatch.default_addresses import AGENT_PORT
 from accelwatch.errors import UsageError
 from accelwatch.fleet.scrape_settings import Credentials
 from accelwatch.host_ranges import expand
 from accelwatch.web.listeners import is_loopback
 
-DEFAULT_PORT = 9877
 NO_CREDENTIALS = Credentials()
 NODE_LABEL = "node"
 """A label of a target that names its node."""
@@ -168,7 +168,7 @@ def _target(
 def _split(rest: str, text: str) -> tuple[str, int]:
     host, colon, port = rest.rpartition(":")
     if rest.endswith("]") or not colon:
-        host, port = rest, str(DEFAULT_PORT)
+        host, port = rest, str(AGENT_PORT)
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:

@@ -16,6 +16,7 @@ from accelwatch.config.otlp import Otlp
 from accelwatch.config.otlp import mistakes as mistakes_of_otlp
 from accelwatch.config.reader import Reader, Values, build, place_of
 from accelwatch.config.usage import UsageSettings
+from accelwatch.default_addresses import HUB_ADDRESS
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.archive.settings import History, check_history
 from accelwatch.fleet.dialects.precedence import precedence
@@ -32,7 +33,6 @@ from accelwatch.located_yaml.complaint import Complaint, refuse
 from accelwatch.remedy import settings as remedies
 from accelwatch.rules.configured import loaded_rules
 
-DEFAULT_ADDRESS = "127.0.0.1:9878"
 _OWN_WEB = ("listen_address", "stream_max_clients", "max_connections")
 """Settings of `web` whose defaults are not an agent's; more connections than streams: room to ask."""
 
@@ -72,7 +72,7 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
     remedy: remedies.RemedySettings = remedies.RemedySettings()
     history: History = History()
     usage: UsageSettings = UsageSettings()
-    web: Web = Web(listen_address=(DEFAULT_ADDRESS,), stream_max_clients=512, max_connections=1024)
+    web: Web = Web(listen_address=(HUB_ADDRESS,), stream_max_clients=512, max_connections=1024)
     log: Log = Log()
     state_dir: Path | None = None
     stream_interval_s: Short = field(default=1.0, name="stream_interval")

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from accelwatch.config.reader import Reader, build
+from accelwatch.default_addresses import HUB_PORT
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.follow.access import check_access
 from accelwatch.fleet.scrape_settings import (
@@ -17,7 +18,6 @@ from accelwatch.fleet.scrape_settings import (
 )
 from accelwatch.located_yaml.complaint import refuse
 
-DEFAULT_PORT = 9878
 _REFUSED = {key.removeprefix("scrape."): why for key, why in REFUSED.items()}
 
 
@@ -51,7 +51,7 @@ def hub_place(
     config_file: FilePath | None = None,
     *,
     flag: str = "--hub",
-    port: int = DEFAULT_PORT,
+    port: int = HUB_PORT,
 ) -> HubPlace:
     """A hub by URL: `https://hub.example:9878/base`, `hub.example` or `unix:/run/hub.sock`.
 

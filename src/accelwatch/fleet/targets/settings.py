@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta, field
 
 from accelwatch.config.field_types import Address, Long, Path, Short
+from accelwatch.default_addresses import AGENT_PORT
 from accelwatch.fleet.scrape_settings import (
     Authorization,
     BasicAuth,
@@ -14,7 +15,6 @@ from accelwatch.fleet.scrape_settings import (
     Scrape,
     TlsConfig,
 )
-from accelwatch.fleet.target import DEFAULT_PORT
 
 Port = Annotated[int, Meta(ge=1, le=65535)]
 
@@ -40,7 +40,7 @@ class DnsSd(msgspec.Struct, frozen=True, kw_only=True):
     names: Annotated[tuple[str, ...], Meta(extra={"alone": True})] = ()
     """With or without a port; SRV records have their own."""
     type: Literal["A", "AAAA", "SRV"] = "A"
-    port: Port = DEFAULT_PORT
+    port: Port = AGENT_PORT
     nameservers: tuple[Address, ...] = ()
     """Host and port of servers to ask; those of /etc/resolv.conf when empty."""
     refresh_s: Long = field(default=30.0, name="refresh_interval")
@@ -59,7 +59,7 @@ class KubernetesSd(msgspec.Struct, frozen=True, kw_only=True):
     label_selector: str = ""
     service: str = ""
     """Only the endpoints of this service."""
-    port: Port = DEFAULT_PORT
+    port: Port = AGENT_PORT
     port_name: str = ""
     """Name of the port of container or service; instead of a number."""
     api_server: str = ""
@@ -91,7 +91,7 @@ def asked_by(settings: HttpSd | KubernetesSd) -> Scrape:
 class SlurmSd(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes of a Slurm cluster, as `scontrol show nodes` lists them."""
 
-    port: Port = DEFAULT_PORT
+    port: Port = AGENT_PORT
     address: Literal["name", "hostname", "address"] = "address"
     """Which of a node's three names is connected to."""
     partitions: tuple[str, ...] = ()
