@@ -7,10 +7,10 @@ gaps longer than a limit: what nobody saw is not made up.
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Container, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import TypeVar
 
-from accelwatch.schema.metrics import Series, by_key
+from accelwatch.schema.metrics import Kind, Series, by_key, made_over_time
 from accelwatch.schema.reading import READS_UNTIL_STALE, Number, Reading
 
 WINDOW_S = 60.0
@@ -25,24 +25,8 @@ _ENERGY: Series = ("energy_joules_total", "integrated")
 _BUSY: Series = ("busy_seconds_total",)
 _RESETS: Series = ("resets_total",)
 
-_WINDOWS: dict[str, str] = {
-    "utilization_ratio": "window_utilization_max_ratio",
-    "power_watts": "window_power_max_watts",
-    "temperature_celsius": "window_temperature_max_celsius",
-    "memory_used_bytes": "window_memory_used_max_bytes",
-}
-_SAMPLED: dict[str, str] = {
-    "utilization_ratio": "sampled_utilization_ratio",
-    "power_watts": "sampled_power_watts",
-}
 _RESET_WITNESSES = frozenset({"energy_joules_total", "throttle_seconds_total"})
 """Counters of the device itself that grow steadily and fall only when device or driver start anew."""
-
-DERIVED_KEYS: dict[str, str] = {
-    "busy_seconds_total": "utilization_ratio",
-    **{derived: source for source, derived in _WINDOWS.items()},
-}
-"""Quantities that exist only over time, each with the quantity it is made from."""
 
 
 class Integral:
@@ -168,13 +152,14 @@ class Accumulator:
                 self._integrate(timed, moment, 1.0 if active else 0.0, mean=True)
 
     def _add_maxima(self, values: Mapping[Series, Number], moment: float) -> None:
+        windows = _by_quantity(Kind.GAUGE)
         for series, value in values.items():
-            derived = _WINDOWS.get(series[0])
+            derived = windows.get(series[0])
             if derived is not None:
                 _obtain(self._maxima, (derived, *series[1:]), RollingMax).add(moment, value)
 
     def _add_distributions(self, values: Mapping[Series, Number]) -> None:
-        for source, derived in _SAMPLED.items():
+        for source, derived in _by_quantity(Kind.HISTOGRAM).items():
             value = values.get((source,))
             if value is not None:
                 make = partial(Distribution, by_key()[derived].buckets)
@@ -185,6 +170,12 @@ class Accumulator:
         if any(value < self._witnesses.get(series, value) for series, value in now.items()):
             self._resets += 1
         self._witnesses.update(now)
+
+
+@cache
+def _by_quantity(kind: Kind) -> dict[str, str]:
+    """What of this kind is made of a quantity over time."""
+    return {quantity: derived for derived, quantity in made_over_time(kind).items()}
 
 
 def _has(values: Mapping[Series, Number], key: str) -> bool:

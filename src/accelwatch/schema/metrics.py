@@ -85,6 +85,8 @@ class Metric(msgspec.Struct, frozen=True):
     prefix: str = PREFIX
     bounds: Bounds | None = None
     """What can be true, where the unit does not say it (`schema/plausible.py`)."""
+    over_time: str = ""
+    """The quantity of which the readings over time make this one; it exists only so."""
 
     @property
     def family(self) -> str:
@@ -114,6 +116,12 @@ def catalogue() -> tuple[Metric, ...]:
 def by_key() -> dict[str, Metric]:
     """Rows by key."""
     return {metric.key: metric for metric in catalogue()}
+
+
+@cache
+def made_over_time(*kinds: Kind) -> dict[str, str]:
+    """Of these kinds, the keys of rows that exist only over time, each with that of its quantity."""
+    return {row.key: row.over_time for row in catalogue() if row.over_time and row.kind in kinds}
 
 
 @cache

@@ -47,19 +47,8 @@ def device_rows() -> tuple[Metric, ...]:
         for row in catalogue()
         if row.scope is Scope.DEVICE
         and row.kind is not Kind.HISTOGRAM
-        and (row.source is MetricSource.READ or row.key in _DERIVED_KEYS)
+        and (row.source is MetricSource.READ or row.over_time)
     )
-
-
-_DERIVED_KEYS = frozenset(
-    {
-        "busy_seconds_total",
-        "window_utilization_max_ratio",
-        "window_power_max_watts",
-        "window_temperature_max_celsius",
-        "window_memory_used_max_bytes",
-    }
-)
 
 
 def _quantities(reading: Reading, rows: Iterable[Metric]) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from functools import lru_cache
 
 import msgspec
 
-from accelwatch.accumulate import DERIVED_KEYS
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.metrics import Series, host_metrics
+from accelwatch.schema.metrics import Kind, Series, host_metrics, made_over_time
 from accelwatch.schema.reading import in_catalogue, reasons_beside
 
 _ENERGY = "energy_joules_total"
@@ -72,7 +71,7 @@ def _derived_absences(
 ) -> dict[Series, Absence]:
     """Reasons for the quantities that exist only over time."""
     silent: dict[Series, Absence] = {}
-    for key, source in DERIVED_KEYS.items():
+    for key, source in made_over_time(Kind.GAUGE, Kind.COUNTER).items():
         if key not in given:
             there = source in given
             why = absent.get((source,), Absence.UNSUPPORTED)

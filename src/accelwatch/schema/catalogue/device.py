@@ -97,6 +97,7 @@ METRICS: tuple[Metric, ...] = (
         "seconds",
         "Time-integral of the busy ratio since the exporter started; its rate is the mean utilization between any two scrapes at sample resolution.",
         source=MetricSource.DERIVED,
+        over_time="utilization_ratio",
     ),
     Metric(
         "engine_utilization_ratio",

@@ -10,6 +10,7 @@ METRICS: tuple[Metric, ...] = (
         "ratio",
         "Maximum busy ratio seen in the rolling window.",
         source=MetricSource.DERIVED,
+        over_time="utilization_ratio",
     ),
     Metric(
         "window_power_max_watts",
@@ -18,6 +19,7 @@ METRICS: tuple[Metric, ...] = (
         "watts",
         "Maximum power draw seen in the rolling window.",
         source=MetricSource.DERIVED,
+        over_time="power_watts",
     ),
     Metric(
         "window_temperature_max_celsius",
@@ -27,6 +29,7 @@ METRICS: tuple[Metric, ...] = (
         "Maximum temperature seen in the rolling window.",
         labels=("sensor",),
         source=MetricSource.DERIVED,
+        over_time="temperature_celsius",
         primary=(("gpu",), ("junction",)),
     ),
     Metric(
@@ -36,6 +39,7 @@ METRICS: tuple[Metric, ...] = (
         "bytes",
         "Maximum device memory in use seen in the rolling window.",
         source=MetricSource.DERIVED,
+        over_time="memory_used_bytes",
     ),
     Metric(
         "sampled_utilization_ratio",
@@ -45,6 +49,7 @@ METRICS: tuple[Metric, ...] = (
         "Distribution of busy-ratio samples taken at the internal sample interval.",
         group="histograms",
         source=MetricSource.DERIVED,
+        over_time="utilization_ratio",
         buckets=(0.05, 0.25, 0.5, 0.75, 0.9, 0.99),
     ),
     Metric(
@@ -55,6 +60,7 @@ METRICS: tuple[Metric, ...] = (
         "Distribution of power samples taken at the internal sample interval.",
         group="histograms",
         source=MetricSource.DERIVED,
+        over_time="power_watts",
         buckets=(50.0, 100.0, 200.0, 300.0, 450.0, 700.0, 1000.0),
     ),
 )
