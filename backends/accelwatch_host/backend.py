@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
+from accelwatch.cpu_time import CpuTimes
 from accelwatch.errors import BackendUnavailable
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
@@ -37,7 +38,7 @@ class HostBackend:
 
     def __init__(self, context: Context) -> None:
         self._root: Path = context.root
-        self._cpu: mapping.CpuTimes | None = None
+        self._cpu: CpuTimes | None = None
 
     def probe(self) -> Probe:
         """Look for /proc."""

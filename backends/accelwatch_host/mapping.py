@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from accelwatch.cpu_time import CpuTimes, busy_ratio
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch.sysfs import list_dir
@@ -13,11 +14,6 @@ LIMIT = 64
 _RESOURCES = ("cpu", "memory", "io", "irq")
 _NO_DISK = ("loop", "ram", "zram", "dm-", "md", "sr", "fd")
 """Block devices that are no disks, or whose traffic the disks under them count too."""
-_IDLE = ("idle", "iowait")
-_MIN_SPAN_S = 0.2
-"""Processor time is counted in ticks of 10 ms: over less the share would be mostly rounding."""
-
-CpuTimes = dict[str, float]
 
 
 def put_kernel(root: Path, out: Collected) -> None:
@@ -57,25 +53,9 @@ def put_cpu(root: Path, out: Collected, before: CpuTimes | None) -> CpuTimes | N
         return None
     for mode, seconds in times.items():
         out.put("host_cpu_seconds_total", seconds, mode)
-    ratio = None if before is None else busy_ratio(before, times)
-    if ratio is None:
-        out.miss("host_cpu_utilization_ratio", Absence.NOT_COLLECTED)
-        too_soon = before is not None and sum(times.values()) >= sum(before.values())
-        return before if too_soon else times
-    out.put("host_cpu_utilization_ratio", ratio)
-    return times
-
-
-def busy_ratio(before: CpuTimes, after: CpuTimes) -> float | None:
-    """Busy share between two readings; None when too little time has passed.
-
-    A mode that went back, as iowait may (proc(5)), counts as no time.
-    """
-    passed = {mode: max(0.0, seconds - before.get(mode, 0.0)) for mode, seconds in after.items()}
-    total = sum(passed.values())
-    if total < _MIN_SPAN_S:
-        return None
-    return 1.0 - sum(passed.get(mode, 0.0) for mode in _IDLE) / total
+    ratio, since = (None, times) if before is None else busy_ratio(before, times)
+    out.put_or_miss("host_cpu_utilization_ratio", Absence.NOT_COLLECTED if ratio is None else ratio)
+    return since
 
 
 def put_memory(root: Path, out: Collected) -> None:

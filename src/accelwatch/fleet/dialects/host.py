@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from accelwatch.cpu_time import CpuTimes, busy_ratio
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.family_names import names_of
 from accelwatch.fleet.dialects.plan import Cell, Planner, evaluate, met
@@ -20,11 +21,6 @@ MAX_OF_EACH = 256
 """Series of one quantity; a node of containers has thousands of interfaces and mounts."""
 _BUSY = ("host_cpu_utilization_ratio",)
 _TIMES = "host_cpu_seconds_total"
-_IDLE = frozenset({"idle", "iowait"})
-_MIN_SPAN_S = 0.2
-"""Processor time is counted in ticks of 10 ms: over less the share would be mostly rounding."""
-
-CpuTimes = dict[str, float]
 
 
 class HostPlan:
@@ -105,12 +101,9 @@ class HostPlan:
         if before is None:
             self._times[self._name] = times
             return
-        passed = {mode: max(0.0, s - before.get(mode, 0.0)) for mode, s in times.items()}
-        total = sum(passed.values())
-        if total >= _MIN_SPAN_S:
-            numbers[_BUSY] = 1.0 - sum(passed.get(mode, 0.0) for mode in _IDLE) / total
-        if total >= _MIN_SPAN_S or sum(times.values()) < sum(before.values()):
-            self._times[self._name] = times
+        ratio, self._times[self._name] = busy_ratio(before, times)
+        if ratio is not None:
+            numbers[_BUSY] = ratio
 
 
 def _named_rows(dialect: Dialect, prefix: str, keys: Sequence[Key]) -> tuple[Row, ...]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.fleet.dialects.host import CpuTimes
+from accelwatch.cpu_time import CpuTimes
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, UP, Device, DeviceState
 from accelwatch.schema.health import judge
 from accelwatch.schema.reading import wholly_absent
