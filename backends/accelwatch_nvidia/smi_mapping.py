@@ -11,7 +11,7 @@ from accelwatch.errors import DeviceLost, DevicePermission, ReadError
 from accelwatch.program import program_name
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind, normal_pci_bus_id
-from accelwatch.schema.reading import Collected, Process, Reading
+from accelwatch.schema.reading import PROCESS_LETTERS, Collected, Process, Reading
 from accelwatch_nvidia import (
     conditions,
     fabric,
@@ -27,7 +27,7 @@ from accelwatch_nvidia.mapping import Outcome, put_first, settle
 
 SOURCE = "nvidia-smi"
 _BUS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
-_TYPES = {"C": "compute", "G": "graphics", "M": "mps"}
+_TYPES = {letter: name for name, letter in PROCESS_LETTERS.items()}
 _UNSEEN = (
     "start_time",
     "user",

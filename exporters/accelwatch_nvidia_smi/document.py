@@ -5,7 +5,7 @@ import time
 import xml.etree.ElementTree as ET
 
 from accelwatch.schema.device import Device
-from accelwatch.schema.reading import Process
+from accelwatch.schema.reading import PROCESS_LETTERS, Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.untrusted_text import printable
 from accelwatch_nvidia_smi.answers import token, token_of, value
@@ -17,7 +17,6 @@ _HEAD = '<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v
 _MINOR = re.compile(r"/dev/nvidia(\d+)")
 _INSTANCE = re.compile(r"gi(\d+)/ci(\d+)")
 _BRANDS = {"nvidia": "NVIDIA", "amd": "AMD"}
-_TYPES = {"compute": "C", "graphics": "G", "mps": "M"}
 _NOTHING = "N/A"
 
 
@@ -142,7 +141,7 @@ def _process(process: Process) -> dict[str, str]:
     why = process.absent.get("gpu_memory_bytes")
     return {
         "pid": str(process.pid),
-        "type": "+".join(_TYPES.get(word, "C") for word in process.type.split("+")),
+        "type": "+".join(PROCESS_LETTERS.get(word, "C") for word in process.type.split("+")),
         "process_name": process.command or _NOTHING,
         "used_memory": token_of(why, _NOTHING).strip("[]")
         if memory is None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from accelwatch.exposition.text import OPENMETRICS, TEXT
 from accelwatch.schema import wire
 from accelwatch.schema.snapshot import SCHEMA
 from accelwatch.version import __version__
@@ -17,8 +18,6 @@ from accelwatch_simulator.fleet import Fleet, Moment
 from accelwatch_simulator.jobs import progress
 from accelwatch_simulator.nodes import Dialect, Node
 
-TEXT = "text/plain; version=0.0.4; charset=utf-8"
-OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 PLAIN = "text/plain; charset=utf-8"
 JSON = "application/json"
 _GARBAGE_BYTES = 4096

@@ -43,7 +43,8 @@ BEGINNINGS = MappingProxyType(
     }
 )
 """Of Slurm (src/slurmctld, src/slurmd), of LBNL's Node Health Check, of Slinky, of soperator."""
-_SCHEDULER_USERS = frozenset({"slurm"})
+SCHEDULER_USERS = frozenset({"slurm"})
+"""Who writes where a scheduler itself gives a reason, or adds to one."""
 
 
 def holder_of(reason: str, set_by: str) -> Holder:
@@ -51,4 +52,4 @@ def holder_of(reason: str, set_by: str) -> Holder:
     for begin, holder in BEGINNINGS.items():
         if reason.startswith(begin):
             return holder
-    return Holder.SCHEDULER if set_by in _SCHEDULER_USERS and reason else Holder.PERSON
+    return Holder.SCHEDULER if set_by in SCHEDULER_USERS and reason else Holder.PERSON

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from accelwatch.remedy.machine import ENDINGS
+from accelwatch.remedy.machine import ENDINGS, HOLDING
 from accelwatch.remedy.stage import Stage as S  # noqa: N817 - a table is read by its columns
 from accelwatch.remedy.stage import Trigger as T  # noqa: N817 - likewise
 
@@ -18,7 +18,6 @@ class Ignored(NamedTuple):
 _NOTHING_BEGUN = (S.HEALTHY, S.SUSPECT, S.SUPPRESSED, S.AWAITING_APPROVAL, S.UNREACHABLE)
 _KNOWN = tuple(stage for stage in S if stage is not S.HEALTHY)
 _ON_ITS_WAY = (S.QUARANTINING, S.FENCING, S.REMEDIATING, S.RELEASING)
-_OUT = (S.QUARANTINED, S.FENCING, S.DRAINING, S.REMEDIATING, S.VERIFYING, S.SERVICE)
 
 IGNORED: tuple[Ignored, ...] = (
     Ignored(_KNOWN, (T.FIRED,), "the case is kept, and looked at in the next tick"),
@@ -60,14 +59,14 @@ IGNORED: tuple[Ignored, ...] = (
     ),
     Ignored((S.HEALTHY, S.OVERRIDDEN), (T.SEEN_FOREIGN, T.SEEN_DOWN), "it is not our business"),
     Ignored((S.HELD_BY_OTHER,), (T.SEEN_FOREIGN, T.SEEN_DOWN), "somebody else holds it still"),
-    Ignored((*_OUT, S.RELEASING), (T.SEEN_OURS,), "our mark is where it belongs"),
+    Ignored((*HOLDING, S.RELEASING), (T.SEEN_OURS,), "our mark is where it belongs"),
     Ignored(
         (S.QUARANTINING, S.UNKNOWN),
         (T.SEEN_OPEN, T.SEEN_OURS, T.SEEN_FOREIGN, T.SEEN_DOWN),
         "who carries it out looks himself, and says what it has come to",
     ),
     Ignored(
-        (*_OUT, S.RELEASING, S.FAILED),
+        (*HOLDING, S.RELEASING, S.FAILED),
         (T.SEEN_DOWN,),
         "out of the pool all the same; what is next looks at the node itself",
     ),

@@ -10,10 +10,8 @@ import msgspec
 
 from accelwatch.action.intent import Mark
 from accelwatch.action.observed import NodeSeen, Standing
-from accelwatch.remedy.foreign_reasons import holder_of
+from accelwatch.remedy.foreign_reasons import SCHEDULER_USERS, holder_of
 
-SCHEDULER_USERS = frozenset({"slurm"})
-"""Who writes where a scheduler itself adds to a reason."""
 OWN_ADDITIONS = (" : reboot issued", " : reboot complete", " : reboot requested")
 """What Slurm appends to a reason when it reboots a node: the moment is new then, and mostly the name."""
 SAME_SECOND_S = 1.0

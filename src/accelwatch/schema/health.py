@@ -34,6 +34,8 @@ STATE_HEALTH = {
     DeviceState.EXCLUDED: (Health.UNKNOWN, "the device may not be read"),
 }
 
+STATE_REASONS = frozenset(reason for _, reason in STATE_HEALTH.values())
+"""What is said where the state alone judges a device."""
 SIGNALS: tuple[tuple[Series, Health, str], ...] = (
     (("memory_repair_failed",), Health.FAILED, "a memory row remap failed"),
     (("memory_unrepairable",), Health.FAILED, "part of the memory cannot be repaired"),

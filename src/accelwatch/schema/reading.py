@@ -3,6 +3,7 @@
 import math
 from collections.abc import Container, Iterable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 
 import msgspec
 
@@ -13,6 +14,10 @@ Number = int | float
 
 READS_UNTIL_STALE = 3
 """A reading is stale, and a gap in a sum over time is one, after so many intervals without another."""
+
+
+PROCESS_LETTERS: Mapping[str, str] = MappingProxyType({"compute": "C", "graphics": "G", "mps": "M"})
+"""Types of a process, each with nvidia-smi's letter for it."""
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True):

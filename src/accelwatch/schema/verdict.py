@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.event import FATAL, ErrorEvent
-from accelwatch.schema.health import EVENT_MEMORY_S, STATE_HEALTH
+from accelwatch.schema.health import EVENT_MEMORY_S, STATE_REASONS
 from accelwatch.schema.snapshot import DeviceView, ReadFailure, Snapshot
 from accelwatch.schema.standing import standing
 
@@ -21,7 +21,6 @@ REMEDIES = {
 }
 """What to do about a state (`schema.standing`) where whoever reports it does not say."""
 
-_OF_STATES = frozenset(text for _, text in STATE_HEALTH.values())
 _WITHOUT_REASON = {
     Absence.UNSUPPORTED: "the driver cannot read it",
     Absence.PERMISSION: "this user may not read it",
@@ -62,7 +61,7 @@ def verdict(view: DeviceView, snapshot: Snapshot) -> Verdict:
     mine = [error for error in snapshot.errors if error.device_id == view.device.id]
     reports = [_report(view.device.name, error) for error in mine]
     event = _gravest(view, snapshot.events)
-    reasons = [text for text in view.health_reasons if text not in _OF_STATES]
+    reasons = [text for text in view.health_reasons if text not in STATE_REASONS]
     if not (reports or view.health_reasons or ("*",) in view.reading.absent):
         return NOTHING_WRONG
     claims = [

@@ -12,7 +12,7 @@ from accelwatch.schema.metrics import nearest
 FilePath = Annotated[str, Meta(extra={"form": "path"})]
 Version = Literal["TLS10", "TLS11", "TLS12", "TLS13"]
 
-_VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
+VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 _SUITES = {
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
     "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
@@ -72,9 +72,9 @@ def _no_password() -> str:
 
 
 def _version(key: str, word: str) -> ssl.TLSVersion:
-    if word not in _VERSIONS:
+    if word not in VERSIONS:
         raise ConfigError(f"{key}: {word} is not offered any more; expected TLS12 or TLS13")
-    return _VERSIONS[word]
+    return VERSIONS[word]
 
 
 def _set_suites(context: ssl.SSLContext, names: tuple[str, ...]) -> None:

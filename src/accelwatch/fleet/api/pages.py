@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from accelwatch.errors import UnmetError, UsageError
+from accelwatch.exposition.text import OPENMETRICS, TEXT
 from accelwatch.fleet.api.audit_pages import PATH as AUDIT
 from accelwatch.fleet.api.audit_pages import AuditPages
 from accelwatch.fleet.api.documents import (
@@ -80,8 +81,6 @@ _HOLD_S = 0.5
 """How long sums over the fleet are kept; nobody can see a difference, and many may ask."""
 _REST = 10
 """Groups are counted in a tenth of the time at most, whoever asks."""
-_TEXT = "text/plain; version=0.0.4; charset=utf-8"
-_OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _READ = ("GET", "HEAD")
 _to_json = msgspec.json.Encoder().encode
 
@@ -366,11 +365,11 @@ class HubPages:
 
     async def _metrics(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ())
-        chosen = choose(headers.get("Accept", ""), (_TEXT, _OPENMETRICS)) or _TEXT
+        chosen = choose(headers.get("Accept", ""), (TEXT, OPENMETRICS)) or TEXT
         series = await self.own()
         lines: list[str] = []
         async with self._turns.walk() as walk:
-            for line in self._render(series, chosen == _OPENMETRICS):
+            for line in self._render(series, chosen == OPENMETRICS):
                 lines.append(line)
                 await walk.rest()
         return packed("".join(lines).encode(), chosen, headers.get("Accept-Encoding", ""))

@@ -20,11 +20,11 @@ from accelwatch.fleet.scrape_settings import Credentials, Scrape, TlsConfig
 from accelwatch.fleet.target import Target
 from accelwatch.located_yaml.nodes import read_file
 from accelwatch.web.listeners import is_loopback
+from accelwatch.web.tls import VERSIONS
 
 _LOOK_EVERY_S = 10.0
 _DOUBTED_S = 1.0
 """How soon the files are looked at when a target has refused what they held."""
-_VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 
 Stamps = tuple[tuple[int, int, int], ...]
 
@@ -204,7 +204,7 @@ def client_context(tls: TlsConfig) -> ssl.SSLContext:
             context.load_cert_chain(tls.cert_file, tls.key_file, password=_no_password)
     except (ssl.SSLError, OSError, ValueError) as error:
         raise ConfigError(f"scrape.tls_config: certificates do not load: {error}") from error
-    context.minimum_version = _VERSIONS[tls.min_version]
+    context.minimum_version = VERSIONS[tls.min_version]
     if tls.insecure_skip_verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

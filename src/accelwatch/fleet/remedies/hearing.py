@@ -12,7 +12,7 @@ from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.source import OURS
 from accelwatch.remedy.identity import Machine
 from accelwatch.remedy.world import NodeHeard
-from accelwatch.schema.device import DeviceState
+from accelwatch.schema.device import UP
 
 AGAIN_S = 20.0
 """After which a node is told of again though nothing but the time is another: what is decided upon may
@@ -21,8 +21,6 @@ LATE_S = 2.0
 """Age of the newest data, or two of its node's intervals, from which on it has fallen silent."""
 SAMPLE_S = 30.0
 """A device that was not read for so long is not known to be well."""
-_WELL = frozenset({DeviceState.OK, DeviceState.DEGRADED})
-"""What a degraded device amounts to is for rules to say."""
 
 
 class Hearing:
@@ -116,7 +114,8 @@ def looks_well(fleet: Fleet, node: Node, troubled: Collection[str]) -> bool | No
     if best is None or fleet.state_of(node) not in SPEAKING or not node.devices:
         return None
     devices = node.devices.values()
-    if node.name in troubled or any(device.state not in _WELL for device in devices):
+    # What a degraded device amounts to is for rules to say.
+    if node.name in troubled or any(device.state not in UP for device in devices):
         return False
     if any(True for _ in node.missing()):
         return False

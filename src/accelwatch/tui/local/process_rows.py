@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.display import printable
 from accelwatch.natural_order import Natural, natural
-from accelwatch.schema.reading import Process
+from accelwatch.schema.reading import PROCESS_LETTERS, Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui.drawing import columns
 from accelwatch.tui.drawing import format as fmt
@@ -127,11 +127,8 @@ def _devices(row: ProcessRow, _: Snapshot) -> str:
     return numbered([view.device.name for view in row.views]) if row.views else _device(row)
 
 
-_KINDS = {"compute": "C", "graphics": "G", "mps": "M"}
-
-
 def _kind(row: ProcessRow, _: Snapshot) -> str:
-    return "+".join(_KINDS.get(word, word) for word in _of(row).type.split("+"))
+    return "+".join(PROCESS_LETTERS.get(word, word) for word in _of(row).type.split("+"))
 
 
 COLUMNS: tuple[ProcessColumn, ...] = (

@@ -9,7 +9,7 @@ from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.picture.why.scene import Scene, SeenDevice
 from accelwatch.fleet.picture.why.subject import Kind, Subject
 from accelwatch.fleet.picture.why.troubles import RUINS_JOBS, Trouble, troubles
-from accelwatch.schema.health import STATE_HEALTH
+from accelwatch.schema.health import STATE_REASONS
 from accelwatch.schema.moments import moment_or_none
 from accelwatch.usage.shares import IDLE_RATIO
 
@@ -162,15 +162,12 @@ def _said(scene: Scene, one: Trouble, *, which: str = "") -> str:
 
 def _verdict(one: Trouble) -> str:
     """What it amounts to, where that says more than the state does."""
-    return "" if one.verdict in _OF_STATES else one.verdict
-
-
-_OF_STATES = frozenset(text for _, text in STATE_HEALTH.values())
+    return "" if one.verdict in STATE_REASONS else one.verdict
 
 
 def _evidence(one: Trouble) -> tuple[str, ...]:
     """What the sentence does not say yet; a line that another one contains is left out."""
-    said = {_verdict(one), *_OF_STATES}
+    said = {_verdict(one), *STATE_REASONS}
     told = [text for text in one.evidence if text not in said]
     apart = [text for text in told if not any(text != other and text in other for other in told)]
     return tuple(apart)[:_MOST_EVIDENCE]
