@@ -10,9 +10,8 @@ V = TypeVar("V")
 class Memory(Generic[V]):
     """A mapping that holds a bounded number of entries and forgets the oldest."""
 
-    def __init__(self, limit: int = _MAX_KEYS) -> None:
+    def __init__(self) -> None:
         self._entries: OrderedDict[str, V] = OrderedDict()
-        self._limit = limit
 
     def get(self, key: str) -> V | None:
         """The entry, or None."""
@@ -22,7 +21,7 @@ class Memory(Generic[V]):
         """Set an entry and make it the newest."""
         self._entries[key] = value
         self._entries.move_to_end(key)
-        if len(self._entries) > self._limit:
+        if len(self._entries) > _MAX_KEYS:
             self._entries.popitem(last=False)
 
     def pop(self, key: str) -> V | None:

@@ -9,7 +9,7 @@ from accelwatch.exposition.histogram import Histogram
 from accelwatch.exposition.selection import Selection, selected
 from accelwatch.exposition.text import LinePrefixes, header, histogram_lines
 from accelwatch.schema.device import Device
-from accelwatch.schema.metrics import Metric, Tier, by_key
+from accelwatch.schema.metrics import Metric, Tier
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
 
@@ -131,12 +131,3 @@ def _device_histograms(
     for view in snapshot.devices:
         if view.histograms and keep(view.device):
             yield owner_of(view.device), view.histograms
-
-
-def family_of(series_name: str) -> Metric | None:
-    """The catalogue row behind a series name of an exposition (`_bucket`, `_sum`, `_count` included)."""
-    key = series_name.removeprefix("accel_")
-    for suffix in ("_bucket", "_sum", "_count"):
-        if key not in by_key() and key.endswith(suffix):
-            key = key.removesuffix(suffix)
-    return by_key().get(key)

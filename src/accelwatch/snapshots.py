@@ -32,7 +32,7 @@ __all__ = [
 
 
 def read_repeatedly(
-    settings: CollectSettings, *, count: int | None = None, clock: "Clock | None" = None
+    settings: CollectSettings, *, count: int | None = None
 ) -> Generator["Snapshot", None, None]:
     """A snapshot every `settings.interval_s` seconds, `count` of them or for ever.
 
@@ -44,7 +44,7 @@ def read_repeatedly(
     from accelwatch.sampler.stores import store_for
     from accelwatch.sampler.supervisor import Supervisor
 
-    clock = clock or SystemClock()
+    clock = SystemClock()
     store = store_for(settings, clock)
     first = _FirstTurn(settings)
 
@@ -72,7 +72,7 @@ def read_repeatedly(
 
 
 async def read_repeatedly_async(
-    settings: CollectSettings, *, count: int | None = None, clock: "Clock | None" = None
+    settings: CollectSettings, *, count: int | None = None
 ) -> AsyncGenerator["Snapshot", None]:
     """As `read_repeatedly`, on the running event loop, which is never kept waiting."""
     import asyncio
@@ -81,7 +81,7 @@ async def read_repeatedly_async(
     from accelwatch.sampler.stores import store_for
     from accelwatch.sampler.supervisor import supervise
 
-    clock = clock or SystemClock()
+    clock = SystemClock()
     store = store_for(settings, clock)
     first = _FirstTurn(settings)
     news = asyncio.Event()

@@ -51,7 +51,7 @@ def test_a_word_of_a_person_does_not_pass_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [Permit(), Denial(why=DenialKind.SCORE, text="3.2 of 3", until=7.5)]
+    "answer", [Permit(), Denial(why=DenialKind.RELEASE_RATE, text="3.2 of 3", until=7.5)]
 )
 def test_an_answer_can_be_written_down(answer: Answer) -> None:
     assert msgspec.json.decode(msgspec.json.encode(answer), type=Answer) == answer

@@ -13,7 +13,6 @@ from accelwatch.errors import AccelwatchError, WireError
 from accelwatch.recording import Recorder, Recording
 from accelwatch.schema.snapshot import Snapshot
 
-_LEAST_FILE = 64 << 10
 _LOOKS = 10
 """How often the folder is looked through in the time of a segment, besides when one has ended."""
 

@@ -12,7 +12,6 @@ _TIERS = {
     "minimal": frozenset({Tier.MINIMAL, Tier.SELF}),
     "default": frozenset({Tier.MINIMAL, Tier.DEFAULT, Tier.WORKLOAD, Tier.SELF}),
 }
-PROFILES = tuple(_TIERS)
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,8 +14,6 @@ from accelwatch.history.rows import Block, EventRow, JobRow, MaintenanceRow
 
 TIME = pa.timestamp("ms", tz="UTC")
 TEXT = pa.dictionary(pa.int32(), pa.string())
-QUANTITY = pa.float64()
-"""Of every quantity on every day: files of one table are read as one, and then types must not differ."""
 _NODE = {"time": TIME, "node": TEXT}
 FIXED: dict[str, dict[str, Any]] = {
     DEVICES: {**_NODE, "device": TEXT, "model": TEXT},

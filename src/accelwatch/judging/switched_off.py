@@ -44,8 +44,8 @@ SWITCHED_OFF = Rule(
 class SwitchedOffRules:
     """What is told of rules that are switched off, as it changes."""
 
-    def __init__(self, host: str = "") -> None:
-        self._entity = Entity(scope=Scope.NODE, node=host or socket.gethostname())
+    def __init__(self) -> None:
+        self._entity = Entity(scope=Scope.NODE, node=socket.gethostname())
         self._told: Mapping[str, str] | None = None
 
     def changes(self, switched_off: Mapping[str, str], wall: float) -> list[VerdictChange]:

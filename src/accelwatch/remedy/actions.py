@@ -1,7 +1,7 @@
 """Actions as a configuration names them: plug-ins with their secrets read from files."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from accelwatch import plugins
 from accelwatch.action.contract import Action, ActionContext
@@ -14,11 +14,9 @@ from accelwatch.rules.document import JobPolicy
 from accelwatch.rules.rule import Rule
 
 
-def actions_of(
-    settings: RemedySettings, clock: Clock, environ: Mapping[str, str] | None = None
-) -> dict[str, Action]:
+def actions_of(settings: RemedySettings, clock: Clock) -> dict[str, Action]:
     """The actions by name, in the order of the configuration. Raises ConfigError, PluginError."""
-    return {name_of(one): built(one, clock, environ) for one in settings.actions}
+    return {name_of(one): built(one, clock) for one in settings.actions}
 
 
 def name_of(settings: ActionSettings) -> str:
@@ -26,16 +24,14 @@ def name_of(settings: ActionSettings) -> str:
     return settings.name or settings.type
 
 
-def built(
-    settings: ActionSettings, clock: Clock, environ: Mapping[str, str] | None = None
-) -> Action:
+def built(settings: ActionSettings, clock: Clock) -> Action:
     """One action; nothing is asked or done yet. Raises ConfigError, PluginError."""
     factory = plugins.load(plugins.ACTIONS, settings.type)
     context = ActionContext(
         name=name_of(settings),
         options=resolved(settings.options),
         clock=clock,
-        environ=os.environ if environ is None else environ,
+        environ=os.environ,
     )
     made: Action = factory(context)
     return made

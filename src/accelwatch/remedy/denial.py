@@ -63,8 +63,6 @@ class DenialKind(StrEnum):
     RELEASE_RATE = "release_rate"
     CANCEL_RATE = "cancel_rate"
     """So many jobs were cancelled lately."""
-    SCORE = "score"
-    """It has failed so often that only a repair helps."""
     NO_SPARE = "no_spare"
     RETRY = "retry"
     """The job was resumed too often, too lately, or would die of the same again."""

@@ -34,9 +34,3 @@ def across_nodes(incident: Incident) -> bool:
     """Whether an incident is one of many nodes at once."""
     group = incident.entity.group
     return incident.storm or bool(group and not group.startswith(_OF_ONE_NODE))
-
-
-def storms_of(known: Mapping[str, Incident]) -> tuple[str, ...]:
-    """Ids of the groups across nodes that are going on, for the breaker."""
-    going_on = (one.id for one in known.values() if one.is_open and across_nodes(one))
-    return tuple(sorted(going_on))

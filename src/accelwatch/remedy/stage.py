@@ -100,5 +100,3 @@ BY_PEOPLE = frozenset(
         Trigger.FORGET,
     }
 )
-WAYS_OUT = frozenset({Trigger.RELEASE, Trigger.FORCE_RELEASE, Trigger.FORGET})
-"""By which a person leaves a stage."""

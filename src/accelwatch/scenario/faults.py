@@ -2,7 +2,6 @@
 
 import math
 from enum import StrEnum
-from typing import TypeVar
 
 import msgspec
 
@@ -179,9 +178,6 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is there at a moment."""
         now = self.spell(time_s)
         return now is not None and now.active
-
-
-Spec = TypeVar("Spec", bound=FaultSpec)
 
 
 def in_todays_words(data: object) -> object:

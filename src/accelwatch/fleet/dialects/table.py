@@ -16,14 +16,10 @@ PERCENT: Scale = (1, 100)
 MILLI: Scale = (1, 1000)
 MICRO: Scale = (1, 1_000_000)
 NANO: Scale = (1, 1_000_000_000)
-KILO: Scale = (1000, 1)
 MEGA: Scale = (1_000_000, 1)
-GIGA: Scale = (1_000_000_000, 1)
 KIB: Scale = (1 << 10, 1)
 MIB: Scale = (1 << 20, 1)
 GIB: Scale = (1 << 30, 1)
-MEGABIT: Scale = (125_000, 1)
-"""Megabits to bytes."""
 
 
 class Combine(StrEnum):

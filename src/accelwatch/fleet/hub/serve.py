@@ -228,7 +228,6 @@ def raise_open_files() -> None:
 async def serve_hub(
     read: Callable[[], HubSettings],
     make_reader: MakeForeignReader | None,
-    ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Run a hub until SIGTERM or SIGINT; SIGHUP has it read its configuration again.
 
@@ -255,7 +254,6 @@ async def serve_hub(
     server.reloads["hub"] = True
     tending = loop.create_task(tend(), name="garbage")
     try:
-        ready()
         await life.run()
     finally:
         tending.cancel()

@@ -60,7 +60,6 @@ class Fleet:
         for standing in self.evidence_file.read():
             self.evidence.begin(standing)
         self._claims = Claims()
-        self.messages_total = 0
         self.hurry: Callable[[], None] = lambda: None
         """Called when an agent tells of an event, or of a device that goes or changes state."""
         self.lacking: Callable[[], tuple[str, ...]] = tuple
@@ -138,7 +137,6 @@ class Fleet:
         if followed is None:
             return
         node, source = followed
-        self.messages_total += 1
         now = self.clock.monotonic()
         node.version += 1
         restated = source.restated

@@ -40,7 +40,6 @@ class Glyphs(msgspec.Struct, frozen=True, kw_only=True):
     fold: str
     folded: str
     axis: str
-    full_block: str
     then: str
     """Before what to do."""
 
@@ -78,7 +77,6 @@ UNICODE = Glyphs(
     fold="▾ ",
     folded="▸ ",
     axis="┊",
-    full_block="█",
     then="→",
 )
 
@@ -115,9 +113,5 @@ ASCII = Glyphs(
     fold="- ",
     folded="+ ",
     axis=":",
-    full_block="#",
     then="->",
 )
-
-BLOCK = msgspec.structs.replace(UNICODE, plot="block")
-"""For fonts without braille."""

@@ -129,12 +129,6 @@ class History:
         ring = track.coarse if hour else track.fine
         return ring.series(TRACKED.index(key), until, stands=stands)
 
-    def keep_only(self, ids: Iterable[str]) -> None:
-        """Forget devices that are no longer shown at all."""
-        known = set(ids)
-        for gone in self._tracks.keys() - known:
-            del self._tracks[gone]
-
     def clear(self) -> None:
         """Forget everything, as a jump in a recording needs."""
         self._tracks.clear()

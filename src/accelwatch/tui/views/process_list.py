@@ -39,9 +39,9 @@ class ProcessList:
 
     stride = 1
 
-    def __init__(self, board: Board, mine: str | None = None) -> None:
+    def __init__(self, board: Board) -> None:
         self._board = board
-        self._mine = own_user() if mine is None else mine
+        self._mine = own_user()
         self.rows: list[ProcessRow] = []
         self.tagged: set[Key] = set()
         self.keeps: ProcessFilter | None = None
