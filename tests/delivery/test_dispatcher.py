@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -326,16 +327,28 @@ def test_a_dead_man_is_pinged_only_while_all_is_well(tmp_path: Path, well: bool)
         async with receiver() as there:
             secret = tmp_path / "url"
             secret.write_text(f"{there.base}/ping/secret\n")
-            alerts = Alerts(dead_man=DeadMan(url_file=str(secret), interval_s=1.0))
-            state = {"well": well}
-            async with running(alerts, well=lambda: state["well"]) as dispatcher:
-                await asyncio.sleep(0.5)
-                assert len(there.requests) == int(well)
-                state["well"] = not well
-                await asyncio.sleep(1.0)
-                assert len(there.requests) == 1
-                problem = "alerts.dead_man: not pinged, for not all is well"
-                assert dispatcher.problems == ((problem,) if well else ())
+            alerts = Alerts(dead_man=DeadMan(url_file=str(secret), interval_s=0.01))
+            problem = ("alerts.dead_man: not pinged, for not all is well",)
+            state, asked = {"well": well}, Counter[bool]()
+
+            def is_well() -> bool:
+                asked[state["well"]] += 1
+                return state["well"]
+
+            async with running(alerts, well=is_well) as dispatcher:
+                if well:
+                    await there.wait_for(3)
+                    assert dispatcher.problems == ()
+                    state["well"] = False
+                # One ping after another: with the first no, the last of them has been answered.
+                await until(lambda: dispatcher.problems == problem)
+                pinged = len(there.requests)
+                await until(lambda: asked[False] >= 3)
+                assert len(there.requests) == pinged
+                assert pinged or not well
+                state["well"] = True
+                await there.wait_for(pinged + 1)
+                await until(lambda: dispatcher.problems == ())
 
     asyncio.run(scenario())
 

@@ -84,6 +84,12 @@ def test_every_selector_follows_job_and_node(dashboards: Dashboards) -> None:
         assert expr.count('job=~"$job", instance=~"$instance"') == len(families), (name, expr)
 
 
+def test_every_board_has_panels_that_ask(dashboards: Dashboards) -> None:
+    """So that the tests of every panel and expression have something to look at."""
+    for name, board in dashboards.items():
+        assert expressions({name: board}), name
+
+
 def test_device_board_follows_the_chosen_device(dashboards: Dashboards) -> None:
     for name, expr in expressions({"node-device": dashboards["node-device"]}):
         assert expr.count('instance=~"$instance"') == expr.count('device=~"$device"'), name

@@ -62,7 +62,9 @@ def test_a_proposal_is_pure_and_its_steps_are_declared(subject: Subject) -> None
 @subjects
 def test_what_somebody_else_holds_is_not_touched(subject: Subject) -> None:
     action = subject.make(None)
-    for intent, observed in subject.foreign():
+    foreign = list(subject.foreign())
+    assert foreign
+    for intent, observed in foreign:
         assert isinstance(action.propose(intent, observed), Refusal), intent.kind
 
 
@@ -70,6 +72,8 @@ def test_what_somebody_else_holds_is_not_touched(subject: Subject) -> None:
 def test_what_became_of_a_step_is_judged_purely(subject: Subject) -> None:
     action, other = subject.make(None), subject.make(None)
     observations = [observed for _, observed in subject.situations()][::23]
+    assert observations
+    assert subject.steps()
     for step in subject.steps():
         for started in (None, NOW - 1.0, NOW - 3600.0):
             begun = Begun(step=step, started=started)

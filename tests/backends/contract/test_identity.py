@@ -36,6 +36,11 @@ def test_identity_survives_reopening(stage: Stage, backend: Backend, poll: Poll)
     again.close()
 
 
+def test_there_is_a_device(backend: Backend, poll: Poll, machine: FixtureMachine) -> None:
+    """What the other tests look at, one by one; the kernel log has events only."""
+    assert bool(identities(poll(backend))) == (machine.vendor != "kernel")
+
+
 def test_identity_is_well_formed(backend: Backend, poll: Poll, machine: FixtureMachine) -> None:
     for device in identities(poll(backend)):
         assert device.vendor in VENDORS | {machine.vendor}

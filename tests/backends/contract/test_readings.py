@@ -60,6 +60,13 @@ def test_every_number_is_believed(backend: Backend, poll: Poll) -> None:
             assert_all_believed(one.identity, one.readings)
 
 
+def test_a_device_has_values_or_says_why_not(backend: Backend, poll: Poll) -> None:
+    """So that the other tests have something to look at."""
+    for one in poll(backend):
+        told = any(reading.values or reading.absent for reading in one.readings)
+        assert told != (one.error is not None), one.found.name
+
+
 def test_series_are_in_the_catalogue_with_all_labels(backend: Backend, poll: Poll) -> None:
     for reading in readings(poll(backend)):
         for series in reading.values:
