@@ -132,11 +132,16 @@ def test_an_event_near_another_is_the_same(
     assert len(telling.log) == events
 
 
+@pytest.mark.parametrize("origin", ["a", "b"])
 @pytest.mark.parametrize("changes", [{"code": "xid_48"}, {"device_id": "another"}])
-def test_an_event_of_another_code_or_device_is_another(changes: dict[str, str]) -> None:
+def test_an_event_of_another_code_or_device_at_one_moment_is_another(
+    changes: dict[str, str], origin: str
+) -> None:
     telling = Telling()
-    telling.tell("n1", (1, fault(NOW)), (2, fault(NOW, **changes)))
-    assert len(telling.log) == 2
+    telling.tell("n1", (1, fault(NOW)))
+    telling.tell("n1", (2, fault(NOW, **changes)), origin=origin)
+    first, second = (noted.event for noted in telling.log.of("n1"))
+    assert (first, second) == (fault(NOW - 100), fault(NOW - 100, **changes))
 
 
 def test_events_of_one_moment_told_together_are_several() -> None:
