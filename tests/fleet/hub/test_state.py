@@ -129,6 +129,28 @@ def test_a_device_that_vanishes_is_missing_until_acknowledged() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("later_s", "device", "noted"),
+    [(40, None, True), (0, None, False), (20, None, False), (40, 1, False)],
+)
+def test_a_node_is_acknowledged_as_a_whole_and_while_it_is_down(
+    later_s: float, device: int | None, noted: bool
+) -> None:
+    async def main() -> None:
+        bench = Bench("a")
+        bench.tell("a", machines.view(0), machines.view(1))
+        bench.tell("a", machines.view(0))
+        bench.clock.advance(later_s)
+        device_id = None if device is None else machines.device(device).id
+        assert await bench.fleet.acknowledge("a", device_id) == 1
+        expected = bench.fleet.nodes["a"].expected
+        assert expected is not None
+        assert (expected.acknowledged is not None) is noted
+        bench.fleet.close()
+
+    asyncio.run(main())
+
+
 def test_a_node_without_a_target_stays_until_acknowledged() -> None:
     async def main() -> None:
         bench = Bench("a", "b")
