@@ -9,6 +9,7 @@ import machines
 from accelwatch.fleet.api.events import event_row
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.state.events import NODE_CAPACITY, OWN_CAPACITY, EventLog, Noted
+from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.transitions import Transitions
 from accelwatch.schema.context import Event
 from accelwatch.schema.device import DeviceState
@@ -149,6 +150,17 @@ def test_a_silent_node_is_told_once_and_its_devices_not_at_all() -> None:
     watch.look(2, *WELL)
     assert watch.told()[2:] == [("node_recovered", "")]
     assert watch.texts()[-1] == "the node is heard again after 91 s"
+
+
+def test_a_node_that_is_only_stale_by_other_thresholds_was_not_heard() -> None:
+    watch = Watch()
+    watch.look(2, *WELL)
+    watch.look(90)
+    told = watch.told()
+    watch.bench.fleet.thresholds = Thresholds(slow_s=2.5, stale_s=10, down_s=300)
+    watch.look(1)
+    assert watch.bench.state(watch.node) == "stale"
+    assert watch.told() == told == [("node_stale", ""), ("node_down", "")]
 
 
 def test_why_a_node_is_down_is_said_in_a_word() -> None:

@@ -127,7 +127,7 @@ class Transitions:
         if before in SPEAKING:
             watched.silent_since = now - age_s
         # From down to stale it was not heard: only the thresholds are others.
-        if state in _NODE and not (before is NodeState.DOWN and state is NodeState.STALE):
+        if before is not NodeState.DOWN:
             fault = node.best.fault if node.best is not None else None
             why = f" ({fault.reason.value})" if fault is not None else ""
             text = f"the node was last heard {duration(age_s)} ago{why}"
