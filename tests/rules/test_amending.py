@@ -52,6 +52,32 @@ def test_a_rule_of_a_pack_goes_as_far_as_the_site_says(tmp_path: Path) -> None:
     assert list(rules.rules) == list(shipped.rules)
 
 
+def test_what_an_amendment_does_not_say_stays_as_it_is(tmp_path: Path) -> None:
+    rule = """\
+version: 1
+rules:
+- id: test.hot
+  title: Too hot
+  when: temperature_celsius > 90
+  mode: approve
+  trust: any
+  action: {quarantine: {level: node, when: now}, remedy: [reboot]}
+  canary: {share: 10%, for: 12h}
+"""
+    before = loaded(tmp_path, rule).rules["test.hot"]
+    amendments = {
+        "mode": "auto",
+        "trust": "authenticated",
+        "action": "{remedy: [power_cycle]}",
+        "canary": "{share: 20%, for: 1h}",
+    }
+    for key, value in amendments.items():
+        amendment = f"version: 1\namend:\n- {{rules: [test.hot], {key}: {value}}}\n"
+        after = loaded(tmp_path, rule, amendment).rules["test.hot"]
+        changed = {one for one in amendments if getattr(after, one) != getattr(before, one)}
+        assert changed == {key}
+
+
 def test_an_amended_rule_is_another_rule_to_a_canary(tmp_path: Path) -> None:
     digests = {
         loaded(tmp_path, *texts).rules["nvidia.lost"].digest
