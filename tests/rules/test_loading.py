@@ -106,6 +106,25 @@ def test_an_action_is_checked_and_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("job", "when"),
+    [
+        ("{policy: cancel}", When.NOW),
+        ("{policy: in_job}", When.NOW),
+        ("{policy: cancel, signal: USR1}", When.AT_CHECKPOINT),
+        ("{policy: requeue, signal: USR1}", When.AT_CHECKPOINT),
+        ("{policy: requeue, signal: USR1}", When.AFTER_JOB),
+        ("{policy: requeue}", When.AFTER_JOB),
+        ("{policy: notify}", When.NOW),
+    ],
+)
+def test_a_job_goes_with_when_its_node_is_taken_out(tmp_path: Path, job: str, when: When) -> None:
+    action = f"  action: {{quarantine: {{when: {when}}}, job: {job}}}\n"
+    written = loaded(tmp_path, HOT + action).rules["test.hot"].action
+    assert written is not None
+    assert written.quarantine_when is when
+
+
+@pytest.mark.parametrize(
     ("written", "said"),
     [
         ("  action: {job: {signal: USR9}}\n", "action.job.signal: no signal 'USR9'"),
@@ -133,6 +152,10 @@ def test_an_action_is_checked_and_kept(tmp_path: Path) -> None:
         ),
         (
             "  action: {quarantine: {when: at_checkpoint}, job: {policy: notify, signal: USR1}}\n",
+            "action.quarantine.when: a job makes a checkpoint when it is asked",
+        ),
+        (
+            "  action: {quarantine: {when: at_checkpoint}, job: {policy: requeue}}\n",
             "action.quarantine.when: a job makes a checkpoint when it is asked",
         ),
         (
@@ -181,6 +204,12 @@ def test_all_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     second = HOT.replace("id: test.hot", "id: Test Hot") + "  for: soon\n  keep: later\n"
     said = refusal(tmp_path, first, second).splitlines()
     assert [line.partition(":")[0] for line in said] == ["0.yaml", "1.yaml", "1.yaml", "1.yaml"]
+
+
+def test_an_id_has_at_most_a_hundred_letters(tmp_path: Path) -> None:
+    longest = "a" * 100
+    assert list(loaded(tmp_path, HOT.replace("test.hot", longest)).rules) == [longest]
+    assert "rules[0].id: small letters" in refusal(tmp_path, HOT.replace("test.hot", longest + "a"))
 
 
 def test_an_id_is_given_once(tmp_path: Path) -> None:
