@@ -116,6 +116,15 @@ def test_telegraf_uses_the_prefix_too_and_is_not_mistaken() -> None:
     assert read_devices(text, NOW).dialects == ()
 
 
+def test_a_prefix_is_only_before_names_of_exporters_that_can_have_one() -> None:
+    families = ("DCGM_FI_DEV_GPU_TEMP", "gpu_gfx_activity")
+    pages = [f'site_{family}{{gpu_id="0",serial_number="S"}} 50\n' for family in families]
+    assert [read_devices(page, NOW).dialects for page in pages] == [
+        (),
+        ("amd-device-metrics-exporter",),
+    ]
+
+
 def test_triton_is_not_amd() -> None:
     assert read_devices('gpu_power_usage_watts{gpu_uuid="GPU-1"} 50\n', NOW).dialects == ()
 

@@ -245,6 +245,14 @@ def test_gaudi_zeros_are_not_believed() -> None:
     assert first.device.kind == "npu"
 
 
+def test_zeros_of_an_exporter_that_writes_none_for_a_failure_are_believed() -> None:
+    labels = 'gpu="0",UUID="GPU-1",device="nvidia0"'
+    (view,) = read_devices(
+        f"DCGM_FI_DEV_POWER_USAGE{{{labels}}} 0\nDCGM_FI_DEV_GPU_TEMP{{{labels}}} 0\n", NOW
+    ).devices
+    holds(view, power_watts=0, temperature_celsius__gpu=0)
+
+
 def test_ascend_sentinels_and_timestamps() -> None:
     read = foreign("ascend")
     (view,) = read.devices
