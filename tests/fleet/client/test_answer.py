@@ -125,7 +125,7 @@ NONE = {
     "a header that is folded": HEAD + b"A: b\r\n c\r\n\r\n",
     "a blank before the colon": HEAD + b"Content-Length : 4\r\n\r\nup 1",
     "two lengths": HEAD + b"Content-Length: 4\r\nContent-Length: 5\r\n\r\nup 1",
-    "a length and chunks": CHUNKS[:-2] + b"Content-Length: 4\r\n\r\nup 1",
+    "a length and chunks": CHUNKS[:-2] + b"Content-Length: 4\r\n\r\n4\r\nup 1\r\n0\r\n\r\n",
     "another coding": HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n",
     "two codings": CHUNKS[:-2] + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "a length below zero": HEAD + b"Content-Length: -1\r\n\r\n",

@@ -134,7 +134,7 @@ class Answer:
         elif length is None:
             self.keeps = False
             self._step = Answer._until_close
-        elif not (length.isascii() and length.isdecimal() and len(length) <= _MAX_DIGITS):
+        elif not (length.isdecimal() and len(length) <= _MAX_DIGITS):
             raise TargetFault(Reason.GARBAGE, "no HTTP answer: a length that is none")
         else:
             self._left = int(length)
