@@ -91,6 +91,8 @@ def test_basic_auth_is_sent(tmp_path: Path) -> None:
         Scrape(basic_auth=BasicAuth(username="a")),
         Scrape(tls_config=TlsConfig(cert_file="x")),
         Scrape(authorization=Authorization(type="Basic")),
+        Scrape(authorization=Authorization(type="Bäsic")),
+        Scrape(authorization=Authorization(type="To ken")),
         Scrape(
             basic_auth=BasicAuth(username="a", password_file="x"),
             authorization=Authorization(credentials_file="y"),

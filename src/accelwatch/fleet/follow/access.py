@@ -200,7 +200,7 @@ def client_context(tls: TlsConfig) -> ssl.SSLContext:
     try:
         if tls.ca_file:
             context = ssl.create_default_context(cafile=tls.ca_file)
-        if tls.cert_file and tls.key_file:
+        if tls.cert_file:  # and its key, as `check_access` has seen to
             context.load_cert_chain(tls.cert_file, tls.key_file, password=_no_password)
     except (ssl.SSLError, OSError, ValueError) as error:
         raise ConfigError(f"scrape.tls_config: certificates do not load: {error}") from error
