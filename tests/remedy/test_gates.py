@@ -8,13 +8,17 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import Standing
+from accelwatch.remedy.breaker import BreakerState, overridden
 from accelwatch.remedy.changes import CaseChanged, Verb
 from accelwatch.remedy.clocks import FRESH_S
 from accelwatch.remedy.denial import DenialKind
 from accelwatch.remedy.plan import planned
-from accelwatch.rules.document import Mode, Severity, Trust
+from accelwatch.remedy.pursued import Ending
+from accelwatch.remedy.settings import Budget
+from accelwatch.remedy.stage import Stage
+from accelwatch.rules.document import Mode, Severity, Trust, When
 from accelwatch.rules.rule import Canary
-from remedy_ground import POLICY, SETTINGS, Ground
+from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
 
 NODE = "n03"
 LONG_AGO = "what speaks for it is only what happened long ago"
@@ -95,6 +99,68 @@ def test_what_is_so_by_the_time_it_is_out(case: dict[str, Any], why: DenialKind,
     ground.end(NODE)
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
     assert (why, text) in in_the_way(ground, Kind.REBOOT)
+
+
+def test_only_a_remedy_needs_evidence_that_is_fresh() -> None:
+    ground = Ground()
+    ground.nodes[NODE].jobs = (JOB,)
+    ground.fault(NODE, standing=False, policy=job_policy(when=When.NOW))
+    ground.wait(SETTINGS.event_max_age_s + 60, every=60)
+    ground.end(NODE)
+    assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.MOVE_JOB]
+    ground.end(NODE, moved_to=("n10",))
+    ground.wait(60)
+    assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.MOVE_JOB]
+    assert in_the_way(ground, Kind.REBOOT) == [(DenialKind.OLD_EVIDENCE, LONG_AGO)]
+
+
+@pytest.mark.parametrize(
+    "told", [None, {"standing": False}, {"blind": True}], ids=["nothing", "long ago", "blind"]
+)
+def test_a_node_that_has_failed_a_test_is_mended_whatever_else_is_told(
+    told: dict[str, Any] | None,
+) -> None:
+    ground = Ground()
+    case = ground.fault(NODE, policy=msgspec.structs.replace(POLICY, tests=("gpu-quick",)))
+    ground.end(NODE)
+    ground.end(NODE)
+    ground.clear(NODE, case)
+    ground.wait(120)
+    if told is not None:
+        ground.fault(NODE, "i-other", evidence_at=0.0, **told)
+    ground.end(NODE, Ending.REFUSED)
+    assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT, Kind.TEST, Kind.REBOOT]
+
+
+def test_an_open_breaker_keeps_rules_from_beginning_and_no_person() -> None:
+    ground = Ground()
+    limits = ground.settings.breaker
+    opened = overridden(overridden(BreakerState(), ground.now, limits), ground.now, limits)
+    ground.state = msgspec.structs.replace(ground.state, breaker=opened)
+    ground.fault(NODE)
+    assert [why for why, _ in in_the_way(ground)] == [DenialKind.BREAKER]
+    ground.say(Verb.QUARANTINE, "n20")
+    assert (ground.kinds(NODE), ground.kinds("n20")) == ([], [Kind.QUARANTINE])
+
+
+def test_an_open_breaker_keeps_no_job_where_it_is() -> None:
+    ground = Ground()
+    ground.nodes[NODE].jobs = (JOB,)
+    ground.fault(NODE, policy=job_policy(when=When.NOW))
+    limits = ground.settings.breaker
+    opened = overridden(overridden(BreakerState(), ground.now, limits), ground.now, limits)
+    ground.state = msgspec.structs.replace(ground.state, breaker=opened)
+    ground.end(NODE)
+    assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.MOVE_JOB]
+
+
+def test_a_node_that_is_being_taken_out_is_not_in_its_own_way() -> None:
+    ground = Ground(settings=msgspec.structs.replace(SETTINGS, budget=Budget(most=1)))
+    ground.fault(NODE)
+    assert (ground.stage(NODE), in_the_way(ground)) == (Stage.QUARANTINING, [])
+    ground.fault("n20")
+    (step, *_) = planned(ground.state, "n20", ground.now, ground.settings).steps
+    assert [denial.why for denial in step.in_the_way] == [DenialKind.BUDGET]
 
 
 def test_a_rule_may_trust_any_evidence() -> None:
