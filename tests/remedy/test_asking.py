@@ -5,7 +5,10 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.remedy.changes import CaseChanged, Verb
+from accelwatch.remedy.denial import DenialKind
 from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.plan import planned
+from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.stage import Stage
 from accelwatch.rules.document import Mode
 from remedy_ground import POLICY, SETTINGS, Ground
@@ -50,6 +53,22 @@ def test_a_late_yes_to_the_same_plan_counts() -> None:
     ground.wait(SETTINGS.approval_s + 60)
     ground.say(Verb.APPROVE, NODE, digest=remedy.asked)
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
+
+
+def test_what_was_approved_and_has_to_wait_is_not_asked_about_again() -> None:
+    ground = Ground()
+    ground.fault(NODE, "i-first")
+    ground.say(Verb.FORGET, NODE)
+    ground.now += 1
+    ground.fault(NODE, "i-second", policy=ASKS)
+    remedy = ground.remedy(NODE)
+    assert remedy is not None
+    ground.say(Verb.APPROVE, NODE, digest=remedy.asked)
+    ground.wait(60)
+    assert (ground.stage(NODE), asked(ground)) == (Stage.SUSPECT, 1)
+    ground.end(NODE, Ending.CANCELLED)
+    ground.wait(300)
+    assert ground.kinds(NODE) == [IntentKind.QUARANTINE, IntentKind.QUARANTINE]
 
 
 FIRST = msgspec.structs.replace(ASKS, rule="rule.first")
@@ -110,3 +129,32 @@ def test_a_no_that_is_over_says_nothing_of_a_later_one() -> None:
     ground.fault(NODE, "i-second", policy=SECOND)
     ground.wait(60)
     assert said_no(ground, 4) == "ana said no to rule.second"
+
+
+def test_a_plan_of_a_later_moment_knows_that_a_no_is_over() -> None:
+    ground = Ground()
+    ground.fault(NODE, policy=FIRST)
+    said_no(ground, 1)
+    whys = []
+    for later_s in (0.0, HOUR):
+        step = planned(ground.state, NODE, ground.now + later_s, ground.settings).steps[0]
+        whys.append([denial.why for denial in step.in_the_way])
+    assert DenialKind.DENIED in whys[0]
+    assert DenialKind.DENIED not in whys[1]
+
+
+def test_a_person_takes_out_what_is_silenced() -> None:
+    ground = Ground()
+    ground.fault(NODE, muted="s1")
+    assert ground.stage(NODE) is Stage.SUPPRESSED
+    ground.say(Verb.QUARANTINE, NODE)
+    assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
+
+
+def test_where_only_a_person_wants_it_out_nobody_is_told_that_data_is_missing() -> None:
+    ground = Ground()
+    ground.say(Verb.STOP)
+    ground.say(Verb.QUARANTINE, NODE)
+    ground.wait(2 * HOUR)
+    assert ground.stage(NODE) is Stage.SUSPECT
+    assert [note.text for note in ground.notes if "data is missing" in note.text] == []

@@ -103,8 +103,7 @@ def _askable(sur: Surroundings, remedy: Remedy) -> bool:
     """Whether a person's yes is all that is missing, and nobody has let the same question pass."""
     if remedy.manual:
         return False
-    first = in_the_way(sur, remedy, Kind.QUARANTINE)
-    if first is None or first.why is not DenialKind.APPROVAL:
+    if in_the_way(sur, remedy, Kind.QUARANTINE) is None:
         return False
     case = leader(sur, remedy)
     if case is None:
