@@ -65,6 +65,17 @@ def test_its_first_death_is_tried_again_at_once_on_the_same_nodes() -> None:
     assert (death.device_fault, death.tried.nodes) == (False, NODES)
 
 
+def test_after_its_first_death_it_begins_from_its_newest_checkpoint_however_late() -> None:
+    ground = Ground()
+    left(ground)
+    ground.say(Verb.STOP)
+    died(ground, msgspec.structs.replace(DEAD, checkpoint="step-900", earlier="step-800"))
+    ground.wait(130, every=10)
+    assert revivals(ground) == []
+    ground.say(Verb.START)
+    assert [one.checkpoint for one in revivals(ground)] == [""]
+
+
 def test_a_job_whose_user_said_nothing_is_never_even_looked_at() -> None:
     ground = Ground()
     left(ground, wants=False)

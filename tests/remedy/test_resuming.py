@@ -7,12 +7,14 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobSeen, JobState
 from accelwatch.action.step import RefusalKind
+from accelwatch.remedy.another_try import another
 from accelwatch.remedy.case import Case, Policy
 from accelwatch.remedy.changes import CaseChanged, Verb
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.retry import JobHistory, Try
 from accelwatch.remedy.score import WEIGHTS, Failing, score
+from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import When
 from remedy_ground import JOB, SETTINGS, Ground, job_policy
 
@@ -381,3 +383,30 @@ def test_one_that_its_scheduler_began_again_is_not_thought_to_be_back_at_the_ear
     latest = history(ground).latest
     assert latest is not None
     assert latest.checkpoint == SEEN.checkpoint
+
+
+def test_on_other_nodes_it_begins_from_its_newest_checkpoint_however_late() -> None:
+    ground = Ground()
+    moved(ground)
+    died(ground, earlier=EARLIER)
+    ground.say(Verb.STOP)
+    ground.fault(OTHER, policy=MOVES)
+    ground.wait(130, every=10)
+    ground.say(Verb.START)
+    (again,) = revivals(ground)
+    assert (again.checkpoint, OTHER in again.avoided) == ("", True)
+
+
+@pytest.mark.parametrize(("device_fault", "checkpoint"), [(False, EARLIER), (True, "")])
+def test_after_a_fault_of_a_device_no_other_checkpoint_is_tried(
+    *, device_fault: bool, checkpoint: str
+) -> None:
+    ground = Ground()
+    moved(ground)
+    died(ground, earlier=EARLIER)
+    known = history(ground)
+    last = msgspec.structs.replace(known.deaths[-1], device_fault=device_fault)
+    known = msgspec.structs.replace(known, deaths=(last,))
+    assert known.run is not None
+    sur = Surroundings(ground.state, ground.settings, ground.now + 130)
+    assert another(sur, known, known.run).checkpoint == checkpoint

@@ -116,7 +116,7 @@ def _earlier(sur: Surroundings, history: JobHistory, run: Run, tried: Try) -> st
 
     Evidence against one may come a while after the death, and costs no work that is done twice.
     """
-    if not run.seen.earlier or history.deaths[-1].device_fault or history.latest is None:
+    if history.deaths[-1].device_fault or history.latest is None:
         return ""
     if differs(tried, history.latest) or sur.now - run.since < DEATH_SETTLES_S:
         return ""
