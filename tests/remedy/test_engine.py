@@ -448,6 +448,36 @@ def test_only_a_person_takes_upon_himself_what_nobody_knows(site: Site) -> None:
     assert site.bench.world.count("ticket", "n1") == 1
 
 
+def unknown(site: Site) -> None:
+    """Nobody knows whether a ticket was written, and an engine begins anew."""
+    site.toy.wanted = [intent(IntentKind.SERVICE)]
+    site.bench.action.answers = [Told(status=ToldStatus.UNKNOWN, text="cut off")]
+    site.run(300.0)
+    site.engine = site.new()
+
+
+@pytest.mark.parametrize("verb", [Verb.RELEASE, Verb.RECOVERED, Verb.HOLD])
+def test_what_nobody_knows_is_settled_by_no_other_word(site: Site, verb: Verb) -> None:
+    unknown(site)
+    answers: list[list[Reply]] = []
+    site.run(60.0, lambda: answers.append(site.asked(verb)))
+    assert [one.problem for one in answers[0]] == [""]
+    assert [one.state for one in site.bench.operations()] == [OperationState.UNKNOWN]
+
+
+def test_a_word_that_could_not_be_decided_settles_nothing(site: Site) -> None:
+    def broken(*_: object) -> Outcome:
+        raise KeyError("n1")
+
+    unknown(site)
+    answers: list[list[Reply]] = []
+    site.bench.at(5.0, lambda: setattr(site.engine, "_decide", broken))
+    site.bench.at(6.0, lambda: answers.append(site.asked(Verb.RETRY)))
+    site.run(60.0)
+    assert ["could not be decided" in one.problem for one in answers[0]] == [True]
+    assert [one.state for one in site.bench.operations()] == [OperationState.UNKNOWN]
+
+
 def test_what_is_not_wanted_any_more_is_cancelled(site: Site) -> None:
     site.bench.world.unavailable = "connection refused"
     site.toy.wanted = [QUARANTINE]

@@ -199,6 +199,26 @@ def test_what_may_not_be_repeated_is_so_only_when_it_is_seen_not_to_have_happene
     assert bench.world.count("ticket", "n1") == 0
 
 
+def test_what_was_not_accepted_is_tried_again_before_its_effect_could_be_seen(
+    bench: Bench,
+) -> None:
+    bench.action.answers = [Told(status=ToldStatus.RETRY)]
+    assert bench.pursue(intent(IntentKind.REBOOT, boot_id="boot-1"), within_s=10.0) is None
+    assert STEPS["reboot"].settle_s > 10.0
+    assert [step.kind for step, _ in bench.action.performed] == ["reboot", "reboot"]
+
+
+def test_what_was_accepted_is_not_done_again_while_its_effect_may_yet_be_seen(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = StepKind(idempotent=True, reversible=True, settle_s=300.0)
+    monkeypatch.setattr(bench.action, "steps", {**STEPS, "drain": slow}, raising=False)
+    bench.action.answers = [Told(status=ToldStatus.ACCEPTED)]
+    bench.at(100.0, lambda: bench.action.apply(*bench.action.performed[0]))
+    assert ended(bench.pursue(QUARANTINE)) is Ending.ACHIEVED
+    assert len(bench.action.performed) == 1
+
+
 def test_what_is_refused_is_not_asked_for_again(bench: Bench) -> None:
     bench.action.answers = [Told(status=ToldStatus.REFUSED, text="Access denied")]
     end = bench.pursue(QUARANTINE)
