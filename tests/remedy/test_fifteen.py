@@ -283,15 +283,20 @@ def test_what_was_on_its_way_is_looked_after_again_and_not_begun_twice() -> None
     assert ground.state.attempts.of_node["n03"] == (reboot.asked,)
 
 
-def test_a_job_that_runs_on_the_bad_node_after_its_move_is_told() -> None:
+@pytest.mark.parametrize(
+    ("where", "told"), [(("n03",), "n03"), (("n04", "n03"), "n04, n03"), ((), "nobody knows which")]
+)
+def test_a_job_that_runs_on_the_bad_node_after_its_move_is_told(
+    where: tuple[str, ...], told: str
+) -> None:
     ground = Ground()
     ground.nodes["n03"].jobs = (JOB,)
     ground.fault("n03", policy=job_policy())
     ground.end("n03")
     assert ground.kinds("n03")[-1] is IntentKind.MOVE_JOB
-    ground.end("n03", moved_to=("n03",))
+    ground.end("n03", moved_to=where)
     alerts = [note.text for note in ground.notes if note.loudness is Loudness.ALERT]
-    assert any("moved and runs on n03" in text for text in alerts)
+    assert any(f"moved and runs on {told}" in text for text in alerts)
     assert ground.kinds("n03").count(IntentKind.MOVE_JOB) == 1
 
 

@@ -132,6 +132,19 @@ def test_a_node_that_has_failed_a_test_is_mended_whatever_else_is_told(
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT, Kind.TEST, Kind.REBOOT]
 
 
+def test_a_node_that_its_scheduler_gives_up_while_it_is_out_is_mended() -> None:
+    ground = Ground()
+    ground.nodes[NODE].jobs = (JOB,)
+    ground.fault(NODE)
+    ground.end(NODE)
+    given_up(ground)
+    ground.wait(60)
+    assert ground.kinds(NODE) == [Kind.QUARANTINE]
+    ground.nodes[NODE].jobs = ()
+    ground.step()
+    assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT]
+
+
 def test_an_open_breaker_keeps_rules_from_beginning_and_no_person() -> None:
     ground = Ground()
     limits = ground.settings.breaker

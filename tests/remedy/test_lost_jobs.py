@@ -9,12 +9,14 @@ from accelwatch.action.observed import JobSeen, JobState
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy import departures
 from accelwatch.remedy.case import Policy
+from accelwatch.remedy.jobs import jobs_of
 from accelwatch.remedy.model import RemedyState
 from accelwatch.remedy.outcome import DepartedRecord, Loudness, replay
 from accelwatch.remedy.plan import planned
 from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.settings import SpareSettings
 from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import JobPolicy, Mode, When
 from remedy_ground import JOB, SETTINGS, Ground, job_policy
 
@@ -271,3 +273,14 @@ def test_nobody_is_called_for_a_pause_before_a_retry() -> None:
     ground.wait(200, every=10)
     assert ground.begun[-1].node == "n10"
     assert (ground.begun[-1].kind, ground.begun[-1].revive) == (Kind.MOVE_JOB, True)
+
+
+@pytest.mark.parametrize(("later_s", "known"), [(0.0, (JOB,)), (60.0, (JOB,)), (61.0, None)])
+def test_which_jobs_a_node_has_is_not_known_from_an_old_look(
+    later_s: float, known: tuple[JobKey, ...] | None
+) -> None:
+    ground = Ground()
+    ground.nodes[NODE].jobs = (JOB,)
+    ground.step()
+    sur = Surroundings(ground.state, ground.settings, ground.now + later_s)
+    assert jobs_of(sur, sur.remedy(NODE)) == known

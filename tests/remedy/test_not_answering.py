@@ -10,6 +10,7 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import Observed, Standing
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy.changes import Verb
+from accelwatch.remedy.plan import planned
 from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.resuming import name_of
 from accelwatch.remedy.stage import Stage
@@ -45,6 +46,19 @@ def test_its_job_waits_until_it_is_silent_on_both_paths_and_is_fenced_then() -> 
     assert ground.kinds("n03") == [QUARANTINE, FENCE]
     ground.end("n03")
     assert ground.kinds("n03") == [QUARANTINE, FENCE, MOVE]
+
+
+def test_a_plan_says_whether_the_fence_waits_for_the_agent() -> None:
+    ground = quarantined(Fence.REQUIRE, answering=False)
+    texts = []
+    for waits_s in (0.0, 80.0):
+        ground.nodes["n03"].agent = not waits_s
+        ground.wait(waits_s, every=5)
+        steps = planned(ground.state, "n03", ground.now, ground.settings).steps
+        (move,) = [one for one in steps if one.kind is MOVE]
+        texts.append([denial.text for denial in move.in_the_way])
+    fence = "n03 does not answer the scheduler, and has to be fenced first"
+    assert texts == [[f"{fence}; that waits until its agent is silent too"], [fence]]
 
 
 def test_its_job_goes_on_when_it_answers_again() -> None:

@@ -94,3 +94,14 @@ def test_another_incident_of_a_node_that_is_out_has_the_policy_of_its_rule() -> 
         f"i-{NODE}": POLICY.rule,
         "i-second": POLICY.rule,
     }
+
+
+@pytest.mark.parametrize(("later_s", "begun"), [(0.0, []), (1.0, [Kind.QUARANTINE])])
+def test_only_what_is_seen_after_a_person_has_mended_a_node_counts(
+    later_s: float, begun: list[Kind]
+) -> None:
+    ground = Ground()
+    ground.say(Verb.RECOVERED, NODE)
+    ground.fault(NODE, evidence_at=ground.now + later_s)
+    ground.wait(60)
+    assert ground.kinds(NODE) == begun

@@ -99,6 +99,18 @@ def test_what_our_own_reboot_writes_is_no_takeover() -> None:
     assert ground.flying["n03"].original["set_by"] == "slurm"
 
 
+def test_what_a_scheduler_writes_on_a_node_that_is_down_is_no_mark_of_ours() -> None:
+    ground = Ground()
+    ground.fault("n03")
+    ground.end("n03")
+    node = ground.nodes["n03"]
+    node.standing, node.set_by = Standing.DOWN, "slurm"
+    ground.end("n03")
+    node.standing, node.set_by = Standing.OURS, "accelwatch"
+    ground.wait(60)
+    assert ground.stage("n03") is Stage.VERIFYING
+
+
 def labelled(label: str) -> Ground:
     """A ground where that label says to leave a node alone; every node has the label `rack`."""
     ground = Ground(settings=msgspec.structs.replace(SETTINGS, no_auto_label=label))
