@@ -1,5 +1,7 @@
 """Our own text read back: what is exposed is what the fleet sees."""
 
+import re
+
 import msgspec
 import pytest
 
@@ -96,6 +98,39 @@ def test_a_partition_comes_back() -> None:
 
 
 @pytest.mark.parametrize(
+    ("told", "read_at"),
+    [
+        ("", NOW),
+        ("device_up 1", NOW),
+        ("device_up 0", None),
+        (f"device_last_read_timestamp_seconds {NOW - 5}", NOW - 5),
+        ("device_last_read_timestamp_seconds NaN", None),
+    ],
+)
+def test_a_device_was_read_now_only_where_nothing_else_is_told(
+    told: str, read_at: float | None
+) -> None:
+    device = '{vendor="nvidia",device="nvidia0",uuid="GPU-1"}'
+    page = f"accel_device_info{device} 1\naccel_power_watts{device} 5\n"
+    family, _, value = told.partition(" ")
+    page += f"accel_{family}{device} {value}\n" if told else ""
+    (view,) = read_devices(page, NOW).devices
+    assert view.sample_time == read_at
+    assert view.sample_age_s == (None if read_at is None else NOW - read_at)
+
+
+@pytest.mark.parametrize(
+    ("pid", "known"),
+    [("7", [7]), ("1234567890", [1234567890]), ("12345678901", []), ("-7", []), ("", [])],
+)
+def test_a_process_has_a_number_of_at_most_ten_digits(pid: str, known: list[int]) -> None:
+    device = 'vendor="nvidia",device="nvidia0",uuid="GPU-1"'
+    page = f'accel_device_info{{{device}}} 1\naccel_process_info{{{device},pid="{pid}"}} 1\n'
+    (view,) = read_devices(page, NOW).devices
+    assert [one.pid for one in view.reading.processes or ()] == known
+
+
+@pytest.mark.parametrize(
     ("name", "index"), [("nvidia123456", 123456), ("nvidia1234567", 0), ("x", 0)]
 )
 def test_the_index_is_the_number_behind_the_name(name: str, index: int) -> None:
@@ -121,6 +156,16 @@ def test_owners_links_and_histograms_come_back() -> None:
     assert now.owners == owners
     assert now.histograms == histograms
     assert now.reading.links == reading.links
+
+
+@pytest.mark.parametrize("part", ["bucket", "sum", "nothing"])
+def test_a_histogram_with_a_part_that_is_no_number_is_none(part: str) -> None:
+    histograms = {"sampled_utilization_ratio": ((1, 2, 3, 4, 5, 6, 7), 3.5)}
+    page = text(machines.snapshot(machines.view(histograms=histograms)))
+    broken, changed = re.subn(rf"(?m)^(accel_\S*_{part}{{.*}}) \S+$", r"\1 NaN", page, count=1)
+    assert changed == (part != "nothing")
+    (view,) = read_devices(broken, NOW).devices
+    assert view.histograms == ({} if changed else histograms)
 
 
 def test_the_host_comes_back() -> None:

@@ -162,7 +162,7 @@ def read_row(
     whole = row.parent or row
     slot = whole.apart.read_at
     read_at = float(values[slot]) if slot is not None and math.isfinite(values[slot]) else None
-    if read_at is None and slot is None and state in UP:
+    if slot is None and state in UP:
         read_at = now
     return DeviceView(
         device=row.device,
