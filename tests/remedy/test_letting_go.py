@@ -1,0 +1,150 @@
+"""How a node gets out of our hands: proven well, forgotten, or with what could not be put back."""
+
+import msgspec
+import pytest
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import Standing
+from accelwatch.remedy.changes import Verb
+from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.plan import planned
+from accelwatch.remedy.pursued import Ending
+from accelwatch.remedy.score import Failing, added, keys_of
+from accelwatch.remedy.settings import SpareSettings
+from accelwatch.remedy.stage import Stage
+from accelwatch.rules.document import When
+from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
+
+NODE, SPARE = "n03", "n39"
+ONLY_OUT = msgspec.structs.replace(POLICY, ladder=())
+
+
+def mended(ground: Ground, **policy: object) -> None:
+    """A node was taken out, and nothing is wrong with it any more."""
+    case = ground.fault(NODE, policy=msgspec.structs.replace(ONLY_OUT, **policy))
+    ground.end(NODE)
+    ground.clear(NODE, case)
+    ground.wait(120)
+
+
+def test_each_test_has_to_pass_before_it_is_released() -> None:
+    ground = Ground()
+    mended(ground, tests=("first", "second"))
+    ground.end(NODE)
+    ground.end(NODE)
+    assert [one.test for one in ground.begun if one.kind is Kind.TEST] == ["first", "second"]
+    assert ground.kinds(NODE)[-1] is Kind.RELEASE
+
+
+def test_a_test_that_fails_is_named_and_nothing_is_released() -> None:
+    ground = Ground()
+    mended(ground, tests=("first", "second"))
+    ground.end(NODE, Ending.REFUSED)
+    ground.wait(3600, every=60)
+    remedy = ground.remedy(NODE)
+    assert remedy is not None
+    assert "first" in remedy.unfit
+    assert Kind.RELEASE not in ground.kinds(NODE)
+
+
+def test_on_probation_it_is_ours_no_more() -> None:
+    ground = Ground()
+    mended(ground, probation_s=3600.0)
+    ground.end(NODE)
+    remedy = ground.remedy(NODE)
+    assert remedy is not None
+    assert (remedy.stage, remedy.hold) == (Stage.PROBATION, None)
+    assert not ground.state.budget.own
+    ground.wait(3700, every=100)
+    assert ground.stage(NODE) is Stage.HEALTHY
+
+
+def test_our_mark_on_a_node_that_a_person_has_forgotten_is_left_alone() -> None:
+    ground = Ground()
+    mended(ground)
+    ground.say(Verb.FORGET, NODE)
+    begun = ground.kinds(NODE)
+    ground.wait(3600, every=60)
+    assert ground.nodes[NODE].standing is Standing.OURS
+    assert (ground.stage(NODE), ground.kinds(NODE)) == (Stage.HEALTHY, begun)
+
+
+def test_a_job_that_cannot_be_asked_for_a_checkpoint_leaves_all_the_same() -> None:
+    ground = Ground()
+    ground.nodes[NODE].jobs = (JOB,)
+    ground.fault(NODE, policy=job_policy(when=When.NOW, signal="USR1", grace_s=60.0))
+    ground.end(NODE)
+    assert ground.kinds(NODE)[-1] is Kind.SIGNAL_JOB
+    ground.end(NODE, Ending.REFUSED)
+    assert ground.kinds(NODE)[-1] is Kind.SIGNAL_JOB
+    ground.wait(70, every=10)
+    assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.SIGNAL_JOB, Kind.MOVE_JOB]
+
+
+@pytest.mark.parametrize(("ending", "told"), [(Ending.ACHIEVED, 0), (Ending.REFUSED, 1)])
+def test_a_spare_that_could_not_be_given_back_is_told_with_its_node(
+    ending: Ending, told: int
+) -> None:
+    spares = SpareSettings(nodes=(SPARE,), alike=())
+    ground = Ground(settings=msgspec.structs.replace(SETTINGS, spares=spares))
+    ground.nodes[NODE].jobs = (JOB,)
+    ground.fault(NODE, policy=job_policy(when=When.NOW, draw_spare=True, ladder=()))
+    ground.end(NODE)
+    assert ground.kinds(NODE)[-1] is Kind.DRAW_SPARE
+    ground.end(NODE)
+    ground.say(Verb.FORGET, NODE)
+    ground.end_chore(Kind.RETURN_SPARE, ending)
+    alerts = [one for one in ground.notes if "was not done" in one.text]
+    assert [one.loudness for one in alerts] == [Loudness.ALERT] * told
+    assert [one.node for one in alerts] == [NODE] * told
+
+
+def of_release(ground: Ground) -> list[tuple[str, float | None]]:
+    """What stands in the way of giving it back, and until when."""
+    steps = planned(ground.state, NODE, ground.now, ground.settings).steps
+    (release,) = [one for one in steps if one.kind is Kind.RELEASE]
+    return [(denial.text, denial.until) for denial in release.in_the_way]
+
+
+def test_what_a_release_waits_for_is_told() -> None:
+    ground = Ground()
+    policy = msgspec.structs.replace(ONLY_OUT, passive_s=90.0)
+    case = ground.fault(NODE, policy=policy)
+    ground.end(NODE)
+    assert of_release(ground) == [("something is wrong with it still", None)]
+    ground.clear(NODE, case)
+    ground.nodes[NODE].healthy = None
+    ground.wait(120)
+    assert of_release(ground) == [("no fresh data says that it is well", None)]
+    ground.nodes[NODE].healthy = True
+    ground.wait(60)
+    text = "it has looked well for 30 s of 90 s"
+    assert of_release(ground) == [(text, ground.now + 60)]
+
+
+@pytest.mark.parametrize(("waits_s", "stage"), [(300, Stage.VERIFYING), (700, Stage.QUARANTINED)])
+def test_a_rule_that_goes_on_firing_without_an_incident_ends_the_verification(
+    waits_s: float, stage: Stage
+) -> None:
+    ground = Ground()
+    case = ground.fault(NODE, policy=msgspec.structs.replace(ONLY_OUT, passive_s=3600.0))
+    ground.end(NODE)
+    ground.clear(NODE, case)
+    ground.nodes[NODE].healthy = False
+    ground.step()
+    assert ground.stage(NODE) is Stage.VERIFYING
+    ground.wait(waits_s)
+    remedy = ground.remedy(NODE)
+    assert remedy is not None
+    assert (remedy.stage is Stage.VERIFYING) is (stage is Stage.VERIFYING)
+    assert ("a rule fired on it" in remedy.unfit) is (stage is not Stage.VERIFYING)
+
+
+@pytest.mark.parametrize(("usual_s", "needed"), [(60.0, 1800), (3600.0, 10_800)])
+def test_what_has_failed_often_has_to_look_well_for_longer(usual_s: float, needed: int) -> None:
+    ground = Ground()
+    scores = added(ground.state.scores, keys_of(NODE), Failing.RELAPSE, ground.now)
+    ground.state = msgspec.structs.replace(ground.state, scores=scores)
+    mended(ground, passive_s=usual_s)
+    ((text, _),) = of_release(ground)
+    assert text.endswith(f" of {needed} s")
