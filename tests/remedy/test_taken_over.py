@@ -65,6 +65,26 @@ def released(ground: Ground) -> None:
     assert ground.stage("n03") is Stage.RELEASING
 
 
+def test_a_test_that_failed_before_they_had_it_says_nothing_of_the_node_after() -> None:
+    ground = Ground()
+    policy = msgspec.structs.replace(ONLY_QUARANTINE, tests=("gpu-quick",))
+    case = ground.fault("n03", policy=policy)
+    ground.end("n03")
+    ground.clear("n03", case)
+    ground.wait(120)
+    ground.end("n03", Ending.REFUSED)
+    node = ground.nodes["n03"]
+    node.standing, node.mark, node.set_by = Standing.FOREIGN, None, "bo"
+    ground.wait(60)
+    again = ground.fault("n03", "i-again", policy=policy)
+    assert ground.stage("n03") is Stage.HELD_BY_OTHER
+    node.standing, node.set_by = Standing.OPEN, ""
+    ground.wait(60)
+    assert ground.stage("n03") is Stage.SUSPECT
+    ground.clear("n03", again)
+    assert ground.stage("n03") is Stage.HEALTHY
+
+
 def test_a_release_says_how_our_mark_looked() -> None:
     ground = quarantined()
     released(ground)

@@ -136,7 +136,9 @@ def hand_over(at: Scene) -> Remedy:
             at.remedy, f"{_holder(at.happening)} took {at.remedy.node} over", Loudness.ALERT
         )
     remedy = _with_chores(at.sur, at.remedy)
-    return replace(remedy, hold=None, manual=False, approved="", approved_plan="", vouched="")
+    return replace(
+        remedy, hold=None, manual=False, approved="", approved_plan="", vouched="", unfit=""
+    )
 
 
 def _shown(happening: Happening) -> NodeSeen | None:
