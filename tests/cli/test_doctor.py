@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from accelwatch.diagnosis import diagnose
+from accelwatch.cli.doctor import _headline
+from accelwatch.diagnosis import Verdict, diagnose
 from accelwatch.schema.snapshot import Snapshot
 from installed_command import accelwatch
 from standins import NvmlScenario
@@ -41,6 +43,21 @@ def test_a_lost_device_is_named(tmp_path: Path) -> None:
     run = accelwatch("doctor", environ=scenario.environment())
     assert run.returncode == 1
     assert "nvidia3: lost" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("verdict", "devices", "headline"),
+    [
+        (Verdict.FINE, 0, "no accelerator was found; all that is here can be read"),
+        (Verdict.FINE, 1, "all that is here can be read"),
+        (Verdict.BROKEN, 0, "devices are here, and none can be read"),
+    ],
+)
+def test_the_first_line_says_when_there_is_nothing(
+    verdict: Verdict, devices: int, headline: str
+) -> None:
+    told = replace(diagnose(Snapshot(time=0.0, host="n", version="0"), {}, {}), verdict=verdict)
+    assert _headline(replace(told, devices=devices)) == headline
 
 
 def test_backends_lists_each_installed_one() -> None:

@@ -70,6 +70,7 @@ def test_a_choice_for_a_job(machine: Machine) -> None:
 
 def test_the_agent(machine: Machine, tmp_path: Path) -> None:
     words = (sys.executable, "-m", "accelwatch", "agent", "--web.listen-address", "127.0.0.1:0")
+    words += ("--state-dir", str(tmp_path))
     environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
         (*words, *machine), stderr=subprocess.PIPE, text=True, env=environ
@@ -103,6 +104,7 @@ def test_the_dashboard(machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_pa
         async with asyncio.timeout(60):
             await asyncio.gather(running, return_exceptions=True)
 
+    monkeypatch.setattr("accelwatch.cli.dashboard_command.on_terminal", lambda: True)
     monkeypatch.setattr(Dashboard, "run", lambda app: asyncio.run(follow(app.source)))
     app = typer.Typer()
     app.command()(dashboard_command)

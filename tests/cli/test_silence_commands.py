@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import machines
 from accelwatch.cli.app import build
+from accelwatch.cli.hub_asking import HubFlags, NobodyAnswersError, changed
 from accelwatch.config.model import RuleSettings
 from hub_peers import agent, hub
 
@@ -152,3 +153,23 @@ def test_a_hub_that_is_not_there_is_told(words: tuple[str, ...]) -> None:
     code, _, said = asyncio.run(typed(*words, "--hub", "127.0.0.1:1"))
     assert code != 0
     assert "127.0.0.1:1: cannot connect" in said
+
+
+@pytest.mark.parametrize(
+    ("hub", "hinted"),
+    [
+        (HubFlags(), True),
+        (HubFlags(hub="127.0.0.1:1"), False),
+        (HubFlags(agent="127.0.0.1:1"), False),
+    ],
+)
+def test_a_change_is_for_who_was_meant_and_says_how_to_mean_the_agent(
+    hub: HubFlags, hinted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody(*_: object, **__: object) -> bytes:
+        raise NobodyAnswersError("127.0.0.1:9878: cannot connect")
+
+    monkeypatch.setattr("accelwatch.cli.hub_asking._over", nobody)
+    with pytest.raises(NobodyAnswersError) as raised:
+        changed(hub, "POST", "/v1/silences", document={})
+    assert ("--agent 127.0.0.1:9877" in str(raised.value)) is hinted

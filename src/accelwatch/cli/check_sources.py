@@ -10,6 +10,7 @@ import msgspec
 from accelwatch.agent.rules.counts import DeviceCounts, count_devices, is_silent
 from accelwatch.agent.rules.glance import Finding, concerned, glance
 from accelwatch.cli.check_report import Report
+from accelwatch.display import counted
 from accelwatch.errors import AccelwatchError
 from accelwatch.rules.document import Severity
 from accelwatch.rules.loading import RuleFiles
@@ -84,10 +85,12 @@ def of_incidents(page: bytes) -> Report:
     except (msgspec.MsgspecError, LookupError, TypeError, ValueError) as error:
         raise AgentSilent(f"the agent's incidents cannot be read: {error}") from None
     if devices.lost and not report.findings:
-        lost = Finding(severity=Severity.CRITICAL, title=f"{devices.lost} devices are lost")
+        verb = "is" if devices.lost == 1 else "are"
+        title = f"{counted(devices.lost, 'device')} {verb} lost"
+        lost = Finding(severity=Severity.CRITICAL, title=title)
         report = msgspec.structs.replace(report, findings=(lost,))
     if devices.silent:
-        report = _blinded(report, f"{devices.silent} devices do not answer")
+        report = _blinded(report, f"{counted(devices.silent, 'device')} without an answer")
     return report if devices.total else _blinded(report, "no accelerator was found")
 
 

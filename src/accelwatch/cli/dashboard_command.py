@@ -39,14 +39,14 @@ def dashboard_command(options: DashboardOptions) -> None:
     """Show all devices in the terminal, and keep the picture current."""
 
     def run() -> int:
+        shown = msgspec.structs.asdict(options)
+        groups = frozenset() if options.machine.bare else SHOWN_GROUPS
+        shown["machine"] = options.machine.over(CollectSettings(groups=groups))
         if not (options.served or on_terminal() or "TEXTUAL_DRIVER" in os.environ):
             raise UsageError(
                 "the dashboard needs a terminal to draw on; for a pipe or a file: accelwatch snapshot"
                 + (f" --replay {options.replay}" if options.replay else "")
             )
-        shown = msgspec.structs.asdict(options)
-        groups = frozenset() if options.machine.bare else SHOWN_GROUPS
-        shown["machine"] = options.machine.over(CollectSettings(groups=groups))
         return run_dashboard(**shown)
 
     raise typer.Exit(guarded(run))

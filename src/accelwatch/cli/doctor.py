@@ -9,6 +9,7 @@ import typer
 from accelwatch.backend import Check, Context
 from accelwatch.cli.output import write_stdout
 from accelwatch.diagnosis import BackendReport, Diagnosis, Verdict, diagnose, probe_all
+from accelwatch.display import counted
 from accelwatch.durations import deadline
 from accelwatch.exit_codes import OK
 from accelwatch.untrusted_text import printable
@@ -64,7 +65,7 @@ def _line(report: BackendReport) -> str:
     versions = " ".join(f"{name} {version}" for name, version in status.versions.items())
     source = f" through {status.source}" if status.source else ""
     trouble = f": {status.message or status.reason}" if status.message or status.reason else ""
-    devices = f", {status.devices} devices" if status.devices else ""
+    devices = f", {counted(status.devices, 'device')}" if status.devices else ""
     return f"{report.name:12} {status.state}{source}{devices} {versions}".rstrip() + trouble
 
 
@@ -79,10 +80,18 @@ def _check_lines(checks: tuple[Check, ...], *, advise: bool = True) -> list[str]
     return lines
 
 
+def _headline(diagnosis: Diagnosis) -> str:
+    """What it comes to, in one line."""
+    told = _VERDICTS[diagnosis.verdict]
+    nothing = diagnosis.verdict is Verdict.FINE and not diagnosis.devices
+    return f"no accelerator was found; {told}" if nothing else told
+
+
 def _report(diagnosis: Diagnosis) -> str:
     lines = [
-        f"accelwatch {diagnosis.version} on {diagnosis.host}: {_VERDICTS[diagnosis.verdict]}",
-        f"python {diagnosis.python}, kernel {diagnosis.kernel}, {diagnosis.devices} devices",
+        f"accelwatch {diagnosis.version} on {diagnosis.host}: {_headline(diagnosis)}",
+        f"python {diagnosis.python}, kernel {diagnosis.kernel},"
+        f" {counted(diagnosis.devices, 'accelerator')}",
     ]
     for report in diagnosis.backends:
         lines += ["", _line(report), *_check_lines(report.checks, advise=report.present)]

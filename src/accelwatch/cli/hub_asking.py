@@ -59,7 +59,16 @@ def changed(
     """
     body = None if document is None else msgspec.json.encode(document)
     places = _places(hub)[:1]
-    return _over(places, lambda session: session.change(method, path, query, body), changes=True)
+    try:
+        return _over(
+            places, lambda session: session.change(method, path, query, body), changes=True
+        )
+    except NobodyAnswersError as error:
+        if hub != HubFlags():
+            raise
+        # What is only read comes from the agent then; a change is for whom it was meant.
+        text = f"{error}; of this machine's agent it is asked with --agent {DEFAULT_AGENT}"
+        raise NobodyAnswersError(text) from error
 
 
 def reached(hub: HubFlags, ask: "Callable[[HubSession], Awaitable[T]]") -> "T | None":

@@ -29,6 +29,7 @@ from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.node_names import NONE, shortened
 
 _LEAST_SENTENCE = 12
+_LEAST_NODE = 4
 """Cells below which there is no room to say more than a state."""
 _COOL, _HOT = 30.0, 90.0
 """Degrees Celsius at which the shade of a cell begins and is full."""
@@ -242,13 +243,18 @@ def _group_trouble(row: FleetRow, sight: Sight, width: int) -> tuple[str, str]:
     if not chief.speaks or chief.worst is None:
         glyph = signs.node_glyph(chief.state, sight.glyphs)
         role = signs.NODE_ROLES.get(chief.state, "warn")
-        said = chief.state
+        said, device = chief.state, ""
     else:
         word = device_class(chief.worst)
         glyph, role = device_signs.device_glyph(word, sight.glyphs), device_signs.device_role(word)
         said = device_signs.device_word(word)
-    room = width - len(f"{glyph}  {said}{more}")
-    return f"{glyph} {sight.node(chief.node, max(room, 6))} {said}{more}", role
+        place = sight.board.device(chief.worst.slot)
+        device = f"/{place.name}" if place is not None else ""
+    room = width - len(f"{glyph} {device} {said}{more}")
+    if device and room < _LEAST_NODE:
+        # The node without its device would read as if all of it were so.
+        return f"{glyph} {device[1:]} {said}{more}", role
+    return f"{glyph} {sight.node(chief.node, max(room, 6))}{device} {said}{more}", role
 
 
 def trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:

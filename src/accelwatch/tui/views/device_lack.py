@@ -1,5 +1,6 @@
 """Why no device is shown, and what to do about it, as lines. Pure."""
 
+from accelwatch.sampler.settings import NO_ACCELERATORS
 from accelwatch.schema.snapshot import BackendState, BackendStatus
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, paragraph
@@ -33,11 +34,15 @@ def _no_device(board: Board, width: int, glyphs: Glyphs) -> list[Line]:
     if not here and heard is not None:
         lines += paragraph("   ", _unheard(heard.state), "text", width, glyphs)
     elif not here and backends:
-        names = ", ".join(status.name for status in backends)
+        looking = (one.name for one in backends if one.name not in NO_ACCELERATORS)
+        names = ", ".join(looking)
         text = f"nothing of the kind that these backends read is here: {names}"
         lines += paragraph("   ", text, "text", width, glyphs)
-    do = "6 tells what was looked for" if heard is None else "Esc leads back to the fleet"
-    return [*lines, *paragraph(" ", do, "dim", width, glyphs)]
+    if heard is not None:
+        return [*lines, *paragraph(" ", "Esc leads back to the fleet", "dim", width, glyphs)]
+    lines += paragraph(" ", "6 tells what was looked for", "dim", width, glyphs)
+    demo = "accelwatch demo shows a simulated fleet: nothing has to be there for it"
+    return [*lines, *paragraph(" ", demo, "accent", width, glyphs)]
 
 
 def _unheard(state: str) -> str:
