@@ -125,7 +125,10 @@ def _place(device: Device) -> tuple[str, str]:
 
 
 def _processes(views: list[DeviceView]) -> ET.Element:
+    """Those of the device and its instances; why they are not known where nobody tells any."""
     listed = ET.Element("processes")
+    if all(view.reading.processes is None for view in views):
+        listed.text = token_of(views[0].reading.absent.get(("processes",)), _NOTHING).strip("[]")
     for view in views:
         for process in view.reading.processes or ():
             element = ET.SubElement(listed, "process_info")

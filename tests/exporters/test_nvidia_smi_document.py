@@ -167,6 +167,17 @@ def test_a_lost_device_reads_back_lost_and_a_denied_one_denied() -> None:
         views(written(snapshot(denied)))
 
 
+@pytest.mark.parametrize("why", [Absence.UNSUPPORTED, Absence.PERMISSION, Absence.ERROR])
+def test_processes_that_nobody_tells_are_not_none(why: Absence) -> None:
+    whole = view(0)
+    reading = msgspec.structs.replace(
+        whole.reading, processes=None, absent={**whole.reading.absent, ("processes",): why}
+    )
+    (told,) = views(written(snapshot(msgspec.structs.replace(whole, reading=reading))))
+    assert told.reading.processes is None
+    assert told.reading.absent["processes",] is why
+
+
 def test_instances_stand_below_their_device_with_their_processes() -> None:
     part = mig_view(2, 0)
     held = (Process(device_id=part.device.id, pid=77, command="train", gpu_memory_bytes=GIB),)
