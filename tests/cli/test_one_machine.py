@@ -69,8 +69,8 @@ def test_a_choice_for_a_job(machine: Machine) -> None:
 
 
 def test_the_agent(machine: Machine, tmp_path: Path) -> None:
-    words = (sys.executable, "-m", "accelwatch", "agent", "--web.listen-address", "127.0.0.1:0")
-    words += ("--state-dir", str(tmp_path))
+    agent = ("accelwatch", "agent", "--web.listen-address", "127.0.0.1:0")
+    words = (sys.executable, "-m", *agent, "--state-dir", str(tmp_path))
     environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
         (*words, *machine), stderr=subprocess.PIPE, text=True, env=environ
