@@ -148,3 +148,21 @@ def test_what_has_failed_often_has_to_look_well_for_longer(usual_s: float, neede
     mended(ground, passive_s=usual_s)
     ((text, _),) = of_release(ground)
     assert text.endswith(f" of {needed} s")
+
+
+def test_a_node_that_somebody_gives_back_is_begun_anew() -> None:
+    ground = Ground()
+    ground.fault(NODE)
+    ground.end(NODE)
+    ground.wait(20, every=10)
+    assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT]
+    node = ground.nodes[NODE]
+    node.standing, node.mark, node.set_by = Standing.FOREIGN, None, "admin"
+    ground.wait(10)
+    ground.fault(NODE, "i-second")
+    ground.end(NODE, Ending.CANCELLED)
+    remedy = ground.remedy(NODE)
+    assert remedy is not None
+    assert (remedy.stage, remedy.hold) == (Stage.HELD_BY_OTHER, None)
+    assert (remedy.attempts, remedy.rung, remedy.policy) == ((), 0, None)
+    assert "i-second" in {case.incident for case in remedy.cases}

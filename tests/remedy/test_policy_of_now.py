@@ -102,6 +102,8 @@ def test_only_what_is_seen_after_a_person_has_mended_a_node_counts(
 ) -> None:
     ground = Ground()
     ground.say(Verb.RECOVERED, NODE)
-    ground.fault(NODE, evidence_at=ground.now + later_s)
+    mended = ground.now
+    ground.wait(10)
+    ground.fault(NODE, evidence_at=mended + later_s)
     ground.wait(60)
     assert ground.kinds(NODE) == begun

@@ -135,10 +135,7 @@ def hand_over(at: Scene) -> Remedy:
         at.sur.note(
             at.remedy, f"{_holder(at.happening)} took {at.remedy.node} over", Loudness.ALERT
         )
-    remedy = _with_chores(at.sur, at.remedy)
-    return replace(
-        remedy, hold=None, manual=False, approved="", approved_plan="", vouched="", unfit=""
-    )
+    return _clean(_with_chores(at.sur, at.remedy))
 
 
 def _shown(happening: Happening) -> NodeSeen | None:
