@@ -158,7 +158,7 @@ def test_a_node_that_somebody_gives_back_is_begun_anew() -> None:
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT]
     node = ground.nodes[NODE]
     node.standing, node.mark, node.set_by = Standing.FOREIGN, None, "admin"
-    ground.wait(10)
+    ground.wait(20, every=10)
     ground.fault(NODE, "i-second")
     ground.end(NODE, Ending.CANCELLED)
     remedy = ground.remedy(NODE)
