@@ -127,7 +127,7 @@ def _export(
     ] = False,
     folder: _Folder = None,
 ) -> None:
-    """Write one file to send away; `accelwatch --replay FILE` plays it."""
+    """Write one file to send away; `accelwatch dashboard --replay FILE` plays it."""
     from accelwatch.blackbox.exporting import export
     from accelwatch.blackbox.places import NOW, meant
     from accelwatch.display import size
@@ -136,5 +136,5 @@ def _export(
     name = "blackbox-now.ndjson.zst" if which == NOW else path.name
     target = output or Path(name)
     count = export(path, target, redact=redact)
-    complain(f"{target}: {size(count)}; play it: accelwatch --replay {target}")
+    complain(f"{target}: {size(count)}; play it: accelwatch dashboard --replay {target}")
     raise typer.Exit(OK)
