@@ -6,10 +6,13 @@ import signal
 import msgspec
 import pytest
 
+from accelwatch.schema.snapshot import Snapshot
+from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.local import signals
 from accelwatch.tui.local.signals import Target
+from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.row_list import RowList
-from dashboards import FedSource, Stage, node, on, running
+from dashboards import FedSource, Stage, board_of, node, on, running
 
 
 def test_the_selection_of_a_process_stays_with_it_when_rows_move() -> None:
@@ -168,7 +171,8 @@ def test_readonly_sends_nothing(sent: Sent) -> None:
     assert sent.calls == []
 
 
-def test_processes_of_another_namespace_are_explained_not_signalled(sent: Sent) -> None:
+def foreigners() -> Snapshot:
+    """A device all of whose processes are of another namespace."""
     shot = node(1)
     reading = shot.devices[0].reading
     foreign = tuple(
@@ -177,9 +181,33 @@ def test_processes_of_another_namespace_are_explained_not_signalled(sent: Sent) 
     )
     reading = msgspec.structs.replace(reading, processes=foreign)
     views = (msgspec.structs.replace(shot.devices[0], reading=reading),)
+    return msgspec.structs.replace(shot, devices=views)
 
+
+@pytest.mark.parametrize(
+    ("width", "said"),
+    [
+        (80, "3 belong to another pid namespace: no signals"),
+        (70, "3 of another pid namespace: no signals"),
+        (60, "3 foreign: no signals"),
+        (45, "3 foreign"),
+        (36, "3 processes hold"),
+    ],
+)
+def test_the_word_on_another_namespace_is_whole(width: int, said: str) -> None:
+    board = board_of()
+    board.show(foreigners())
+    processes = ProcessList(board)
+    processes.update()
+    text = plain(processes.note(width))
+    assert len(text) == width
+    assert text.rstrip().endswith(said) or "foreign" not in text
+    assert said in text
+
+
+def test_processes_of_another_namespace_are_explained_not_signalled(sent: Sent) -> None:
     async def go() -> None:
-        async with running(FedSource(msgspec.structs.replace(shot, devices=views))) as stage:
+        async with running(FedSource(foreigners())) as stage:
             await stage.press("4")
             assert "belong to another pid namespace: no signals" in stage.text()
             await stage.press("K")

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from accelwatch.tui.drawing.lines import plain
-from accelwatch.tui.drawing.preferences import INTERVALS, Preferences
+from accelwatch.tui.drawing.preferences import COMMENTS, INTERVALS, Preferences
 from accelwatch.tui.local import setting_rows
 from accelwatch.tui.local.setting_rows import VALUES, SettingRows
 
@@ -44,3 +44,15 @@ def test_names_are_words() -> None:
     names = [setting_rows.title(name) for name in msgspec.structs.asdict(Preferences())]
     assert "fleet interval" in names
     assert not any("_" in name for name in names)
+
+
+@pytest.mark.parametrize(("width", "cut"), [(80, False), (60, True)])
+def test_meanings_are_whole_on_eighty_columns_and_marked_where_they_are_cut(
+    width: int, cut: bool
+) -> None:
+    rows = SettingRows(Preferences())
+    for place in range(len(rows) - 1):
+        line = plain(rows.line(place, width, 0))
+        meaning = COMMENTS[str(rows.key(place))]
+        assert len(line) == width
+        assert meaning in line or (cut and line.endswith("…"))

@@ -1,11 +1,14 @@
 """The Usage screen: `u`, of this machine and of a fleet."""
 
 import asyncio
+import re
 
 import msgspec
+import pytest
 
 from accelwatch.errors import AccelwatchError
 from accelwatch.schema.snapshot import Owner, Snapshot
+from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.fleet.asked import Asked
 from accelwatch.tui.local.using import OwnUsage
 from accelwatch.tui.views import usage_lines
@@ -49,19 +52,39 @@ def test_a_dashboard_counts_from_its_second_look_on_and_not_at_each_picture() ->
 
 def test_the_table_as_lines() -> None:
     told = counted().report(owned(15.0), By.JOB, None)
-    lines = texts(usage_lines.lines(told, "", 160, ages=True, ascii_only=False)).splitlines()
+    lines = texts(usage_lines.lines(told, "", 160, UNICODE, ages=True)).splitlines()
     assert lines[0].split()[:4] == ["JOB", "USER", "DEVICES", "HELD"]
     assert "COUNTED SINCE" in lines[0]
     assert lines[1].split()[:3] == ["4718", "ada", "1"]
     assert lines[2].split()[0] == "(nobody)"
     assert lines[3].split()[0] == "total"
-    narrow = usage_lines.lines(told, "", 40, ages=False, ascii_only=True)
-    assert all(sum(len(text) for text, _ in line) <= 40 for line in narrow)
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 100])
+@pytest.mark.parametrize("ages", [False, True])
+def test_columns_give_way_whole_and_sentences_are_wrapped(width: int, ages: bool) -> None:
+    told = counted().report(owned(15.0), By.JOB, None)
+    wide = texts(usage_lines.lines(told, "", 200, UNICODE, ages=ages)).splitlines()
+    lines = texts(usage_lines.lines(told, "", width, UNICODE, ages=ages)).splitlines()
+    assert all(len(line) <= width for line in lines)
+    assert "HELD" in lines[0]
+    for line, whole in zip(lines[:4], wide[:4], strict=True):
+        assert set(re.split(r"  +", line.strip())) <= set(re.split(r"  +", whole.strip()))
+    assert " ".join(" ".join(lines[4:]).split()) == " ".join(" ".join(wide[4:]).split())
+
+
+def test_a_name_gives_way_before_a_column_does() -> None:
+    told = counted().report(owned(15.0), By.JOB, None)
+    rows = tuple(msgspec.structs.replace(row, job="a" * 70) for row in told.rows)
+    long = msgspec.structs.replace(told, rows=rows)
+    lines = texts(usage_lines.lines(long, "", 80, UNICODE, ages=False)).splitlines()
+    assert "aaaa… " in lines[1]
+    assert "ENERGY" in lines[0]
 
 
 def test_without_an_answer_it_says_so() -> None:
-    assert "asking" in texts(usage_lines.lines(None, "", 80, ages=False, ascii_only=True))
-    assert "no hub" in texts(usage_lines.lines(None, "no hub", 80, ages=False, ascii_only=True))
+    assert "asking" in texts(usage_lines.lines(None, "", 80, ASCII, ages=False))
+    assert "no hub" in texts(usage_lines.lines(None, "no hub", 80, ASCII, ages=False))
 
 
 def test_the_screen_of_this_machine() -> None:

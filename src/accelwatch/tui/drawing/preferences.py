@@ -37,22 +37,22 @@ class Preferences(msgspec.Struct, kw_only=True):
     fleet_events: bool = False
 
 
-COMMENTS = {
-    "theme": "Colours: " + ", ".join(PALETTES) + ".",
-    "density": "How devices are listed: auto, compact (a row each) or full (a block each).",
+COMMENTS = {  # each fits beside its setting on 80 columns
+    "theme": "Theme: " + ", ".join(PALETTES) + ".",
+    "density": "Devices: auto, compact (rows) or full (blocks).",
     "interval_s": "Seconds between two readings.",
     "sort": "Column the processes are sorted by.",
     "descending": "Whether the greatest comes first.",
-    "tree": "Whether processes are grouped by job, pod, container or user.",
-    "plot": "How graphs are drawn: braille, or block for fonts without braille.",
+    "tree": "Whether processes are grouped by their owner.",
+    "plot": "Graphs: braille, or block for fonts without.",
     "fleet_interval_s": "Seconds between two pictures of a fleet.",
-    "fleet_form": "How a fleet is shown: list (a row a node) or grid (a cell a device).",
-    "fleet_group": "By what a fleet is grouped: none, rack, partition, job, user or a label.",
-    "fleet_sort": "What the rows of a fleet are sorted by: worst, node, load, power, ...",
-    "fleet_descending": "Whether the worst, or the greatest, comes first.",
-    "fleet_shade": "What the cells of the grid tell: load, memory or temperature.",
-    "fleet_events": "Whether events of the fleet are listed below its nodes.",
-    "blackbox": "Whether the last 15 minutes of this machine are kept on disk.",
+    "fleet_form": "Fleet: list (of nodes) or grid (of devices).",
+    "fleet_group": "By none, rack, partition, job, user or a label.",
+    "fleet_sort": "Fleet sorted by worst, node, load, power, ...",
+    "fleet_descending": "Whether the worst or greatest comes first.",
+    "fleet_shade": "Cells of the grid: load, memory, temperature.",
+    "fleet_events": "Whether events are listed below the nodes.",
+    "blackbox": "Whether the last 15 minutes are kept on disk.",
 }
 
 

@@ -86,7 +86,7 @@ class SettingRows:
             [
                 (f" {fit(title(name), 18)}", "text"),
                 (fit(value_text(name, value), 14), "strong"),
-                (COMMENTS[name], "dim"),
+                (fit(COMMENTS[name], max(width - 33, 0)), "dim"),
             ],
             width,
         )

@@ -30,8 +30,8 @@ def usage_screen(
             report,
             problem,
             width,
+            board.paint.glyphs,
             ages=chosen["since"] == SINCE_JOB,
-            ascii_only=board.paint.glyphs.ascii_only,
         )
 
     def handle(action: str) -> bool:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Hashable
 
 from accelwatch.display import size
-from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.drawing.lines import Line, clipped, width_of
 from accelwatch.tui.local import process_rows
 from accelwatch.tui.local.process_rows import (
     COLUMNS,
@@ -21,6 +21,13 @@ from accelwatch.tui.state.board import Board
 
 _STEP = 8
 """Cells that a key moves the commands by."""
+_FOREIGN = (
+    "belong to another pid namespace: no signals",
+    "of another pid namespace: no signals",
+    "foreign: no signals",
+    "foreign",
+)
+"""What is said of processes whose numbers mean nothing here, the whole of it first."""
 ProcessFilter = Callable[[ProcessRow], bool]
 
 
@@ -140,8 +147,9 @@ class ProcessList:
         if self.tagged:
             line.append((f"   {len(self.tagged)} tagged", "accent"))
         foreign = sum(process.pid_namespace != "same" for process in shown)
-        if foreign:
-            line.append((f"   {foreign} belong to another pid namespace: no signals", "warn"))
+        said = (f"   {foreign} {text}" for text in _FOREIGN) if foreign else iter(())
+        left = width - width_of(line)
+        line.append((next((text for text in said if len(text) <= left), ""), "warn"))
         return clipped(line, width)
 
     def sort_by(self, column: str) -> None:

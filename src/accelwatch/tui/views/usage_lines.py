@@ -1,35 +1,72 @@
 """Who uses the devices, as lines of the dashboard. Pure."""
 
-from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.drawing import columns
+from accelwatch.tui.drawing.columns import GAP, Column, filled, fitting, needed
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, cell_len, clipped, fit, paragraph
 from accelwatch.usage.cells import NUMBERS, cells, header, remarks, summary
 from accelwatch.usage.report import UsageReport
 from accelwatch.usage.shares import Kind
 
-_GAP = "  "
 _QUIET = frozenset({Kind.FREE, Kind.UNKNOWN, Kind.OTHERS})
+_NAME = 12
+"""Cells of a name at least; a longer one gets what is left."""
+_RANKS = {
+    "HELD": 1,
+    "USER": 2,
+    "LOAD": 3,
+    "ENERGY": 4,
+    "COST": 5,
+    "IDLE": 6,
+    "COUNTED SINCE": 7,
+    "MEMORY": 8,
+    "NO DATA": 9,
+    "DEVICES": 10,
+    "PEAK": 11,
+    "BEGAN": 12,
+}
+"""How early a column gives way; the first one stays."""
 
 
 def lines(
-    report: UsageReport | None, problem: str, width: int, *, ages: bool, ascii_only: bool
+    report: UsageReport | None, problem: str, width: int, glyphs: Glyphs, *, ages: bool
 ) -> list[Line]:
     """The table under its heading, the total last, and what was counted; `problem` instead, if any."""
     if report is None:
-        return [clipped([(f" {problem or 'asking ...'}", "warn" if problem else "dim")], width)]
+        role = "warn" if problem else "dim"
+        return paragraph(" ", problem or "asking ...", role, width, glyphs)
     titles = header(report, ages=ages)
     rows = [*report.rows, *([report.total] if report.total is not None else [])]
-    shown = [cells(row, report, ages=ages, ascii_only=ascii_only) for row in rows]
-    sizes = [max(map(len, column)) for column in zip(titles, *shown, strict=True)]
-    given = [_line(titles, titles, sizes, "head", width)]
+    shown = [cells(row, report, ages=ages, ascii_only=glyphs.ascii_only) for row in rows]
+    whole = [_column(place, title, shown) for place, title in enumerate(titles)]
+    chosen = fitting(whole, width - 1)
+    placed = list(zip(chosen, filled(chosen, width - 1 - needed(chosen)), strict=True))
+    given = [columns.heading(placed, width, glyphs)]
     for row, texts in zip(rows, shown, strict=True):
         role = "strong" if row is report.total else "dim" if row.kind in _QUIET else "text"
-        given.append(_line(titles, texts, sizes, role, width))
+        line: Line = [(" ", role)]
+        for column, size in placed:
+            text = fit(texts[column.cell], size, right=column.right, ellipsis=glyphs.ellipsis)
+            line += [(text, role), (" " * GAP, role)]
+        given.append(clipped(line, width))
     said = [*([problem] if problem else []), summary(report), *remarks(report)]
-    return [*given, [], *(clipped([(f" {text}", "dim")], width) for text in said)]
+    return [
+        *given,
+        [],
+        *(row for text in said for row in paragraph(" ", text, "dim", width, glyphs)),
+    ]
 
 
-def _line(titles: list[str], texts: list[str], sizes: list[int], role: str, width: int) -> Line:
-    padded = (
-        text.rjust(size) if title in NUMBERS else text.ljust(size)
-        for title, text, size in zip(titles, texts, sizes, strict=True)
+def _column(place: int, title: str, rows: list[list[str]]) -> Column[int]:
+    """The column of the cells at a place, as wide as these; of names it may be less."""
+    most = max(map(cell_len, [title, *(row[place] for row in rows)]))
+    named = title in ("JOB", "USER")
+    return Column(
+        title=title,
+        cell=place,
+        width=min(most, _NAME) if named else most,
+        rank=1 if not place else _RANKS[title],
+        grow=int(named),
+        most=most if named else 0,
+        right=title in NUMBERS,
     )
-    return clipped([(f" {_GAP.join(padded)}", role)], width)
