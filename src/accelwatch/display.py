@@ -73,6 +73,26 @@ def duration(seconds: float) -> str:
     return f"{seconds / 86400:.0f} d"
 
 
+def time_held(seconds: float) -> str:
+    """Time that is counted and compared: `42 s`, `1.4 min`, `2.3 h`, never in days."""
+    if seconds < 59.5:
+        return f"{seconds:.0f} s"
+    number, unit = (seconds / 60, "min") if seconds < 3597 else (seconds / 3600, "h")
+    return f"{number:.{0 if number >= 99.95 else 1}f} {unit}"
+
+
+def energy(joules: float) -> str:
+    """`12 Wh`, `1.2 kWh`, `1.5 MWh`; below 10 Wh with a decimal."""
+    number, units = joules / 3600, iter(("Wh", "kWh", "MWh"))
+    unit = next(units)
+    for larger in units:
+        if abs(number) < 999.5:
+            break
+        number, unit = number / 1000, larger
+    whole = 9.95 if unit == "Wh" else 99.95
+    return f"{number:.{0 if abs(number) >= whole else 1}f} {unit}"
+
+
 def quantity(name: str, value: object, *, ascii_only: bool = False) -> str:
     """A field's value for a table; `name` is the field's name and decides the unit."""
     if isinstance(value, str) or not isinstance(value, int | float):

@@ -20,6 +20,10 @@ from accelwatch.clock import SystemClock
 from accelwatch.config.usage import UsageSettings
 from accelwatch.recording import Recorder
 from accelwatch.schema.snapshot import Owner, Snapshot
+from accelwatch.usage.cells import cells, remarks, summary
+from accelwatch.usage.ledger import By
+from accelwatch.usage.recorded import ledger_of
+from accelwatch.usage.report import UsageReport, report
 from fake_feed import FakeFeed
 from hub_peers import agent
 
@@ -72,13 +76,14 @@ def test_a_recording_as_a_table(recording: Path) -> None:
     assert code == 0
     titles = "JOB USER DEVICES HELD LOAD MEMORY PEAK ENERGY IDLE NO DATA"
     assert " ".join(lines[0].split()) == titles
-    assert lines[1].split()[:5] == ["4718", "=ada", "1", "0.083", "h"]
+    assert lines[1].split()[:5] == ["4718", "=ada", "1", "5.0", "min"]
     assert "50%" in lines[1]
-    assert "0.030 kWh" in lines[1]
+    assert " 30 Wh " in lines[1]
     assert lines[2].startswith("(nobody)")
     assert lines[3].startswith("total")
-    assert "0.060 kWh" in lines[3]
-    assert f"since when it is counted to 2027-01-15 08:05:00Z ({recording})" in lines[-1]
+    assert " 60 Wh " in lines[3]
+    counted = "counted from 2027-01-15 08:00:00Z to 08:05:00Z (5 min)"
+    assert lines[5:] == [f"{recording}: {counted}"]
 
 
 def test_a_price_gives_money_in_every_form(recording: Path, config: Path) -> None:
@@ -173,7 +178,7 @@ def test_an_agent_tells_what_it_has_counted() -> None:
             code, out, _ = await asyncio.to_thread(typed, *words)
             assert (code, out.splitlines()[1].split()[0]) == (0, "4718")
             assert "EUR" in out
-            assert "(n01)" in out
+            assert "n01: counted from" in out
 
     asyncio.run(main())
 
@@ -202,3 +207,32 @@ def test_an_agent_too_old_to_count_is_said() -> None:
             assert "no such page" in said
 
     asyncio.run(main())
+
+
+def told_of(recording: Path, **changes: float | None) -> UsageReport:
+    """What a recording tells, with other figures of energy in every row."""
+    ledger, notes = ledger_of(recording, None)
+    whole = report(ledger, By.USER, None, notes=notes)
+    assert whole.total is not None
+    rows = tuple(msgspec.structs.replace(row, **changes) for row in whole.rows)
+    total = msgspec.structs.replace(whole.total, **changes)
+    return msgspec.structs.replace(whole, rows=rows, total=total)
+
+
+def test_a_sign_is_explained_only_where_a_figure_bears_it(recording: Path) -> None:
+    none = told_of(recording, energy_kwh=None, energy_seconds=0.0, energy_divided_seconds=0.0)
+    assert remarks(none) == []
+    part = told_of(recording, energy_seconds=1.0)
+    assert remarks(part) == ["≥ the energy of some of the time is not known"]
+    assert remarks(part, ascii_only=True)[0].startswith(">= ")
+    assert "≥30 Wh" in cells(part.rows[0], part, ages=False)
+    divided = told_of(recording, energy_divided_seconds=1.0)
+    assert [said[0] for said in remarks(divided)] == ["~"]
+    assert "~30 Wh" in cells(divided.rows[0], divided, ages=False)
+
+
+def test_the_day_is_told_once_unless_it_ends_on_another(recording: Path) -> None:
+    told = told_of(recording)
+    over = msgspec.structs.replace(told, until="2027-01-16T00:05:00Z", seconds=57_900.0)
+    said = "counted from 2027-01-15 08:00:00Z to 2027-01-16 00:05:00Z (16 h)"
+    assert summary(over) == said

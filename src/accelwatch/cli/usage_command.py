@@ -117,6 +117,6 @@ def _text(report: "UsageReport", color: str, *, ages: bool) -> str:
     shown = [cells(row, report, ages=ages, ascii_only=style.ascii_only) for row in rows]
     codes = ["1" if row is report.total else "" for row in rows]
     lines = aligned(header(report, ages=ages), shown, style, codes, right=NUMBERS)
-    said = [summary(report), *remarks(report)]
+    said = [summary(report), *remarks(report, ascii_only=style.ascii_only)]
     lines += ["", *(printable(text, ascii_only=style.ascii_only) for text in said)]
     return "".join(f"{line}\n" for line in lines)

@@ -1,12 +1,13 @@
 """A usage report as cells of a table, for a terminal and for the dashboard."""
 
-from accelwatch.display import duration, printable, size
+from accelwatch.display import duration, energy, printable, size, time_held
 from accelwatch.usage.ledger import By
 from accelwatch.usage.report import UsageReport, UsageRow
 from accelwatch.usage.shares import Kind
 
 _WHOLE = 0.99
 """A quantity that is known for less of the time is marked."""
+_JOULES_PER_KWH = 3.6e6
 _NAMELESS = {
     Kind.UNKNOWN: "(unknown)",
     Kind.OTHERS: "(others)",
@@ -41,57 +42,62 @@ def header(report: UsageReport, *, ages: bool) -> list[str]:
 
 def cells(row: UsageRow, report: UsageReport, *, ages: bool, ascii_only: bool = False) -> list[str]:
     """One row as texts below the titles."""
-    divided = "~" if row.energy_divided_seconds > 0 else ""
-    part = row.energy_seconds < _WHOLE * row.device_seconds
-    least = (">=" if ascii_only else "≥") if part else divided
-    cost = [] if report.price is None else [_money(row.cost, report.price.currency, least)]
+    sign = _at_least(ascii_only=ascii_only) if _is_part(row) else "~" if _is_divided(row) else ""
+    cost = [] if report.price is None else [_money(row.cost, report.price.currency, sign)]
     since = [_clock(row.began), _clock(row.counted_since)] if ages else []
     return [
         *_names(row, report.by, ascii_only=ascii_only),
         str(row.devices),
-        hours(row.device_seconds),
+        time_held(row.device_seconds),
         "-" if row.load_ratio is None else f"{row.load_ratio:.0%}",
         _size(row.memory_bytes),
         _size(row.memory_peak_bytes),
-        "-" if row.energy_kwh is None else f"{least}{_digits(row.energy_kwh)} kWh",
+        "-" if row.energy_kwh is None else f"{sign}{energy(row.energy_kwh * _JOULES_PER_KWH)}",
         *cost,
-        "-" if row.idle_seconds is None else hours(row.idle_seconds),
-        hours(row.unseen_seconds) if row.unseen_seconds > 0 else "-",
+        "-" if row.idle_seconds is None else time_held(row.idle_seconds),
+        time_held(row.unseen_seconds) if row.unseen_seconds > 0 else "-",
         *since,
     ]
 
 
 def summary(report: UsageReport) -> str:
     """What was counted, from when on, by whom."""
-    where = f" ({report.source})" if report.source else ""
+    where = f"{report.source}: " if report.source else ""
     if report.total is None:
-        return f"no device was seen{where}"
-    begun = "" if report.whole else ", since when it is counted"
-    time = f"from {_clock(report.since)}{begun} to {_clock(report.until)}"
-    return f"{duration(report.seconds)} {time}{where}"
+        return f"{where}no device was seen"
+    since, until = _clock(report.since), _clock(report.until)
+    day, _, time = until.partition(" ")
+    end = time if since.startswith(day) else until
+    return f"{where}counted from {since} to {end} ({duration(report.seconds)})"
 
 
-def remarks(report: UsageReport) -> list[str]:
+def remarks(report: UsageReport, *, ascii_only: bool = False) -> list[str]:
     """What the marks in the table mean, as far as there are any."""
     rows = [*report.rows, *([report.total] if report.total is not None else [])]
     said = list(report.notes)
-    if any(row.energy_seconds < _WHOLE * row.device_seconds for row in rows):
-        said.append("at least: the energy of some of the time is not known")
-    if any(row.energy_divided_seconds > 0 for row in report.rows):
+    if any(_is_part(row) for row in rows):
+        said.append(
+            f"{_at_least(ascii_only=ascii_only)} the energy of some of the time is not known"
+        )
+    if any(_is_divided(row) for row in report.rows):
         said.append("~ energy of shared devices divided evenly: nobody tells whose it is")
     if any(row.unseen_seconds > 0 for row in rows):
         said.append("no data: nobody saw these devices, so they count neither as busy nor as idle")
     return said
 
 
-def hours(seconds: float) -> str:
-    """Hours with three significant digits."""
-    return f"{_digits(seconds / 3600)} h"
+def _at_least(*, ascii_only: bool) -> str:
+    return ">=" if ascii_only else "≥"
 
 
-def _digits(value: float) -> str:
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
-    return f"{value:.{digits}f}"
+def _is_part(row: UsageRow) -> bool:
+    """Whether its energy is that of a part of the time."""
+    return row.energy_kwh is not None and row.energy_seconds < _WHOLE * row.device_seconds
+
+
+def _is_divided(row: UsageRow) -> bool:
+    """Whether some of its energy is a device's divided evenly."""
+    return row.energy_kwh is not None and row.energy_divided_seconds > 0
 
 
 def _names(row: UsageRow, by: By, *, ascii_only: bool) -> list[str]:
@@ -107,8 +113,8 @@ def _size(value: float | None) -> str:
     return "-" if value is None else size(value)
 
 
-def _money(cost: float | None, currency: str, least: str) -> str:
-    return "-" if cost is None else f"{least}{cost:.2f} {currency}".rstrip()
+def _money(cost: float | None, currency: str, sign: str) -> str:
+    return "-" if cost is None else f"{sign}{cost:.2f} {currency}".rstrip()
 
 
 def _clock(moment: str | None) -> str:

@@ -49,7 +49,11 @@ def lines(
             text = fit(texts[column.cell], size, right=column.right, ellipsis=glyphs.ellipsis)
             line += [(text, role), (" " * GAP, role)]
         given.append(clipped(line, width))
-    said = [*([problem] if problem else []), summary(report), *remarks(report)]
+    said = [
+        *([problem] if problem else []),
+        summary(report),
+        *remarks(report, ascii_only=glyphs.ascii_only),
+    ]
     return [
         *given,
         [],
