@@ -11,6 +11,7 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
 from accelwatch.tui.fleet.changes import FleetChanges
+from accelwatch.tui.fleet.events import event_line
 from accelwatch.tui.local.changes import Change, Changes
 from accelwatch.tui.views.change_list import change_line, span_text
 from dashboards import hung, lost, node, stale
@@ -161,7 +162,7 @@ def test_a_fleets_device_that_is_worse_ends_what_was_before() -> None:
 
 def test_an_end_whose_beginning_nobody_told_stands_alone() -> None:
     (one,) = FleetChanges().rows((told(1, "device_recovered", 5),))
-    assert (one.word, one.event) == ("device_recovered", True)
+    assert (one.word, one.event) == ("back", True)
 
 
 def test_the_same_events_are_worked_out_once() -> None:
@@ -188,3 +189,27 @@ def test_a_line_tells_when_where_what_and_until_when(width: int) -> None:
     assert "nvidia3" in text
     assert "lost" in text
     assert ("2 min 33 s" in text) is (width >= 80)
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_the_words_on_a_lost_device_are_whole_from_eighty_columns_on(width: int) -> None:
+    changes = Changes()
+    changes.record(at(0, node(4, d3=lost(3))))
+    (one,) = changes.rows()
+    one = msgspec.structs.replace(one, text="GPU has fallen off the bus")
+    text = plain(change_line(one, width, NOW + 136, UNICODE))
+    assert "for 2 min 16 s" in text
+    assert "GPU has fallen off the bus" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [("device_unresponsive", "hung"), ("collector_crashed_twice", "collector_crashed_twice")],
+)
+def test_what_an_event_is_stands_whole_and_as_on_the_events_screen(
+    width: int, code: str, word: str
+) -> None:
+    text = plain(event_line(told(1, code, 5), width, NOW + 9, UNICODE))
+    assert len(text) == width
+    assert f" {word} " in f"{text} "

@@ -117,3 +117,19 @@ def test_quantities_are_called_by_words(series: Series, said: str) -> None:
 def test_the_first_line_names_the_device(one: DeviceView) -> None:
     first = device_facts.lines(one, snapshot(one), 80, UNICODE)[0]
     assert first[0] == (f" {one.device.name}", "strong")
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80])
+def test_the_head_of_a_device_gives_up_whole_facts(width: int) -> None:
+    one = view(0, sample_age_s=0.1)
+    whole = texts(device_facts.state_lines(one, snapshot(one), 100, UNICODE)[:1]).rstrip()
+    head = texts(device_facts.state_lines(one, snapshot(one), width, UNICODE)[:1]).rstrip()
+    assert whole.endswith("sample 0.1 s old")
+    assert whole.startswith(head)
+    assert (whole + "   ")[len(head) : len(head) + 2] == "  "
+
+
+def test_a_lost_device_has_no_sample() -> None:
+    one = msgspec.structs.replace(lost_view(1), sample_age_s=None)
+    head = texts(device_facts.state_lines(one, snapshot(one), 100, UNICODE)[:1])
+    assert head.rstrip().endswith("no sample")

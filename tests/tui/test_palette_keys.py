@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from textual.events import Key
 
-from accelwatch.tui.screens.palette import PaletteScreen
+from accelwatch.tui.drawing.lines import plain
+from accelwatch.tui.screens.palette import EntryRows, PaletteScreen
 from accelwatch.tui.state.palette import Entry, matching
 from dashboards import Stage, on
 from fleets import FleetStage
@@ -132,3 +133,12 @@ def test_a_fleet_has_its_columns_and_its_nodes() -> None:
         assert stage.app.fleet_controller.visited == "n003"
 
     on_fleet(check)
+
+
+@pytest.mark.parametrize("width", [70, 80, 160])
+def test_a_name_is_whole_and_parted_from_its_sentence(width: int) -> None:
+    rows = EntryRows()
+    name = "sort by host mem of processes"
+    rows.entries = [Entry(name=name, more="Once more: the other way round.", run=int), *ENTRIES]
+    assert plain(rows.line(0, width, 0)).startswith(f"  {name}  Once more: the other way")
+    assert plain(rows.line(1, width, 0)).index("Sort by") == len(name) + 4

@@ -262,9 +262,9 @@ def test_the_events_of_a_dashboard_tell_a_bad_minute() -> None:
     for line, words in zip(
         lines,
         (
-            ("▲ warning", "node_stale", "the node was last heard 11 s ago"),
-            ("✕ critical", "node_down", "the node was last heard 31 s ago"),
-            ("· info", "node_recovered", "the node is heard again after 61 s"),
+            ("▲ warning", " stale ", "the node was last heard 11 s ago"),
+            ("✕ critical", " down ", "the node was last heard 31 s ago"),
+            ("· info", " back ", "the node is heard again after 61 s"),
             ("✕ critical", name(1), "the device hangs"),
             ("· info", name(1), "the device is well again, unresponsive for 60 s"),
         ),

@@ -17,6 +17,12 @@ _WORDS = {
     "node_down": "down",
 }
 """Codes by which a hub tells that a state has begun."""
+_BACK = "back"
+
+
+def event_word(code: str) -> str:
+    """What a code is called: the state that began, `back` where one ended, else the code itself."""
+    return _BACK if code in RECOVERED else _WORDS.get(code, code)
 
 
 class FleetChanges:
@@ -55,7 +61,7 @@ def _change(event: FleetEvent, *, begins: bool) -> Change:
     doubt = "" if event.trusted else " (written by user space)"
     return Change(
         key=(event.sequence, event.time, event.node, event.device, event.code),
-        word=_WORDS.get(event.code, event.code),
+        word=event_word(event.code),
         began=event.time,
         event=not begins,
         severity=event.severity if event.severity in SEVERITIES else "info",

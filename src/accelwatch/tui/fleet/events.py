@@ -7,11 +7,14 @@ from accelwatch.fleet.picture.model import MOST_EVENTS
 from accelwatch.fleet.wire import FleetEvent
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
-from accelwatch.tui.drawing.lines import Line, clipped, fit
+from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of
+from accelwatch.tui.fleet.changes import event_word
 from accelwatch.tui.fleet.node_names import NONE, CommonEnds, shortened
 from accelwatch.tui.fleet.severities import severity_role, severity_sign
 
 RECENT_S = 3600.0
+_CATEGORIES = 130
+"""From this width categories have a column."""
 _DAY_S = 86_400.0
 
 
@@ -43,11 +46,13 @@ def event_line(
     line: Line = [(f" {fit(when, 6 if width < 60 else 8)}  ", "dim")]
     line.append((cut(f"{sign} {event.severity}", 10) if wide else sign, role))
     line += [("  ", "text"), (cut(where, room), "strong"), ("  ", "text")]
-    line += [(cut(event.code, 14 if wide else 9), role), ("  ", "text")]
-    if wide:
+    word = event_word(event.code)
+    cells = min(max(14 if wide else 9, len(word)), width - width_of(line))
+    line += [(cut(word, cells), role), ("  ", "text")]
+    if width >= _CATEGORIES:
         line += [(cut(event.category.replace("_", " "), 16), "dim"), ("  ", "text")]
     doubt = "" if event.trusted else " (written by user space)"
-    left = width - sum(len(text) for text, _ in line)
+    left = width - width_of(line)
     return clipped([*line, (cut(event.text + doubt, max(left, 0)), "text")], width)
 
 

@@ -7,7 +7,7 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot, absences
 from accelwatch.schema.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
-from accelwatch.tui.drawing.lines import Line, clipped, fit
+from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of
 from accelwatch.tui.drawing.sentence import whole_sentence
 from accelwatch.tui.local.device_tiles import tile_lines
 from accelwatch.tui.local.quantity_lines import (
@@ -72,11 +72,15 @@ def state_lines(view: DeviceView, shot: Snapshot, width: int, glyphs: Glyphs) ->
     head: Line = [
         (f" {view.device.name}", "strong"),
         (f"  {sign} {fmt.state_word(view)}", fmt.state_role(view)),
+    ]
+    more: Line = [
         (f"  since {fmt.clock_time(view.state_since)}, {since}", "dim"),
         (f"   health {view.health.value}", "dim" if view.health.value == "ok" else "warn"),
-        (f"   sample {fmt.age(view.sample_age_s)} old", "dim"),
+        (f"   {_sample(view)}", "dim"),
     ]
-    given = [clipped(head, width)]
+    while more and width_of([*head, *more]) > width:
+        more.pop()
+    given = [clipped([*head, *more], width)]
     given += whole_sentence(verdict(view, shot), width, glyphs, fmt.state_role(view))
     for owner in view.owners:
         name = owner.pod or owner.job_id or owner.container
@@ -86,6 +90,11 @@ def state_lines(view: DeviceView, shot: Snapshot, width: int, glyphs: Glyphs) ->
         given.append(clipped([(f"   {shown}", "text")], width))
     given += [[(f"   {note}", "dim")] for note in view.reading.notes]
     return given
+
+
+def _sample(view: DeviceView) -> str:
+    age = view.sample_age_s
+    return "no sample" if age is None else f"sample {fmt.age(age)} old"
 
 
 def _identity_lines(view: DeviceView, width: int, glyphs: Glyphs) -> list[Line]:

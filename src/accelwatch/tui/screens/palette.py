@@ -9,14 +9,14 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from accelwatch.tui.drawing.lines import Line, clipped, fit, spread, width_of
+from accelwatch.tui.drawing.lines import Line, cell_len, clipped, fit, spread, width_of
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.state.palette import Entry, matching
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
 
-_NAME = 30
-"""Cells of a name, where there is room for a sentence beside it."""
+_NAME = 28
+"""Cells of a name at least, where there is room for a sentence beside it."""
 _SENTENCES = 70
 """From this width."""
 Further = Callable[[str], Sequence[Entry]]
@@ -43,11 +43,13 @@ class EntryRows:
         entry = self.entries[index]
         left: Line = [(f"  {entry.name}", "strong")]
         right: Line = [(f"{entry.key} ", "key")]
-        room = width - _NAME - width_of(right) - 2
         if width >= _SENTENCES:
+            longest = max(cell_len(one.name) for one in self.entries) + 2
+            name = min(max(longest, _NAME), width // 2)
+            room = width - name - width_of(right) - 4
             left = [
-                (fit(f"  {entry.name}", _NAME), "strong"),
-                *clipped([(entry.more, "dim")], room),
+                (fit(f"  {entry.name}", name), "strong"),
+                (f"  {fit(entry.more, room)}", "dim"),
             ]
         return spread(left, right, width)
 

@@ -12,6 +12,8 @@ from accelwatch.tui.fleet.severities import severity_role, severity_sign
 from accelwatch.tui.local.changes import Change
 from accelwatch.tui.state.board import Board
 
+_WITH_ENDS = 110
+"""From this width it is told when what is over has ended, not only how long it lasted."""
 _NEW_S = 60.0
 """So long a change is shown as new."""
 
@@ -52,8 +54,10 @@ class ChangeList:
         """Titles; without any row there is nothing for them to stand above."""
         if not len(self):
             return None
-        titles = f" {'':2}{fit('SINCE', 10)}{fit('WHERE', _where(width))}{fit('WHAT', 14)}"
-        return clipped([(titles + (fit("UNTIL", 26) if width >= 80 else ""), "head")], width)
+        since, where, what, until = _widths(width)
+        titles = f"   {fit('SINCE', since)}{fit('WHERE', where)}{fit('WHAT', what)}"
+        last = fit("UNTIL" if width >= _WITH_ENDS else "LASTS", until)
+        return clipped([(titles + last, "head")], width)
 
     def line(self, index: int, width: int, _: int, /) -> Line:
         """One change."""
@@ -79,8 +83,11 @@ class ChangeList:
         return [clipped([(text, "dim")], width)]
 
 
-def _where(width: int) -> int:
-    return 24 if width >= 100 else 16
+def _widths(width: int) -> tuple[int, int, int, int]:
+    """Of since when, where, what, and until when or how long; the text gets what is left."""
+    if width >= _WITH_ENDS:
+        return 10, 24, 14, 26
+    return 9, 24 if width >= 100 else 16, 9, 16 if width >= 80 else 0
 
 
 def change_line(change: Change, width: int, now: float, glyphs: Glyphs) -> Line:
@@ -93,23 +100,25 @@ def change_line(change: Change, width: int, now: float, glyphs: Glyphs) -> Line:
         return fit(shown, cells - 1, ellipsis=glyphs.ellipsis) + " "
 
     where = " ".join(part for part in (change.node, change.name) if part) or "machine"
+    since, room, what, until = _widths(width)
     line: Line = [
         (f" {severity_sign(change.severity, glyphs)} ", role),
-        (fit(moment(change.began, now), 10), own if change.goes_on else "dim"),
-        (cut(where, _where(width)), own),
-        (cut(change.word, 14), role),
+        (fit(moment(change.began, now), since), own if change.goes_on else "dim"),
+        (cut(where, room), own),
+        (cut(change.word, max(what, len(change.word) + 1)), role),
     ]
-    if width >= 80:
-        line.append((fit(_until(change, now), 26), own if change.goes_on else "dim"))
+    over = _until(change, now, ends=width >= _WITH_ENDS)
+    line.append((fit(over, until), own if change.goes_on else "dim"))
     return clipped([*line, (cut(change.text, max(width - width_of(line), 1)), "text")], width)
 
 
-def _until(change: Change, now: float) -> str:
+def _until(change: Change, now: float, *, ends: bool) -> str:
     if change.event:
         return ""
     if change.ended is None:
         return f"for {span_text(now - change.began)}"
-    return f"back {clock_time(change.ended)}, {span_text(change.ended - change.began)}"
+    lasted = span_text(change.ended - change.began)
+    return f"back {clock_time(change.ended)}, {lasted}" if ends else lasted
 
 
 def totals(changes: Sequence[Change], width: int, glyphs: Glyphs) -> Line:
