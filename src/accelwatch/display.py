@@ -13,7 +13,6 @@ _SCALED = {
     "ratio": (100.0, 0, "%"),
     "celsius": (1.0, 0, "°C"),
     "watts": (1.0, 0, "W"),
-    "joules": (0.001, 1, "kJ"),
     "hertz": (1e-6, 0, "MHz"),
     "volts": (1.0, 3, "V"),
     "amperes": (1.0, 1, "A"),
@@ -103,6 +102,8 @@ def quantity(name: str, value: object, *, ascii_only: bool = False) -> str:
         return size(value) + unit.removeprefix("bytes")
     if unit == "seconds":
         return duration(value)
+    if unit == "joules":
+        return energy(value)
     if unit in _SCALED:
         factor, digits, symbol = _SCALED[unit]
         shown = f"{value * factor:.{digits}f} {symbol}"

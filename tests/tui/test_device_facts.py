@@ -133,3 +133,25 @@ def test_a_lost_device_has_no_sample() -> None:
     one = msgspec.structs.replace(lost_view(1), sample_age_s=None)
     head = texts(device_facts.state_lines(one, snapshot(one), 100, UNICODE)[:1])
     assert head.rstrip().endswith("no sample")
+
+
+def test_flags_are_yes_or_no_and_energy_has_a_unit_for_people() -> None:
+    one = view(0)
+    values = {
+        **one.reading.values,
+        ("reset_required",): 0,
+        ("memory_repair_pending",): 1,
+        ("energy_joules_total", "hardware"): 5_400_002.1e3,
+    }
+    told = msgspec.structs.replace(one, reading=msgspec.structs.replace(one.reading, values=values))
+    lines = texts(device_facts.lines(told, snapshot(told), 120, UNICODE)).splitlines()
+    figures = {line[:44].strip(): line[44:56].strip() for line in lines if len(line) > 50}
+    assert figures["reset required"] == "no"
+    assert figures["memory repair pending"] == "yes"
+    assert figures["energy, hardware"] == "1.5 MWh"
+
+
+def test_the_load_has_one_name() -> None:
+    text = shown()
+    assert "utilization" in text
+    assert "utilisation" not in text

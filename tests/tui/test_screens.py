@@ -1,6 +1,7 @@
 """What each screen shows, at every size, in every theme, whatever the devices do."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from accelwatch.tui.drawing.preferences import Preferences, document, load, save
 from accelwatch.tui.drawing.preferences import path_of as preferences_path
 from accelwatch.tui.local.quantity_lines import LACKS
 from accelwatch.tui.local.quantity_words import words
+from accelwatch.tui.widgets.row_list import RowList
 from dashboards import FedSource, Stage, board_of, empty_node, hung, lost, node, running, stale
 
 SIZES = [(40, 12), (40, 24), (60, 20), (80, 24), (120, 40), (200, 60)]
@@ -259,5 +261,23 @@ def test_a_picture_that_is_about_to_be_replaced_is_not_painted_twice(
             stage.app.second()
             await stage.pilot.pause()
             assert f"age {age}" in stage.text().splitlines()[0]
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("size", [(160, 45), (80, 24)])
+def test_a_page_never_ends_with_a_bare_heading_while_it_goes_on(size: tuple[int, int]) -> None:
+    async def go() -> None:
+        signs = 0
+        async with running(FedSource(node(2)), size=size) as stage:
+            await stage.press("3")
+            page = stage.app.screen.query_one("#text", RowList)
+            for _ in range(len(page.rows) - page.page):
+                last = stage.text().splitlines()[page.region.bottom - 1]
+                assert not re.search(r"^─ |  ─ ", last)
+                signs += "more lines" in last
+                await stage.press("down")
+            assert "more lines" not in stage.text()
+        assert signs
 
     asyncio.run(go())

@@ -120,7 +120,7 @@ def _load(view: DeviceView) -> Iterator[Tile]:
     if ratio is not None:
         role = fmt.level_role(ratio)
         yield Tile(
-            title="utilisation", text=fmt.percent(ratio), share=ratio, role="strong", bar=role
+            title="utilization", text=fmt.percent(ratio), share=ratio, role="strong", bar=role
         )
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from accelwatch.display import quantity
 from accelwatch.natural_order import Natural, natural
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.metrics import Kind, Metric, MetricSource, Scope, Series, catalogue
+from accelwatch.schema.metrics import FLAG, Kind, Metric, MetricSource, Scope, Series, catalogue
 from accelwatch.schema.snapshot import DeviceView, absences
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, paragraph
@@ -156,7 +156,7 @@ def _value_line(view: DeviceView, row: Metric, series: Series, width: int, glyph
     name_width, value_width, limit_width = _widths(width)
     value = view.reading.values[series]
     shown = quantity(row.key, value, ascii_only=glyphs.ascii_only)
-    if row.kind is Kind.INFO:
+    if row.kind is Kind.INFO or (row.bounds == FLAG and not row.unit):
         shown = "yes" if value else "no"
     limit = _limit(view, series)
     bound = f"of {quantity(row.key, limit, ascii_only=glyphs.ascii_only)}" if limit else ""

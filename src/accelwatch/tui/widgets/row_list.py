@@ -8,7 +8,7 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 
-from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.drawing.lines import Line, without_headings
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.widgets.painted import Painted
 
@@ -203,6 +203,9 @@ class RowList(Painted):
             bare = self._bare(width) if self._bare is not None and not len(self.rows) else []
             return paint.strip(bare[y] if y < len(bare) else [], width)
         line = self.rows.line(index, width, part)
+        left = len(self.rows) - index
+        if not self.pointed and left > 1 and y + 1 + self._headed == self.size.height:
+            line = without_headings(line, f"{paint.glyphs.ellipsis} {left} more lines")
         gap = self.rows.stride > 1 and part == self.rows.stride - 1
         if not self.pointed or index != self.cursor or gap:
             return paint.strip(line, width)
