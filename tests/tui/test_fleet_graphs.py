@@ -2,13 +2,15 @@
 
 import asyncio
 import math
+import re
 
 import pytest
 
 from accelwatch.fleet.picture.model import Past
+from accelwatch.fleet.wire import FleetDocument
 from accelwatch.tui.views import fleet_graphs
 from dashboards import board_of, texts
-from fleets import FAULTS, FedFleet, FleetStage, fleet_view, following, hour, on
+from fleets import FAULTS, FedFleet, FleetStage, fleet_document, fleet_view, following, hour, on
 from machines import NOW
 
 
@@ -66,8 +68,24 @@ def test_they_are_not_asked_for_where_they_are_not_shown() -> None:
     on(check, size=(140, 40), source=source)
 
 
-def drawn(past: Past | None, width: int = 180, height: int = fleet_graphs.LINES) -> list[str]:
-    lines = fleet_graphs.lines(board_of(), past, width, height)
+SUMS = fleet_document(
+    devices_total=320,
+    devices={"ok": 316, "degraded": 1, "unresponsive": 1, "unreachable": 2},
+    utilization_ratio=0.8,
+    power_watts=1e6,
+    memory_used_bytes=4 * 10**12,
+    memory_size_bytes=8 * 10**12,
+)
+
+
+def drawn(
+    past: Past | None,
+    sums: FleetDocument | None = SUMS,
+    *,
+    width: int = 180,
+    height: int = fleet_graphs.LINES,
+) -> list[str]:
+    lines = fleet_graphs.lines(board_of(), past, sums, width, height)
     return texts(lines).splitlines() if lines else []
 
 
@@ -87,23 +105,37 @@ def test_each_graph_has_its_numbers_at_the_side_and_the_time_below() -> None:
 def test_what_is_not_known_is_a_gap_and_no_zero() -> None:
     blank = [None] * 360
     lines = drawn(Past(step_s=10, end=NOW, values={**hour().values, "power_watts": blank}))
-    assert "power -" in lines[0]
+    assert not re.search("[^ ]", "".join(line[100:130] for line in lines[1:7]))
     only = Past(step_s=10, end=NOW, values={"utilization_ratio": [*blank[:-1], 0.5]})
-    assert "load 50%" in drawn(only)[0]
-    assert "memory -" in drawn(only)[0]
+    assert "memory -" in drawn(only, fleet_document(utilization_ratio=0.5))[0]
+    assert "load -" in drawn(only, None)[0]
+
+
+def test_the_number_above_is_that_of_the_totals_while_the_last_step_lags() -> None:
+    calm = Past(
+        step_s=60,
+        end=NOW,
+        values={"devices_not_answering": [0.0] * 60, "power_watts": [79e3] * 60},
+    )
+    hung = {"ok": 183, "unresponsive": 1, "unreachable": 8}
+    sums = fleet_document(devices_total=192, devices=hung, power_watts=97.2e3)
+    title = " ".join(drawn(calm, sums)[0].split())
+    assert "not answering 9 max 9" in title
+    assert "power 97.2 kW max 97.2 kW" in title
 
 
 @pytest.mark.parametrize(("count", "role"), [(0.0, "faint"), (1.0, "bad")])
 def test_only_what_does_not_answer_is_loud(count: float, role: str) -> None:
     silent = [0.0] * 359 + [count]
     past = Past(step_s=10, end=NOW, values={"devices_not_answering": [*silent]})
-    lines = fleet_graphs.lines(board_of(), past, 180, fleet_graphs.LINES)
+    lines = fleet_graphs.lines(board_of(), past, None, 180, fleet_graphs.LINES)
     assert {style for text, style in lines[6] if text.strip()[:1] > "\u2800"} == {role}
 
 
 def test_without_a_size_there_is_no_share_of_memory() -> None:
     values = {**hour().values, "memory_size_bytes": [0.0] * 360}
-    assert "memory -" in drawn(Past(step_s=10, end=NOW, values=values))[0]
+    sums = fleet_document(memory_used_bytes=4, memory_size_bytes=0)
+    assert "memory -" in drawn(Past(step_s=10, end=NOW, values=values), sums)[0]
 
 
 @pytest.mark.parametrize("height", [0, 3])
@@ -112,7 +144,7 @@ def test_too_few_lines_show_nothing(height: int) -> None:
 
 
 def test_ascii_draws_nothing_else() -> None:
-    lines = fleet_graphs.lines(board_of(ascii_only=True), hour(), 180, fleet_graphs.LINES)
+    lines = fleet_graphs.lines(board_of(ascii_only=True), hour(), None, 180, fleet_graphs.LINES)
     assert texts(lines).isascii()
 
 

@@ -10,6 +10,7 @@ from textual.screen import Screen
 from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.fleet.picture.timeline import Player
+from accelwatch.fleet.wire import FleetDocument
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet import grid_lines
 from accelwatch.tui.fleet.board import FleetBoard
@@ -223,7 +224,12 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         return head.totals(self.board, self.fleet, width, height, self._now())
 
     def _draw_graphs(self, width: int, height: int) -> list[Line]:
-        return fleet_graphs.lines(self.board, self._past(), width, height)
+        return fleet_graphs.lines(self.board, self._past(), self._sums, width, height)
+
+    @property
+    def _sums(self) -> FleetDocument | None:
+        view = self.fleet.view
+        return None if view is None else view.sums
 
     def _draw_troubles(self, width: int, _: int) -> list[Line]:
         if self._untold:

@@ -1,9 +1,11 @@
 """The fleet over the last hour as graphs with marked axes, for large terminals. Pure."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from accelwatch.fleet.picture.model import Past
+from accelwatch.fleet.wire import FleetDocument
+from accelwatch.schema.device import UP
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, fit, spread
 from accelwatch.tui.drawing.plot import graph
@@ -20,11 +22,16 @@ _MARKS = 4
 """Spans of time that the axis below is divided into."""
 
 
-def lines(board: Board, past: Past | None, width: int, height: int) -> list[Line]:
-    """Load, memory, power, and how many devices do not answer, side by side."""
+def lines(
+    board: Board, past: Past | None, sums: FleetDocument | None, width: int, height: int
+) -> list[Line]:
+    """Load, memory, power, and how many devices do not answer, side by side.
+
+    The number above each is that of the totals; the last step of the past may be a minute old.
+    """
     if past is None or height < 4:
         return []
-    drawn = _graphs(past)
+    drawn = _graphs(past, _present(sums))
     each = (width - 1) // max(len(drawn), 1) - 2
     columns = [_drawn(board, one, past, each, height) for one in drawn]
     rows = []
@@ -36,19 +43,34 @@ def lines(board: Board, past: Past | None, width: int, height: int) -> list[Line
     return rows
 
 
-def _graphs(past: Past) -> list[Graph]:
+def _present(sums: FleetDocument | None) -> Mapping[str, float | None]:
+    """What is so now, by the title of the graph; without totals nothing is known."""
+    if sums is None:
+        return {}
+    used, size = sums.memory_used_bytes, sums.memory_size_bytes
+    silent = sum(sums.devices.values()) - sum(sums.devices.get(state, 0) for state in UP)
+    return {
+        "load": sums.utilization_ratio,
+        "memory": used / size if used is not None and size else None,
+        "power": sums.power_watts,
+        "not answering": silent if sums.devices else None,
+    }
+
+
+def _graphs(past: Past, present: Mapping[str, float | None]) -> list[Graph]:
     load, power = _steps(past, "utilization_ratio"), _steps(past, "power_watts")
     used, size = _steps(past, "memory_used_bytes"), _steps(past, "memory_size_bytes")
     memory = [one / whole if whole else math.nan for one, whole in zip(used, size, strict=True)]
     silent = _steps(past, "devices_not_answering")
     return [
-        _graph("load", "plot0", load, fmt.percent, 1.0),
-        _graph("memory", "plot1", memory, fmt.percent, 1.0),
-        _graph("power", "plot2", power, watts),
+        _graph("load", "plot0", load, present, fmt.percent, top=1.0),
+        _graph("memory", "plot1", memory, present, fmt.percent, top=1.0),
+        _graph("power", "plot2", power, present, watts),
         _graph(
             "not answering",
-            "bad" if any(known_values(silent)) else "faint",
+            "bad" if any([*known_values(silent), present.get("not answering")]) else "faint",
             silent,
+            present,
             lambda count: f"{count:.0f}",
         ),
     ]
@@ -65,25 +87,32 @@ def _graph(
     title: str,
     role: str,
     values: Sequence[float],
+    present: Mapping[str, float | None],
     write: Callable[[float], str],
+    *,
     top: float | None = None,
 ) -> Graph:
-    known = known_values(values)
-    now = values[-1] if values else math.nan
+    now = present.get(title)
+    known = _known(values, now)
     return Graph(
         title=title,
         role=role,
         values=values,
         top=max(1.0, *known) if top is None and known else top or 1.0,
-        now=None if math.isnan(now) else now,
+        now=now,
         write=write,
     )
+
+
+def _known(values: Sequence[float], now: float | None) -> list[float]:
+    """The values that there are, with the present one, which the last step may lag behind."""
+    return [*known_values(values), *([] if now is None else [now])]
 
 
 def _drawn(board: Board, drawing: Graph, past: Past, width: int, height: int) -> list[Line]:
     """Title, the graph with its scale at the left, and the time below."""
     kind = "ascii" if board.paint.glyphs.ascii_only else board.preferences.plot
-    known = known_values(drawing.values)
+    known = _known(drawing.values, drawing.now)
     now = fmt.NOTHING if drawing.now is None else drawing.write(drawing.now)
     most: Line = [(f"max {drawing.write(max(known))}", "faint")] if known else []
     title = spread([(f"{drawing.title} ", "dim"), (now, "strong")], most, width)
