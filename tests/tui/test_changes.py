@@ -196,10 +196,10 @@ def test_the_words_on_a_lost_device_are_whole_from_eighty_columns_on(width: int)
     changes = Changes()
     changes.record(at(0, node(4, d3=lost(3))))
     (one,) = changes.rows()
-    one = msgspec.structs.replace(one, text="GPU has fallen off the bus")
+    one = msgspec.structs.replace(one, text="GPU has fallen off the bus.")
     text = plain(change_line(one, width, NOW + 136, UNICODE))
     assert "for 2 min 16 s" in text
-    assert "GPU has fallen off the bus" in text
+    assert "GPU has fallen off the bus." in text
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 160])

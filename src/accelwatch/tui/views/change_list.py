@@ -109,7 +109,8 @@ def change_line(change: Change, width: int, now: float, glyphs: Glyphs) -> Line:
     ]
     over = _until(change, now, ends=width >= _WITH_ENDS)
     line.append((fit(over, until), own if change.goes_on else "dim"))
-    return clipped([*line, (cut(change.text, max(width - width_of(line), 1)), "text")], width)
+    left = width - width_of(line)
+    return clipped([*line, (cut(change.text, max(left + 1, 1)), "text")], width)
 
 
 def _until(change: Change, now: float, *, ends: bool) -> str:
