@@ -228,7 +228,7 @@ class _Reader:
     def _check_device(self, spec: NodeFaultSpec, place: Place) -> None:
         device = spec.device
         if spec.kind in CALL_KINDS:
-            text = f"{spec.kind.value} befalls a call of a backend; accelwatch dashboard --replay plays it"
+            text = f"{spec.kind.value} befalls a call of a backend; a replay plays it"
             self._document.complain((*place, "kind"), text)
         if isinstance(device, int) and not 0 <= device < self._devices:
             text = f"no device {device}; there are 0 to {self._devices - 1}"

@@ -127,7 +127,7 @@ def test_an_exported_file_is_a_recording(
     target = tmp_path / "send.ndjson.zst"
     code, out, err = run(capfdbinary, "export", "-o", str(target))
     assert (code, out) == (0, "")
-    assert f"accelwatch --replay {target}" in err
+    assert f"play it: accelwatch dashboard --replay {target}" in err
     assert target.stat().st_mode & 0o777 == 0o600
     with Recording.open(target) as recording:
         assert recording.notes == ()
