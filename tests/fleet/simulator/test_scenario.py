@@ -84,7 +84,7 @@ def checked(text: str) -> Scenario:
         ),
         (
             "scenario: 1\nfaults:\n- {kind: crash, nodes: n001}",
-            "day.yaml:3: faults[0].kind: crash befalls a call of a backend; accelwatch --replay plays",
+            "day.yaml:3: faults[0].kind: crash befalls a call of a backend; a replay plays",
         ),
         (
             "scenario: 1\nfaults:\n- {kind: ecc, nodes: n001, severity: bad}",
