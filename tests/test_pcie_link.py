@@ -87,3 +87,23 @@ def test_lanes_that_the_kernel_does_not_know_are_none(
     width: int | Absence, lanes: int | Absence
 ) -> None:
     assert lanes_of(width) == lanes
+
+
+@pytest.mark.parametrize(
+    ("speed", "lanes", "reason"),
+    [
+        ("Unknown", "0", Absence.UNSUPPORTED),
+        ("Unknown", "255", Absence.UNSUPPORTED),
+        ("Unknown", "63", Absence.ERROR),
+        ("so fast", "0", Absence.ERROR),
+    ],
+)
+def test_a_device_that_has_left_the_bus_is_told_from_one_without_a_link(
+    speed: str, lanes: str, reason: Absence, tmp_path: Path
+) -> None:
+    folder = tmp_path / "sys/bus/pci/devices" / BUS
+    folder.mkdir(parents=True)
+    (folder / "current_link_speed").write_text(f"{speed}\n")
+    (folder / "current_link_width").write_text(f"{lanes}\n")
+    told = with_link(tmp_path, TOLD, BUS)
+    assert told.absent["pcie_link_generation", "current"] is reason

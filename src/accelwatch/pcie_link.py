@@ -61,6 +61,10 @@ def put_link_of(out: Collected, folder: Path) -> None:
     for state in STATES:
         generation = generation_of(sysfs.read_text(folder / f"{state}_link_speed"))
         lanes = lanes_of(sysfs.read_int(folder / f"{state}_link_width"))
+        if lanes is Absence.ERROR and generation is Absence.UNSUPPORTED:
+            # Not a device without a link: of one that has left the bus every bit reads as 1, which is
+            # a speed that the kernel does not know and 63 lanes.
+            generation = Absence.ERROR
         out.put_or_miss("pcie_link_generation", generation, state)
         out.put_or_miss("pcie_link_width_lanes", lanes, state)
 
