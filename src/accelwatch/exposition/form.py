@@ -44,6 +44,13 @@ class Form:
             self._picked = array("L", [bisect_left(lines, line) for line in sampled])
         self._hash = hash(tuple(self._apart(pieces)[0]))
 
+    def like(self, page: bytes) -> "Form":
+        """The form of a page whose lines are of the same series, in the same order."""
+        form = object.__new__(Form)
+        form._bare, form._picked = self._bare, self._picked
+        form._hash = hash(tuple(form._apart(_cut(page))[0]))
+        return form
+
     def words(self, page: bytes) -> list[bytes] | None:
         """The numbers of the samples of a page, None when it has another form."""
         gaps, words = self._apart(_cut(page))

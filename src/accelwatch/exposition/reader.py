@@ -1,9 +1,9 @@
 """The scrapes of one target, read within bounds; a bad line costs one line, never the scrape.
 
 What a line says before its number hardly ever changes, so labels are parsed once and recognised by a
-hash from then on: by one of all that stands around the numbers, else by that of the line. TYPE, HELP and
-timestamps are not used: exporters type rates as counters and counters as gauges, and the tables of
-`fleet/dialects` know better.
+hash from then on: by one of all that stands around the numbers, else by that of the line. A first page
+like that of another target is not parsed at all (`alike`). TYPE, HELP and timestamps are not used:
+exporters type rates as counters and counters as gauges, and the tables of `fleet/dialects` know better.
 """
 
 from array import array
@@ -13,6 +13,7 @@ from typing import Annotated
 
 import msgspec
 
+from accelwatch.exposition.alike import SHAPES, Match, Shape
 from accelwatch.exposition.form import Form
 from accelwatch.exposition.line import (
     MAX_INT_DIGITS,
@@ -41,17 +42,42 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     samples: int = 50_000
 
 
+class PageSeries:
+    """Which series a page has: their keys, or a shape and texts to make these of when asked for."""
+
+    __slots__ = ("_keys", "shape", "texts")
+
+    def __init__(self, keys: tuple[Key, ...] | None, match: Match | None = None) -> None:
+        """Either of them."""
+        self._keys = keys
+        self.shape: Shape | None = None if match is None else match.shape
+        self.texts = () if match is None else match.texts
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """One each, in the order of the values."""
+        if self._keys is None:
+            assert self.shape is not None
+            self._keys = self.shape.keys(self.texts)
+        return self._keys
+
+
 class Scrape(msgspec.Struct, frozen=True, kw_only=True):
     """The samples of one body: `values[i]` belongs to `keys[i]`; NaN and infinities are kept.
 
-    `keys` is the very same object as the scrape before when the same series came, in any order, so
-    whoever derives something from the keys may keep it for as long.
+    `series` is the very same object as the scrape before when the same series came, in any order, so
+    whoever derives something from them may keep it for as long.
     """
 
-    keys: tuple[Key, ...]
+    series: PageSeries
     values: list[Number]
     rejected: Counter[str]
     """Lines left out by reason: syntax, value, duplicate, line_length, labels, samples, bytes."""
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """What each value belongs to."""
+        return self.series.keys
 
 
 class ExpositionReader:
@@ -59,7 +85,9 @@ class ExpositionReader:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
-        self._keys: tuple[Key, ...] = ()
+        self._shapes = SHAPES if limits is None else None
+        """None with limits of one's own: pages of other targets may have passed what they refuse."""
+        self._series = PageSeries(())
         self._rejected: Counter[str] = Counter()
         self._form: Form | None = None
         """All that stood around the numbers; None when that does not tell all of it."""
@@ -72,17 +100,47 @@ class ExpositionReader:
         """The samples of a body; never raises for what is in it."""
         whole = body if isinstance(body, bytes) else body.encode("utf-8", "replace")
         page, cut = _bounded(whole, self._limits.body_bytes)
-        if not cut and self._form is not None:
-            words = self._form.words(page)
-            values = None if words is None else _numbers(words)
-            if values is not None:
-                return Scrape(keys=self._keys, values=values, rejected=self._rejected.copy())
-        return self._line_by_line(page, cut)
+        if cut:
+            return self._line_by_line(page, cut)
+        words = None if self._form is None else self._form.words(page)
+        values = None if words is None else _numbers(words)
+        if values is not None:
+            return Scrape(series=self._series, values=values, rejected=self._rejected.copy())
+        return self._by_shape(page) or self._line_by_line(page, 0)
+
+    def _by_shape(self, page: bytes) -> Scrape | None:
+        """A page like that of another target; None where its lines have to be looked at."""
+        before = self._series
+        if before.shape is None and before.keys:
+            return None  # it has forms of its own
+        match = self._match(page)
+        values = None if match is None else _numbers([word.encode() for word in match.words])
+        if match is None or values is None:
+            return None
+        if before.shape is match.shape and before.texts == match.texts:
+            self._form = match.shape.form.like(page)
+        else:
+            series = PageSeries(None, match)
+            if before.shape is not None and set(before.keys) == set(series.keys):
+                return None  # in another order
+            self._series, self._form = series, None
+            self._marks, self._slots = array("q"), {}
+        self._rejected = Counter()
+        return Scrape(series=self._series, values=values, rejected=Counter())
+
+    def _match(self, page: bytes) -> Match | None:
+        return self._shapes.match(page) if self._shapes and self._short(page) else None
+
+    def _short(self, page: bytes) -> bool:
+        """Whether no line is refused for its length."""
+        limit = self._limits.line_bytes
+        return len(page) <= limit or max(map(len, page.split(b"\n"))) <= limit
 
     def _line_by_line(self, page: bytes, cut: int) -> Scrape:
+        first = self._series.shape is None and not self._series.keys
         lines = page.decode("utf-8", "replace").split("\n")
         slots = self._slots or self._slots_by_order()
-        scanned = _Pass(self._keys, slots, self._limits)
+        scanned = _Pass(self._series.keys, slots, self._limits)
         for at, line in enumerate(lines):
             if (begun := line.lstrip()) and begun[0] != "#":
                 scanned.add(at, line)
@@ -93,28 +151,32 @@ class ExpositionReader:
         self._rejected = scanned.rejected
         self._form, self._marks = None, array("q")
         if plain:
-            sampled = scanned.sampled(self._keys)
+            keys = self._series.keys
+            sampled = scanned.sampled(keys)
             self._form = Form(page, sampled)
             self._marks.extend([hash(lines[at].rpartition(" ")[0]) for at in sampled])
-        return Scrape(keys=self._keys, values=values, rejected=scanned.rejected.copy())
+            if first and self._shapes and not self._rejected:
+                self._shapes.learn(page, keys, sampled, self._form)
+        return Scrape(series=self._series, values=values, rejected=scanned.rejected.copy())
 
     def _slots_by_order(self) -> dict[int, int]:
         return {mark: slot for slot, mark in enumerate(self._marks)}
 
     def _adopt(self, scanned: "_Pass", plain: bool) -> list[Number]:
         """Keep the keys where the same series came, else take the new ones; values in their order."""
-        if len(scanned.values) == len(scanned.keys) == len(self._keys):
+        known = self._series.keys
+        if len(scanned.values) == len(scanned.keys) == len(known):
             self._slots = scanned.slots if len(scanned.slots) <= 2 * len(scanned.keys) else {}
         else:
             kept = list(scanned.values)
             renumbered = {slot: position for position, slot in enumerate(kept)}
-            self._keys = tuple(scanned.keys[slot] for slot in kept)
+            self._series = PageSeries(tuple([scanned.keys[slot] for slot in kept]))
             self._slots = {}
             if not plain:
                 marks = scanned.slots.items()
                 self._slots = {mark: renumbered[at] for mark, at in marks if at in renumbered}
             scanned.renumber(renumbered)
-        return [scanned.values[slot] for slot in range(len(self._keys))]
+        return [scanned.values[slot] for slot in range(len(self._series.keys))]
 
 
 class _Pass:

@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.exposition import ExpositionReader, Key, Limits
+from accelwatch.exposition import ExpositionReader, Key, Limits, PageSeries
+from accelwatch.fleet.dialects.alike import shared_plan
 from accelwatch.fleet.dialects.host import HostPlan
 from accelwatch.fleet.dialects.merge import merge
-from accelwatch.fleet.dialects.ours import OURS, OurPlan
+from accelwatch.fleet.dialects.ours import OurPlan
+from accelwatch.fleet.dialects.page_plan import PagePlan, plan_of
 from accelwatch.fleet.dialects.precedence import PRECEDENCE
-from accelwatch.fleet.dialects.recognise import families, prefix_of, recognise
 from accelwatch.fleet.dialects.remembered import Remembered
 from accelwatch.fleet.dialects.views import Plan
 from accelwatch.schema.reading import Number
@@ -49,7 +50,9 @@ class ForeignReader:
     ) -> None:
         self._exposition = ExpositionReader(limits)
         self._precedence = tuple(precedence)
+        self._series: PageSeries | None = None
         self._keys: tuple[Key, ...] | None = None
+        """What the plans are for: of pages, or of samples that came by another way."""
         self._plans: tuple[Plan | OurPlan, ...] = ()
         self._hosts: tuple[HostPlan, ...] = ()
         self._memory = Remembered()
@@ -58,8 +61,9 @@ class ForeignReader:
     def read(self, body: str | bytes, now: float) -> Foreign:
         """The devices of an exposition; `now` in Unix seconds. Never raises for what is in the body."""
         scrape = self._exposition.read(body)
-        if scrape.keys is not self._keys:
-            self._plan(scrape.keys)
+        if scrape.series is not self._series:
+            self._take(shared_plan(scrape.series) or plan_of(scrape.keys))
+            self._series = scrape.series
         return self._foreign(scrape.values, scrape.rejected, now)
 
     def read_samples(self, samples: Iterable[TextSample], now: float) -> Foreign:
@@ -70,34 +74,22 @@ class ForeignReader:
             for sample in listed
         )
         if keys != self._keys:
-            self._plan(keys)
+            self._take(plan_of(keys))
+            self._keys = keys
         return self._foreign([sample.value for sample in listed], Counter(), now)
 
     def read_keys(self, keys: tuple[Key, ...], values: Sequence[Number], now: float) -> Foreign:
         """The devices of samples whose keys are the same object as before while they are the same."""
         if keys is not self._keys:
-            self._plan(keys)
+            self._take(plan_of(keys))
+            self._keys = keys
         return self._foreign(values, Counter(), now)
 
-    def _plan(self, keys: tuple[Key, ...]) -> None:
-        by_family = families(keys)
-        plans: list[Plan | OurPlan] = []
-        hosts: list[HostPlan] = []
-        for dialect in recognise(by_family):
-            if dialect is OURS:
-                plans.append(OurPlan(keys))
-                continue
-            prefix = prefix_of(dialect, by_family) or ""
-            plans.append(Plan(dialect, prefix, keys, self._memory))
-            if dialect.host:
-                hosts.append(HostPlan(dialect, prefix, keys, self._memory.times))
-        all_plans = (*plans, *hosts)
-        mapped = frozenset().union(*(plan.mapped for plan in all_plans))
-        self._rejected = Counter(unknown=len(keys) - len(mapped))
-        for plan in all_plans:
-            self._rejected.update(plan.rejected)
-            plan.mapped = frozenset()  # counted by now, and more memory than the rest of a plan
-        self._keys, self._plans, self._hosts = keys, tuple(plans), tuple(hosts)
+    def _take(self, plan: PagePlan) -> None:
+        self._rejected = plan.rejected
+        plans = [Plan(dialect, self._memory) for dialect in plan.dialects]
+        self._plans = (plan.ours, *plans) if plan.ours is not None else tuple(plans)
+        self._hosts = tuple([HostPlan(layout, self._memory.times) for layout in plan.hosts])
 
     def _foreign(self, values: Sequence[Number], rejected: Counter[str], now: float) -> Foreign:
         counted = self._rejected + rejected

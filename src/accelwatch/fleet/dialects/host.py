@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,27 +24,38 @@ _BUSY = ("host_cpu_utilization_ratio",)
 _TIMES = "host_cpu_seconds_total"
 
 
-class HostPlan:
-    """The host's quantities of one dialect over the keys of one scrape."""
+class HostLayout(NamedTuple):
+    """Where the host's quantities of one dialect are among the samples of a page. Never changed."""
 
-    def __init__(
-        self, dialect: Dialect, prefix: str, keys: Sequence[Key], times: dict[str, CpuTimes]
-    ) -> None:
+    name: str
+    """Of the dialect."""
+    cells: tuple[Cell, ...]
+    mapped: frozenset[int]
+    rejected: Counter[str]
+
+
+def host_layout(dialect: Dialect, prefix: str, keys: Sequence[Key]) -> HostLayout:
+    """That of a page with these keys."""
+    table = Dialect(
+        name=dialect.name,
+        vendor="host",
+        fingerprints=(),
+        labels=Labels(only=HOST.name, namespace=(), pod=(), container=(), pod_uid=()),
+        rows=_named_rows(dialect, prefix, keys),
+    )
+    names = names_of(table, prefix)
+    planner = Planner(table, names, keys, met(table, names, keys))
+    rejected: Counter[str] = Counter()
+    cells = _bounded(planner.cells(), rejected)
+    return HostLayout(dialect.name, cells, frozenset(planner.mapped), rejected)
+
+
+class HostPlan:
+    """The host of one target."""
+
+    def __init__(self, layout: HostLayout, times: dict[str, CpuTimes]) -> None:
         """`times` keeps the processor times of the scrape before, by dialect."""
-        self._name = dialect.name
-        rows = _named_rows(dialect, prefix, keys)
-        table = Dialect(
-            name=dialect.name,
-            vendor="host",
-            fingerprints=(),
-            labels=Labels(only=HOST.name, namespace=(), pod=(), container=(), pod_uid=()),
-            rows=rows,
-        )
-        names = names_of(table, prefix)
-        planner = Planner(table, names, keys, met(table, names, keys))
-        self.mapped = frozenset(planner.mapped)
-        self.rejected: Counter[str] = Counter()
-        self._cells = _bounded(planner.cells(), self.rejected)
+        self._name, self._cells = layout.name, layout.cells
         self._times = times
 
     def view(

@@ -5,7 +5,8 @@ sample with a uuid says of its other ids serves the samples without one.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.doubles import by_place, double_uuids, may_be_double
@@ -14,7 +15,7 @@ from accelwatch.fleet.dialects.table import Dialect
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind, normal_pci_bus_id, normal_uuid
 
-_PLACEHOLDERS = frozenset(
+PLACEHOLDERS = frozenset(
     {"", "n/a", "[n/a]", "unknown", "none", "null", "[not supported]", "[unknown error]"}
 )
 _FACTS = (
@@ -31,7 +32,7 @@ def known(key: Key, labels: Iterable[str]) -> str:
     """Value of the first of the labels that says something, or an empty string."""
     for label in labels:
         value = key.get(label).strip()
-        if value.lower() not in _PLACEHOLDERS:
+        if value.lower() not in PLACEHOLDERS:
             return value
     return ""
 
@@ -48,7 +49,6 @@ class Roster:
         self.facts: list[dict[str, str]] = []
         self._numbers: dict[tuple[str, str], int | None] = {}
         """By kind of id and id; None when two devices claim it."""
-        self._positional = [re.compile(pattern, re.I) for pattern in dialect.labels.positional]
         self._told: dict[KeyLabels, dict[str, str]] = {}
         """What labels say of ids: dozens of samples of a device have the same."""
         self._doubles: dict[str, int] = {}
@@ -91,7 +91,7 @@ class Roster:
             if value := known(key, getattr(labels, kind)):
                 ids[kind] = value
         if "uuid" in ids:
-            pci = self._place_of(ids["uuid"])
+            pci = place_of(self._dialect, ids["uuid"])
             if pci and "pci" not in ids:
                 ids["pci"] = pci
             ids["uuid"] = normal_uuid(ids["uuid"])
@@ -110,13 +110,6 @@ class Roster:
         uuid = self.facts[number].get("uuid", "")
         count = self._doubles.get(normal_uuid(uuid), 0)
         return f"duplicate uuid {uuid}: {count} devices tell it" if count else ""
-
-    def _place_of(self, uuid: str) -> str | None:
-        """None for a uuid; of one that only names a place its PCI address, or an empty string."""
-        for pattern in self._positional:
-            if match := pattern.fullmatch(uuid):
-                return match.groupdict().get("pci") or ""
-        return None
 
     def _lookup(self, ids: dict[str, str]) -> int | None:
         if "uuid" in ids:
@@ -149,43 +142,62 @@ class Roster:
 
     def devices(self) -> list[Device]:
         """The devices by number."""
-        return [self._device(number, facts) for number, facts in enumerate(self.facts)]
+        return [
+            device_of(self._dialect, number, facts, doubted=bool(self._doubt(number)))
+            for number, facts in enumerate(self.facts)
+        ]
 
-    def _device(self, number: int, facts: dict[str, str]) -> Device:
-        dialect = self._dialect
-        model = facts.get("model")
-        vendor = dialect.vendor or vendor_by(facts)
-        if dialect.vendor == "nvidia" and vendor_of(model or "") == "mthreads":
-            vendor = "mthreads"
-        uuid = facts.get("uuid")
-        if uuid is not None and self._place_of(uuid) is not None:
-            uuid = None
-        digits = facts.get("index", "") or _trailing_digits(facts.get("name", ""))
-        index = int(digits) if digits.isdecimal() and len(digits) < 7 else number
-        name = facts.get("name") or f"{dialect.device_name or vendor}{index}"
-        pci = normal_pci_bus_id(facts["pci"]) if "pci" in facts else None
-        stable = uuid or facts.get("serial") or pci or name
-        absent: dict[str, Absence] = {}
-        if self._doubt(number):
-            uuid, stable, absent = None, pci or name, {"uuid": Absence.ERROR}
-        return Device(
-            id=f"{vendor}:{stable}",
-            vendor=vendor,
-            backend=dialect.name,
-            index=index,
-            name=name,
-            kind=DeviceKind(dialect.kind) if dialect.kind else kind_by(facts, vendor),
-            model=model,
-            architecture=facts.get("architecture"),
-            uuid=uuid,
-            serial=facts.get("serial"),
-            firmware_version=facts.get("firmware"),
-            vbios_version=facts.get("vbios"),
-            driver_version=facts.get("driver"),
-            pci_bus_id=pci,
-            memory_kind=memory_kind_by(facts, vendor),
-            absent=absent,
-        )
+
+def device_of(
+    dialect: Dialect, number: int, facts: Mapping[str, str], *, doubted: bool = False
+) -> Device:
+    """A device by what is told of it; `doubted` when its uuid is no name of it."""
+    model = facts.get("model")
+    vendor = dialect.vendor or vendor_by(facts)
+    if dialect.vendor == "nvidia" and vendor_of(model or "") == "mthreads":
+        vendor = "mthreads"
+    uuid = facts.get("uuid")
+    if uuid is not None and place_of(dialect, uuid) is not None:
+        uuid = None
+    digits = facts.get("index", "") or _trailing_digits(facts.get("name", ""))
+    index = int(digits) if digits.isdecimal() and len(digits) < 7 else number
+    name = facts.get("name") or f"{dialect.device_name or vendor}{index}"
+    pci = normal_pci_bus_id(facts["pci"]) if "pci" in facts else None
+    stable = uuid or facts.get("serial") or pci or name
+    absent: dict[str, Absence] = {}
+    if doubted:
+        uuid, stable, absent = None, pci or name, {"uuid": Absence.ERROR}
+    return Device(
+        id=f"{vendor}:{stable}",
+        vendor=vendor,
+        backend=dialect.name,
+        index=index,
+        name=name,
+        kind=DeviceKind(dialect.kind) if dialect.kind else kind_by(facts, vendor),
+        model=model,
+        architecture=facts.get("architecture"),
+        uuid=uuid,
+        serial=facts.get("serial"),
+        firmware_version=facts.get("firmware"),
+        vbios_version=facts.get("vbios"),
+        driver_version=facts.get("driver"),
+        pci_bus_id=pci,
+        memory_kind=memory_kind_by(facts, vendor),
+        absent=absent,
+    )
+
+
+def place_of(dialect: Dialect, uuid: str) -> str | None:
+    """None for a uuid; of one that only names a place its PCI address, or an empty string."""
+    for pattern in _compiled(dialect.labels.positional):
+        if match := pattern.fullmatch(uuid):
+            return match.groupdict().get("pci") or ""
+    return None
+
+
+@lru_cache(maxsize=64)
+def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    return tuple([re.compile(pattern, re.I) for pattern in patterns])
 
 
 def _trailing_digits(name: str) -> str:

@@ -31,18 +31,21 @@ def families(keys: Iterable[Key]) -> dict[str, set[str]]:
 
 def recognise(by_name: Families) -> tuple[Dialect, ...]:
     """The dialects that speak in a scrape, ours first; empty when none is known."""
-    names = tuple(by_name)
-    named = _named(names) if len(names) <= _MOST_NAMES else _named.__wrapped__(names)
     return tuple(
         dialect
-        for dialect in named
+        for dialect in named_by(tuple(by_name))
         if prefix_of(dialect, by_name) is not None or not by_name.keys().isdisjoint(dialect.alive)
     )
 
 
+def named_by(names: tuple[str, ...]) -> tuple[Dialect, ...]:
+    """The dialects that families of these names may be of."""
+    return _named(names) if len(names) <= _MOST_NAMES else _named.__wrapped__(names)
+
+
 @lru_cache(maxsize=256)
 def _named(names: tuple[str, ...]) -> tuple[Dialect, ...]:
-    """The dialects that families of these names may be of; those of a fleet's nodes are mostly alike."""
+    """Kept, for those of a fleet's nodes are mostly alike."""
     return tuple(
         dialect
         for dialect in DIALECTS

@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.exposition import Key
-from accelwatch.fleet.dialects.arrangement import Arrangement, RowLayout, arranged
+from accelwatch.fleet.dialects.arrangement import RowLayout
 from accelwatch.fleet.dialects.counts import recent_events
 from accelwatch.fleet.dialects.doubles import marked
-from accelwatch.fleet.dialects.family_names import kept_names
-from accelwatch.fleet.dialects.identity import Roster
-from accelwatch.fleet.dialects.plan import SPECIAL, Cell, Place, blanks_of, evaluate, met, scaled
+from accelwatch.fleet.dialects.page_plan import DialectPlan
+from accelwatch.fleet.dialects.plan import SPECIAL, Cell, Place, blanks_of, evaluate, scaled
 from accelwatch.fleet.dialects.remembered import Failure, Remembered
-from accelwatch.fleet.dialects.table import INT64_BLANK, Dialect
+from accelwatch.fleet.dialects.table import INT64_BLANK
 from accelwatch.fleet.dialects.workload import read_processes
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device, DeviceState
@@ -46,21 +44,16 @@ class _Row(NamedTuple):
 
 
 class Plan:
-    """The devices of one dialect over the keys of one scrape."""
+    """The devices of one dialect on the pages of one target."""
 
-    def __init__(
-        self, dialect: Dialect, prefix: str, keys: Sequence[Key], memory: Remembered
-    ) -> None:
-        self.dialect = dialect
+    def __init__(self, plan: DialectPlan, memory: Remembered) -> None:
+        self.dialect = plan.dialect
         self._memory = memory
-        roster = met(dialect, kept_names(dialect, prefix), keys)
-        arrangement = arranged(dialect, prefix, keys, roster)
-        self._rows = _rows(arrangement, roster)
-        self._doubts = roster.doubts()
-        self.rejected, self.mapped = arrangement.rejected, arrangement.mapped
-        self._success, self._lost = arrangement.success, arrangement.lost
-        self._sources = {"*": dialect.name}
-        self._blanks = blanks_of(dialect)
+        self._rows = _rows(plan)
+        self._doubts = plan.doubts
+        self._success, self._lost = plan.arrangement.success, plan.arrangement.lost
+        self._sources = {"*": plan.dialect.name}
+        self._blanks = blanks_of(plan.dialect)
 
     def views(
         self, values: Sequence[Number], now: float, rejected: Counter[str]
@@ -221,13 +214,13 @@ class Plan:
         return notes
 
 
-def _rows(arrangement: Arrangement, roster: Roster) -> list[_Row]:
-    devices = roster.devices()
+def _rows(plan: DialectPlan) -> list[_Row]:
+    devices = plan.devices
     rows = []
-    for layout in arrangement.rows:
+    for layout in plan.arrangement.rows:
         number, part = layout.place
         device = devices[number] if layout.part is None else layout.part.device(devices[number])
-        rows.append(_Row(device, layout, "" if part else roster.facts[number].get("broken", "")))
+        rows.append(_Row(device, layout, "" if part else plan.broken[number]))
     rows.sort(key=lambda row: _order(devices[row.layout.place[0]], row.layout.place))
     return rows
 

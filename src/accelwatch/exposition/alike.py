@@ -1,0 +1,164 @@
+"""Pages that differ in numbers and label values only, read by one shape that all of them have.
+
+The nodes of a fleet run the same exporter: their pages say the same of other devices. Lines are parsed
+for the first of them; the others are cut at quotes and at the last words of lines, and compared in
+between.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from accelwatch.exposition.form import Form
+from accelwatch.exposition.line import Key
+
+_MOST_FRAMES = 64
+_MOST_SHAPES = 256
+_MOST_TEXTS = 1 << 14
+"""Label values of a page that is worth to be known again."""
+
+_Places = tuple[int, ...]
+
+
+class _Frame(NamedTuple):
+    """What stands around label values and numbers, as it was parsed once."""
+
+    series: tuple[tuple[str, tuple[str, ...], int, int], ...]
+    """Name and labels of each, and between which label values of the page its own are."""
+    lines: tuple[int, ...]
+    """The line of each."""
+    form: Form
+    """Of the page that was parsed."""
+
+
+class Shape:
+    """A frame, and which of its label values are the same text. Never changed once it is made."""
+
+    __slots__ = ("form", "lines", "series")
+
+    def __init__(
+        self,
+        series: tuple[tuple[str, tuple[str, ...], _Places], ...],
+        lines: _Places,
+        form: Form,
+    ) -> None:
+        self.series = series
+        """Name and labels of each, and where their values are among the texts of a page."""
+        self.lines = lines
+        """The line of each, which ends with its number."""
+        self.form = form
+        """Of some page with this shape."""
+
+    def keys(self, texts: Sequence[str]) -> tuple[Key, ...]:
+        """The keys of a page with these texts."""
+        held: dict[_Places, tuple[str, ...]] = {}
+        keys = []
+        for name, labels, places in self.series:
+            values = held.get(places)
+            if values is None:
+                values = held[places] = tuple([texts[place] for place in places])
+            keys.append(Key(name, labels, values))
+        return tuple(keys)
+
+
+class Match(NamedTuple):
+    """A page that has a known shape."""
+
+    shape: Shape
+    texts: tuple[str, ...]
+    """Its label values, each once."""
+    words: list[str]
+    """The numbers of its samples, in the order of the series."""
+
+
+class Shapes:
+    """The shapes of pages that were read line by line; from any thread."""
+
+    def __init__(self) -> None:
+        self._frames: dict[int, _Frame] = {}
+        """By the hash of what stands between."""
+        self._shapes: dict[tuple[int, _Places], tuple[_Frame, Shape | None]] = {}
+        """By frame, kept beside so that its id stays its own; None for one that repeats a series."""
+
+    def match(self, page: bytes) -> Match | None:
+        """The page by a shape that is known; None where none is, or where lines have to be parsed."""
+        parted = _parted(page)
+        if parted is None:
+            return None
+        gaps, words, texts = parted
+        frame = self._frames.get(hash(gaps))
+        if frame is None:
+            return None
+        firsts = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
+        equal = tuple(map(firsts.__getitem__, texts))
+        _, shape = self._shapes.get((id(frame), equal)) or self._learnt(frame, equal)
+        if shape is None:
+            return None
+        return Match(shape, tuple(dict.fromkeys(texts)), [words[line] for line in shape.lines])
+
+    def learn(self, page: bytes, keys: Sequence[Key], sampled: Sequence[int], form: Form) -> None:
+        """Know pages like this, of which nothing was refused; `sampled` are the lines of its keys."""
+        parted = _parted(page)
+        if parted is None or hash(parted[0]) in self._frames:
+            return
+        gaps, _, texts = parted
+        frame = _framed(page, keys, sampled, form, texts)
+        if frame is not None:
+            if len(self._frames) >= _MOST_FRAMES:
+                self._frames = {}
+            self._frames[hash(gaps)] = frame
+
+    def _learnt(self, frame: _Frame, equal: _Places) -> tuple[_Frame, Shape | None]:
+        """The shape of a frame whose label values are equal to the first of each so."""
+        if len(self._shapes) >= _MOST_SHAPES:
+            self._shapes = {}
+        numbered = {first: place for place, first in enumerate(dict.fromkeys(equal))}
+        held: dict[_Places, _Places] = {}
+        series = []
+        for name, labels, begin, end in frame.series:
+            places = tuple([numbered[first] for first in equal[begin:end]])
+            series.append((name, labels, held.setdefault(places, places)))
+        distinct = len(set(series)) == len(series)
+        shape = Shape(tuple(series), frame.lines, frame.form) if distinct else None
+        self._shapes[id(frame), equal] = frame, shape
+        return frame, shape
+
+
+def _parted(page: bytes) -> tuple[tuple[str, ...], list[str], list[str]] | None:
+    """What stands between them, the last words of lines, and the label values.
+
+    None for a page with escapes, or with a line that ends within a label value.
+    """
+    if b"\\" in page:
+        return None
+    pieces = page.decode("utf-8", "replace").split('"')
+    outside = '"'.join(pieces[::2]).split("\n")
+    if len(pieces) > _MOST_TEXTS or len(outside) != page.count(b"\n") + 1:
+        return None
+    rows = [line.rpartition(" ") for line in outside]
+    # A line without a blank is a comment, or no line of a page in which nothing was refused.
+    gaps = tuple([before or word for before, _, word in rows])
+    return gaps, [word for _, _, word in rows], pieces[1::2]
+
+
+def _framed(
+    page: bytes, keys: Sequence[Key], sampled: Sequence[int], form: Form, texts: list[str]
+) -> _Frame | None:
+    """The frame of a page whose quotes are those of its labels; None for any other."""
+    lines = page.decode("utf-8", "replace").split("\n")
+    quotes = [line.count('"') for line in lines]
+    quoted = [0, *accumulate(count // 2 for count in quotes)]
+    ordered: dict[tuple[str, frozenset[str]], tuple[str, ...]] = {}
+    series = []
+    for key, line in zip(keys, sampled, strict=True):
+        begin, end = quoted[line], quoted[line + 1]
+        # In whichever order labels stand they say the same: two orders could repeat a series unseen.
+        alike = ordered.setdefault((key.name, frozenset(key.labels)), key.labels) == key.labels
+        if not alike or texts[begin:end] != list(key.values):
+            return None
+        series.append((key.name, key.labels, begin, end))
+    return None if any(count % 2 for count in quotes) else _Frame(tuple(series), (*sampled,), form)
+
+
+SHAPES = Shapes()
+"""Of all targets of the process."""

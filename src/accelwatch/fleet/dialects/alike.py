@@ -1,0 +1,184 @@
+"""Plans of pages of one shape, worked out once: targets differ in who their devices are.
+
+A plan is made of a page in which each text that only says who a device is, such as a uuid, is replaced
+by a sign. What comes of that page can depend on none of these texts, so it holds for every page with
+the same other texts; the texts take the place of the signs where a device is described. Other label
+values are looked at when samples are placed, so pages must have the same ones. A plan that could
+depend on more is not shared.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.exposition import PageSeries
+from accelwatch.exposition.alike import Shape
+from accelwatch.fleet.dialects.arrangement import Arrangement
+from accelwatch.fleet.dialects.host import HostLayout
+from accelwatch.fleet.dialects.identity import PLACEHOLDERS, device_of, place_of
+from accelwatch.fleet.dialects.ours import OURS
+from accelwatch.fleet.dialects.page_plan import DialectPlan, PageOutline, PagePlan, outline_of
+from accelwatch.fleet.dialects.recognise import named_by
+from accelwatch.fleet.dialects.table import Dialect
+from accelwatch.schema.device import normal_uuid
+
+_SIGN = "\0"
+"""Before the place of a text, which no exporter writes."""
+_MOST = 128
+"""Plans that are kept, and shapes that were looked at."""
+
+_Fact = str | int
+"""A text, or the place of one among those of a page."""
+
+
+class _Devices(NamedTuple):
+    """The devices of one exporter on all pages of a plan."""
+
+    dialect: Dialect
+    arrangement: Arrangement
+    facts: tuple[Mapping[str, _Fact], ...]
+
+
+class _SharedPlan(NamedTuple):
+    devices: tuple[_Devices, ...]
+    hosts: tuple[HostLayout, ...]
+    rejected: Counter[str]
+
+
+class _Looked(NamedTuple):
+    """What of the texts of a shape is looked at."""
+
+    dialects: tuple[Dialect, ...]
+    """Who may speak there."""
+    free: tuple[int, ...]
+    """Places of texts that only say who a device is, or that nobody looks at."""
+    others: tuple[int, ...]
+    """Places of all other texts."""
+
+
+_looked: dict[Shape, _Looked | None] = {}
+"""None for a shape whose pages are planned each by itself."""
+_heeded: dict[int, frozenset[str]] = {}
+"""By dialect; those that we know are never dropped."""
+_plans: dict[tuple[Shape, tuple[str, ...]], _SharedPlan | None] = {}
+
+
+def shared_plan(series: PageSeries) -> PagePlan | None:
+    """The plan of a page like others; None of one that has to be looked at by itself."""
+    shape, texts = series.shape, series.texts
+    if shape is None:
+        return None
+    if shape not in _looked:
+        if len(_looked) >= _MOST:
+            _looked.clear()
+        _looked[shape] = _looked_at(shape)
+    looked = _looked[shape]
+    if looked is None or not _opaque(looked, texts):
+        return None
+    signed = list(texts)
+    for place in looked.free:
+        signed[place] = f"{_SIGN}{place}"
+    key = shape, tuple(signed)
+    if key not in _plans:
+        if len(_plans) >= _MOST:
+            _plans.clear()
+        _plans[key] = _shared(outline_of(shape.keys(signed)))
+    plan = _plans[key]
+    return None if plan is None else _filled(plan, texts)
+
+
+def _looked_at(shape: Shape) -> _Looked | None:
+    names = dict.fromkeys(name for name, _, _ in shape.series)
+    dialects = named_by(tuple(names))
+    if OURS in dialects:
+        return None
+    heeded = frozenset[str]().union(*(heeded_labels(dialect) for dialect in dialects))
+    places: set[int] = set()
+    others: set[int] = set()
+    for _, labels, some in shape.series:
+        places.update(some)
+        others.update(place for label, place in zip(labels, some, strict=True) if label in heeded)
+    return _Looked(dialects, tuple(sorted(places - others)), tuple(sorted(others)))
+
+
+def heeded_labels(dialect: Dialect) -> frozenset[str]:
+    """Every label whose values may decide anything beyond who a device is, and more: all that its
+    table names anywhere but as uuid or serial number."""
+    known = _heeded.get(id(dialect))
+    if known is None:
+        replace, used = msgspec.structs.replace, dialect.processes
+        told = replace(
+            dialect,
+            labels=replace(dialect.labels, uuid=(), serial=()),
+            processes=None if used is None else replace(used, uuid=()),
+        )
+        known = _heeded[id(dialect)] = frozenset(_texts_of(told))
+    return known
+
+
+def _texts_of(value: object) -> Iterator[str]:
+    """The texts in a table, and the names in braces in them."""
+    if isinstance(value, str):
+        yield value
+        yield from re.findall(r"\{([^}]*)\}", value)
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from _texts_of(getattr(value, name))
+    elif isinstance(value, Mapping):
+        for entry in value.items():
+            yield from _texts_of(entry)
+    elif isinstance(value, tuple):
+        for entry in value:
+            yield from _texts_of(entry)
+
+
+def _opaque(looked: _Looked, texts: Sequence[str]) -> bool:
+    """Whether the free texts differ from each other and from all others in every respect."""
+    free = [texts[place] for place in looked.free]
+    others = [texts[place] for place in looked.others]
+    normal = {normal_uuid(text) for text in free}
+    return (
+        len(normal) == len(free)
+        and normal.isdisjoint(map(normal_uuid, others))
+        and not any(_SIGN in text for text in others)
+        and not any(_means_more(looked, text) for text in free)
+    )
+
+
+def _means_more(looked: _Looked, text: str) -> bool:
+    """Whether a text says that it says nothing, or where a device is; or may be read as another."""
+    if text != text.strip() or text.lower() in PLACEHOLDERS:
+        return True
+    return any(place_of(dialect, text) is not None for dialect in looked.dialects)
+
+
+def _shared(outline: PageOutline) -> _SharedPlan | None:
+    """What of the outline of a page with signs is the same for all; None where it is only of one."""
+    devices = []
+    for dialect, arrangement, roster in outline.exporters:
+        used = any(row.owners or row.processes for row in arrangement.rows)
+        if used or roster.doubts():
+            return None
+        facts = [{kind: _fact(text) for kind, text in told.items()} for told in roster.facts]
+        devices.append(_Devices(dialect, arrangement, tuple(facts)))
+    return _SharedPlan(tuple(devices), outline.hosts, outline.rejected)
+
+
+def _fact(text: str) -> _Fact:
+    return int(text.removeprefix(_SIGN)) if text.startswith(_SIGN) else text
+
+
+def _filled(plan: _SharedPlan, texts: Sequence[str]) -> PagePlan:
+    dialects = []
+    for dialect, arrangement, facts in plan.devices:
+        told = [
+            {kind: fact if isinstance(fact, str) else texts[fact] for kind, fact in one.items()}
+            for one in facts
+        ]
+        devices = [device_of(dialect, number, one) for number, one in enumerate(told)]
+        broken = [one.get("broken", "") for one in told]
+        dialects.append(DialectPlan(dialect, arrangement, devices, broken, {}))
+    return PagePlan(tuple(dialects), plan.hosts, plan.rejected)

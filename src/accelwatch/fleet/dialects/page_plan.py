@@ -1,0 +1,101 @@
+"""How the pages of one target are read: which exporters wrote them, and what their samples are."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from accelwatch.exposition import Key
+from accelwatch.fleet.dialects.arrangement import Arrangement, arranged
+from accelwatch.fleet.dialects.family_names import kept_names
+from accelwatch.fleet.dialects.host import HostLayout, host_layout
+from accelwatch.fleet.dialects.identity import Roster
+from accelwatch.fleet.dialects.ours import OURS, OurPlan
+from accelwatch.fleet.dialects.plan import met
+from accelwatch.fleet.dialects.recognise import families, prefix_of, recognise
+from accelwatch.fleet.dialects.table import Dialect
+from accelwatch.schema.device import Device
+
+
+class DialectPlan(NamedTuple):
+    """One exporter's samples and devices."""
+
+    dialect: Dialect
+    arrangement: Arrangement
+    devices: Sequence[Device]
+    """By number."""
+    broken: Sequence[str]
+    """Of each device what the exporter says in place of a model when it is lost; mostly nothing."""
+    doubts: dict[str, str]
+    """By id of a device, why it does not go by its uuid."""
+
+
+class PagePlan(NamedTuple):
+    """All of a page."""
+
+    dialects: tuple[DialectPlan, ...]
+    hosts: tuple[HostLayout, ...]
+    rejected: Counter[str]
+    """Series that are not used whatever their numbers are, by reason."""
+    ours: OurPlan | None = None
+    """Where our own agent speaks."""
+
+
+class Exporter(NamedTuple):
+    """A dialect that speaks on a page."""
+
+    dialect: Dialect
+    arrangement: Arrangement
+    roster: Roster
+
+
+class PageOutline(NamedTuple):
+    """A page while it is not yet said who its devices are."""
+
+    exporters: tuple[Exporter, ...]
+    hosts: tuple[HostLayout, ...]
+    rejected: Counter[str]
+    ours: OurPlan | None
+
+
+def plan_of(keys: Sequence[Key]) -> PagePlan:
+    """The plan of a page with these keys."""
+    outline = outline_of(keys)
+    dialects = [
+        DialectPlan(
+            dialect,
+            arrangement,
+            roster.devices(),
+            [facts.get("broken", "") for facts in roster.facts],
+            roster.doubts(),
+        )
+        for dialect, arrangement, roster in outline.exporters
+    ]
+    return PagePlan(tuple(dialects), outline.hosts, outline.rejected, outline.ours)
+
+
+def outline_of(keys: Sequence[Key]) -> PageOutline:
+    """Who speaks on a page with these keys, and what its samples are."""
+    by_family = families(keys)
+    exporters: list[Exporter] = []
+    hosts: list[HostLayout] = []
+    ours: OurPlan | None = None
+    for dialect in recognise(by_family):
+        if dialect is OURS:
+            ours = OurPlan(keys)
+            continue
+        prefix = prefix_of(dialect, by_family) or ""
+        roster = met(dialect, kept_names(dialect, prefix), keys)
+        exporters.append(Exporter(dialect, arranged(dialect, prefix, keys, roster), roster))
+        if dialect.host:
+            hosts.append(host_layout(dialect, prefix, keys))
+    spoken: list[Arrangement | HostLayout | OurPlan] = [
+        exporter.arrangement for exporter in exporters
+    ]
+    spoken += hosts if ours is None else [*hosts, ours]
+    mapped = frozenset[int]().union(*(each.mapped for each in spoken))
+    rejected = Counter(unknown=len(keys) - len(mapped))
+    for each in spoken:
+        rejected.update(each.rejected)
+    if ours is not None:
+        ours.mapped = frozenset()  # counted by now, and more memory than the rest of it
+    return PageOutline(tuple(exporters), tuple(hosts), rejected, ours)
