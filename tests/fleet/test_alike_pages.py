@@ -101,6 +101,7 @@ def test_another_page_is_read_as_if_it_were_the_first(at: int, to: str) -> None:
         pytest.param("x 5\n", "x\n", id="a bare name"),
         pytest.param("# x\na 1\n", "# x 5\na 1\n", id="a longer comment"),
         pytest.param("a 1\n", " a 1\n", id="a blank before"),
+        pytest.param("a 1\n\nb 2\n", "a 1\njunk\nb 2\n", id="a line that says nothing"),
         pytest.param("a 1", "a 1\n", id="an end of line more"),
     ],
 )
@@ -166,6 +167,23 @@ def test_other_series_are_another_object() -> None:
     assert [key.values for key in moved.keys] == [("e",), ("g",)]
     fewer = target.read('a{b="e"} 1\n')
     assert [key.values for key in fewer.keys] == [("e",)]
+
+
+def test_the_same_texts_in_other_series_are_another_object() -> None:
+    knows('a{b="c"} 1\n')
+    knows('d{b="c"} 1\n')
+    target = ExpositionReader()
+    first, other = target.read('a{b="e"} 1\n'), target.read('d{b="e"} 2\n')
+    assert first.series.shape is not other.series.shape is not None
+    assert [key.name for key in other.keys] == ["d"]
+
+
+def test_only_the_first_page_of_a_target_is_an_example() -> None:
+    target = ExpositionReader()
+    target.read('a{b="c"} 1\n')
+    target.read('a{b="c"} 1\nd{b="c"} 2\n')
+    assert by_shape('a{b="e"} 1\n')
+    assert not by_shape('a{b="e"} 1\nd{b="e"} 2\n')
 
 
 def test_a_target_whose_lines_were_parsed_goes_on_so() -> None:

@@ -146,8 +146,7 @@ def _framed(
 ) -> _Frame | None:
     """The frame of a page whose quotes are those of its labels; None for any other."""
     lines = page.decode("utf-8", "replace").split("\n")
-    quotes = [line.count('"') for line in lines]
-    quoted = [0, *accumulate(count // 2 for count in quotes)]
+    quoted = [0, *accumulate(line.count('"') // 2 for line in lines)]
     ordered: dict[tuple[str, frozenset[str]], tuple[str, ...]] = {}
     series = []
     for key, line in zip(keys, sampled, strict=True):
@@ -157,7 +156,7 @@ def _framed(
         if not alike or texts[begin:end] != list(key.values):
             return None
         series.append((key.name, key.labels, begin, end))
-    return None if any(count % 2 for count in quotes) else _Frame(tuple(series), (*sampled,), form)
+    return _Frame(tuple(series), tuple(sampled), form)
 
 
 SHAPES = Shapes()
