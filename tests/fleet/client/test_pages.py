@@ -1,8 +1,11 @@
 """Pages of real servers: over one connection, which may be closed at any moment."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
+from typing import Any
 
+import aiohappyeyeballs
 import pytest
 
 from accelwatch.fleet.follow.access import BoundAccess
@@ -180,6 +183,32 @@ def test_a_name_is_looked_up_by_our_resolver(monkeypatch: pytest.MonkeyPatch) ->
     asked(server, ask, host="n001.invalid")
     assert looked_up == ["n001.invalid", "n001.invalid"]
     assert b"\r\nHost: n001.invalid:" in server.heads[0]
+
+
+@pytest.mark.parametrize("also", [(), ("::1",)])
+def test_the_family_that_answered_is_tried_first_the_next_time(
+    monkeypatch: pytest.MonkeyPatch, also: tuple[str, ...]
+) -> None:
+    server = Server(CLOSING, CLOSING)
+    tried: list[list[str]] = []
+    start = aiohappyeyeballs.start_connection
+
+    async def resolve(_self: Resolver, name: str, port: int, _: int) -> list[dict[str, object]]:
+        return [{"hostname": name, "host": host, "port": port} for host in (*also, "127.0.0.1")]
+
+    async def noted(addresses: list[Any], **more: Any) -> socket.socket:
+        tried.append([str(address[4][0]) for address in addresses])
+        return await start(addresses, **more)
+
+    monkeypatch.setattr(Resolver, "resolve", resolve)
+    monkeypatch.setattr(aiohappyeyeballs, "start_connection", noted)
+
+    async def ask(pages: Pages) -> None:
+        for _ in range(2):
+            assert await pages.next() == b"up 1\n"
+
+    asked(server, ask, host="n001.invalid")
+    assert tried == [[*also, "127.0.0.1"], ["127.0.0.1", *also]]
 
 
 def test_nobody_there() -> None:

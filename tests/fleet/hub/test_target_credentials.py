@@ -158,3 +158,37 @@ def test_files_that_do_not_load_are_told_whoever_is_asked(
     (target,) = targets_of(["http://n1:9000"])
     with pytest.raises(ConfigError, match="certificates do not load"):
         asyncio.run(Access(Scrape(tls_config=tls)).ticket(target))
+
+
+def test_who_speaks_tls_after_others_has_certificates_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, own = _contexts(monkeypatch), Access(Scrape())
+    (secure,) = targets_of(["https://n1:9000"])
+
+    async def main() -> None:
+        plain = await own.ticket()
+        assert made == []
+        assert await own.ticket(secure) is plain
+        assert len(made) == 1
+
+    asyncio.run(main())
+
+
+def test_a_secret_that_changes_is_shown_after_ten_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("first")
+    now = [1000.0]
+    monkeypatch.setattr(access.time, "monotonic", lambda: now[0])
+    own = Access(Scrape(authorization=Authorization(credentials_file=str(secret))))
+
+    def shown_at(moment: float) -> str:
+        now[0] = moment
+        return asyncio.run(own.ticket()).headers["Authorization"]
+
+    assert shown_at(1000.0) == "Bearer first"
+    secret.write_text("the second")
+    assert shown_at(1010.0) == "Bearer first"
+    assert shown_at(1010.1) == "Bearer the second"

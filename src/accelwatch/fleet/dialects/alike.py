@@ -144,14 +144,14 @@ def _opaque(looked: _Looked, texts: Sequence[str]) -> bool:
         len(normal) == len(free)
         and normal.isdisjoint(map(normal_uuid, others))
         and not any(_SIGN in text for text in others)
-        and not any(_means_more(looked, text) for text in free)
+        and normal.isdisjoint(PLACEHOLDERS)
+        and [text.strip() for text in free] == free
+        and not any(_is_place(looked, text) for text in free)
     )
 
 
-def _means_more(looked: _Looked, text: str) -> bool:
-    """Whether a text says that it says nothing, or where a device is; or may be read as another."""
-    if text != text.strip() or text.lower() in PLACEHOLDERS:
-        return True
+def _is_place(looked: _Looked, text: str) -> bool:
+    """Whether a text is where a device is, to any who may speak there."""
     return any(place_of(dialect, text) is not None for dialect in looked.dialects)
 
 

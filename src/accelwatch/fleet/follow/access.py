@@ -133,14 +133,19 @@ class Access:
         Raises ConfigError when a file is missing or does not load.
         """
         secure = secure or (target is not None and target.scheme == "https")
+        if self._ticket is not None and not secure and not self._due():
+            return self._ticket
         async with self._lock:
-            if self._ticket is None or time.monotonic() - self._looked_at > _LOOK_EVERY_S:
+            if self._ticket is None or self._due():
                 self._ticket = await asyncio.to_thread(self._look)
                 self._looked_at = time.monotonic()
             ticket = self._ticket
             if secure and "tls" not in vars(ticket):
                 await asyncio.to_thread(lambda: ticket.tls)
             return ticket
+
+    def _due(self) -> bool:
+        return time.monotonic() - self._looked_at > _LOOK_EVERY_S
 
     def hint(self, _target: Target) -> str:
         """Nothing: everybody is shown the same."""

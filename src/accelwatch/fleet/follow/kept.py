@@ -22,14 +22,27 @@ _OTHER_FAMILY_AFTER_S = 0.25
 
 
 async def connect(
-    host: str, port: int, resolver: AbstractResolver, buffer: memoryview
+    host: str,
+    port: int,
+    resolver: AbstractResolver,
+    buffer: memoryview,
+    families: dict[str, int],
 ) -> "KeptConnection":
-    """A connection to a name or an address. Raises TargetFault; the caller's own deadline applies."""
+    """A connection to a name or an address. Raises TargetFault; the caller's own deadline applies.
+
+    `families` is by name of which family the address was that answered last, to try those first the
+    next time (RFC 6555, 4.2): behind a name such as `localhost` are hundreds of targets.
+    """
     addresses = await _addresses(host, port, resolver)
+    if len(addresses) > 1:
+        preferred = families.get(host)
+        addresses.sort(key=lambda address: address[0] != preferred)
     try:
         sock = await aiohappyeyeballs.start_connection(
             addresses, happy_eyeballs_delay=_OTHER_FAMILY_AFTER_S, interleave=1
         )
+        if len(addresses) > 1:
+            families[host] = sock.family
         loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(lambda: KeptConnection(buffer), sock=sock)
     except OSError as error:

@@ -62,6 +62,8 @@ class Client:
         self.reading = Turn()
         """Of who reads a long page on a thread."""
         self.resolver = Resolver()
+        self.families: dict[str, int] = {}
+        """Of the addresses that answered last, by name: `kept.connect`."""
         self.buffer = memoryview(bytearray(_READ_BUFFER))
         """What connections that are kept for polls read into, one after the other."""
         self._access = access

@@ -137,7 +137,9 @@ class PlainClient:
         self.close()
         host, _, port = self._target.address.rpartition(":")
         client = self._client
-        return await connect(host.strip("[]"), int(port), client.resolver, client.buffer)
+        return await connect(
+            host.strip("[]"), int(port), client.resolver, client.buffer, client.families
+        )
 
     def _request(self, url: str, asked: Mapping[str, str], ticket: Ticket) -> bytes:
         try:
