@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -181,7 +182,7 @@ def test_a_secret_that_changes_is_shown_after_ten_seconds(
     secret = tmp_path / "token"
     secret.write_text("first")
     now = [1000.0]
-    monkeypatch.setattr(access.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(access, "time", SimpleNamespace(monotonic=lambda: now[0]))
     own = Access(Scrape(authorization=Authorization(credentials_file=str(secret))))
 
     def shown_at(moment: float) -> str:
