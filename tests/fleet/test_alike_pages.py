@@ -194,6 +194,15 @@ def test_a_target_whose_lines_were_parsed_goes_on_so() -> None:
     assert target.read('a{b="c"} 1\n').keys == first.keys
 
 
+def test_a_target_whose_lines_had_timestamps_goes_on_so() -> None:
+    target = ExpositionReader()
+    first = target.read('a{b="c"} 1 1700000000000\n')
+    knows('a{b="d"} 1\n')
+    again = target.read('a{b="c"} 2\n')
+    assert again.series is first.series
+    assert again.values == [2]
+
+
 def _frames(count: int) -> None:
     for number in range(count):
         knows(f'm{number}{{b="c"}} 1\n')

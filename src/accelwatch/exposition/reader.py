@@ -110,9 +110,9 @@ class ExpositionReader:
 
     def _by_shape(self, page: bytes) -> Scrape | None:
         """A page like that of another target; None where its lines have to be looked at."""
+        if self._marks or self._slots:
+            return None  # its lines are known
         before = self._series
-        if before.shape is None and before.keys:
-            return None  # it has forms of its own
         match = self._match(page)
         values = None if match is None else _numbers([word.encode() for word in match.words])
         if match is None or values is None:
