@@ -124,6 +124,8 @@ class Follower:
         self._logged: Reason | None = None
         self._streaming = True
         self._began = 0.0
+        self._is_new = client.scrape.mode == "auto"
+        """Whether it is still to turn out whether it has a stream."""
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -136,6 +138,8 @@ class Follower:
         mode = self._client.scrape.mode
         if mode == "poll":
             self._poll_until = float("inf")
+        elif self._is_new and self._client.first_ask.page:
+            self._poll_until = asyncio.get_running_loop().time() + _STREAM_AGAIN_S
         while True:
             try:
                 if asyncio.get_running_loop().time() < self._poll_until:
@@ -143,16 +147,25 @@ class Follower:
                 else:
                     await self._stream()
             except TargetFault as fault:
+                if self._is_new:
+                    self._poll_until = 0.0  # who has no page may have a stream
                 await self._failed(fault)
+
+    def _turned_out(self, *, streams: bool) -> None:
+        if self._is_new:
+            self._is_new = False
+            self._client.first_ask.told(streams=streams)
 
     async def _failed(self, fault: TargetFault) -> None:
         if self._client.scrape.mode == "auto" and self._streaming:
             now = asyncio.get_running_loop().time()
             # Neither is a failure: there is a page to poll, so nobody is told and nothing is paused.
             if isinstance(fault, NotOurs):
+                self._turned_out(streams=False)
                 self._poll_until = now + _STREAM_AGAIN_S
                 return
             if fault.code == _UNAVAILABLE:  # as many streams as the agent allows
+                self._turned_out(streams=True)
                 self._poll_until = now + max(_ROOM_AGAIN_S, fault.retry_after_s or 0.0)
                 return
         self._sink.failed(self._target, fault)
@@ -179,6 +192,7 @@ class Follower:
 
     def _receive(self, message: Received, size: int) -> None:
         self._sink.message(self._target, message, size)
+        self._turned_out(streams=True)
         if isinstance(message, RawTick):
             # A target that breaks after each first tick must not begin at the shortest pause every time.
             if asyncio.get_running_loop().time() - self._began >= _STEADY_S:
@@ -207,6 +221,10 @@ class Follower:
             exposed, duration_s = await poll(self._pages, self._reading)
             self._sink.exposed(self._target, exposed, duration_s)
             self._well()
+            if self._is_new and exposed.streams:
+                self._poll_until = 0.0
+                return
+            self._turned_out(streams=False)
             # A poll that took longer than its interval leaves rounds out: catching up would overload
             # who is slow.
             due = max(following, loop.time())

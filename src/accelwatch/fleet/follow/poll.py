@@ -26,6 +26,8 @@ class Exposed(msgspec.Struct, frozen=True, kw_only=True):
     """The node's own time, Unix seconds, if the exposition has it."""
     rejected: dict[str, int] = {}
     """Series not taken, by reason."""
+    streams: bool = False
+    """Whether one of our own agents speaks, who has a stream."""
     interval_s: float | None = None
     """Until the next one; None where that is as configured for all."""
 

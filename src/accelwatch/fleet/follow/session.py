@@ -14,6 +14,7 @@ from accelwatch.backoff import retry_after
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.follow.access import Ticket, Tickets
 from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.first_ask import FirstAsk
 from accelwatch.fleet.follow.resolver import Resolver
 from accelwatch.fleet.follow.turn import Turn
 from accelwatch.fleet.scrape_settings import Scrape
@@ -62,6 +63,7 @@ class Client:
         self.reading = Turn()
         """Of who reads a long page on a thread."""
         self.resolver = Resolver()
+        self.first_ask = FirstAsk()
         self.families: dict[str, int] = {}
         """Of the addresses that answered last, by name: `kept.connect`."""
         self.buffer = memoryview(bytearray(_READ_BUFFER))

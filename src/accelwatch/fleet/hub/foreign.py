@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from accelwatch.fleet.dialects import PRECEDENCE, ForeignReader
+from accelwatch.fleet.dialects.ours import OURS
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.poll import Exposed, ReadExposition
 from accelwatch.fleet.target import Target
@@ -29,6 +30,7 @@ def foreign_reader(
         return Exposed(
             dialect="+".join(foreign.dialects),
             devices=(*foreign.devices, *node),
+            streams=OURS.name in foreign.dialects,
             rejected=dict(foreign.rejected),
         )
 
