@@ -1,12 +1,13 @@
 """The hub's stream between two of its moments: a tick that somebody wants at once."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
+import pytest
 
 import machines
 from accelwatch.fleet.hub.model import HubSettings
@@ -44,6 +45,38 @@ def test_it_comes_at_once_as_often_as_it_is_wanted_and_with_what_is_known_then()
     assert [tick["sequence"] for tick in ticks] == [1, 2, 3]
     assert [tick["fleet"]["devices_total"] for tick in ticks[1:]] == [2, 2]
     assert [len(tick["devices"]) for tick in ticks[1:]] == [2, 2]
+
+
+async def _decoded(query: str) -> list[int]:
+    """What the node had told, as a number, whenever it was decoded for the first tick of a stream."""
+    told: list[int] = []
+    async with agent() as one:
+        settings = HubSettings(targets=Targets(static=(one.address,)))
+        async with served_hub(settings, interval_s=3600.0) as running:
+            await running.devices(one.address, 8)
+            planes, node = running.hub.fleet.table.planes, running.hub.fleet.nodes[one.address]
+            put = planes.put
+
+            def noted(rows: Sequence[int], block: Any) -> None:
+                told.append(node.version)
+                put(rows, block)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(planes, "put", noted)
+                headers = {"Accept": NDJSON}
+                url = f"{running.base}/v1/stream{query}"
+                async with running.session.get(url, headers=headers) as answer:
+                    async for line in answer.content:
+                        if msgspec.json.decode(line)["type"] == "tick":
+                            break
+    return told
+
+
+@pytest.mark.parametrize("query", ["", "?fields=power_limit_watts.enforced"])
+def test_sums_and_first_tick_decode_what_was_told_once(query: str) -> None:
+    decoded = asyncio.run(asyncio.wait_for(_decoded(query), 60.0))
+    assert decoded
+    assert len(set(decoded)) == len(decoded)
 
 
 class SlowClient:

@@ -94,6 +94,10 @@ class Feed:
         """Sequence at which a place was last changed."""
         self._making = asyncio.Lock()
 
+    def want(self, fleet: Fleet) -> None:
+        """Have its numbers among those that are next decoded, for whomever that is."""
+        fleet.table.planes.want(self._series, fleet.clock.monotonic())
+
     async def make(self, fleet: Fleet, document: FleetDocument) -> None:
         """Make the next tick; one at a time."""
         async with self._making:
@@ -286,6 +290,7 @@ class LiveStreams:
         self._hearing += form is not None
         try:
             if feed.tick is None:
+                feed.want(self._fleet)  # decoded once, for the sums and for it
                 await feed.make(self._fleet, fleet_document(self._fleet, await self._sums()))
             if form is not None:
                 await self._incidents.look()

@@ -220,7 +220,11 @@ class ReadDevice:
 
     def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
         """The same of several."""
-        return [self.number(series) for series in wanted]
+        told = self._values.get
+        return [
+            None if (value := told(series)) is None or not believed(series, value) else value
+            for series in wanted
+        ]
 
     def keys(self, wanted: Sequence[str]) -> set[str]:
         """Those quantities that have a value in any of their series."""
