@@ -4,11 +4,12 @@ Nodes are chosen by their place in the list. In a small fleet one node has sever
 and faults of whole nodes are left out, so that something stays to be seen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from accelwatch.scenario.faults import NODE_KINDS, FaultKind
 from accelwatch.schema.event import Category
 from accelwatch_simulator.jobs import Job
+from accelwatch_simulator.nodes import Node
 from accelwatch_simulator.scenario import NodeFault, NodeFaultSpec, Scenario
 
 RACK_SIZE = 8
@@ -25,9 +26,8 @@ _ROUND_S = 240.0
 class _Part:
     """Faults on nodes by their place in the list."""
 
-    def __init__(self, names: Sequence[str], devices: int, begun_s: float) -> None:
-        self._names = names
-        self._devices = devices
+    def __init__(self, nodes: Sequence[Node], begun_s: float) -> None:
+        self._nodes = nodes
         self._begun_s = begun_s
 
     def fault(
@@ -38,46 +38,53 @@ class _Part:
         *,
         device: int | None = None,
         **spec: object,
-    ) -> NodeFault:
+    ) -> Iterator[NodeFault]:
         """A fault that comes again, or with no end one that stays."""
+        node = self._nodes[place % len(self._nodes)]
         wanted: dict[str, object] = {**spec, "nodes": "*"}
         if device is not None:
-            wanted["device"] = device % self._devices
-        return NodeFault(
+            wanted["device"] = device % len(node.units)
+        yield NodeFault(
             spec=NodeFaultSpec(**wanted),  # type: ignore[arg-type]  # rows of the table below
-            nodes=(self._names[place % len(self._names)],),
+            nodes=(node.name,),
             at_s=at_s - self._begun_s,
             lasts_s=lasts_s,
             every_s=None if lasts_s is None else _ROUND_S,
         )
 
+    def xid(
+        self, place: int, at_s: float, lasts_s: float | None, *, device: int, **spec: object
+    ) -> Iterator[NodeFault]:
+        """What the driver of NVIDIA says of a device; others say nothing of the kind."""
+        if self._nodes[place % len(self._nodes)].vendor == "nvidia":
+            yield from self.fault(place, at_s, lasts_s, device=device, kind=FaultKind.EVENT, **spec)
 
-def rehearsal(names: Sequence[str], devices: int, begun_s: float = 0.0) -> Scenario:
-    """The scenario for a fleet of these nodes with so many devices each, `begun_s` ago."""
-    part = _Part(names, devices, begun_s)
+
+def rehearsal(nodes: Sequence[Node], begun_s: float = 0.0) -> Scenario:
+    """The scenario for a fleet of these nodes, `begun_s` ago."""
+    part = _Part(nodes, begun_s)
     kind = FaultKind
     faults = (
-        part.fault(2, 6, 150, device=5, kind=kind.THROTTLE, factor=0.55),
-        part.fault(
-            5, 12, 180, device=1, kind=kind.EVENT, code="xid_31", category=Category.APPLICATION,
-            text="MMU fault",
-        ),
-        part.fault(10, 18, 120, device=3, kind=kind.HANG),
-        part.fault(4, 25, 60, kind=kind.NODE_HUNG),
-        part.fault(7, 32, 200, device=2, kind=kind.STRAGGLER, factor=0.5),
-        part.fault(
-            13, 38, None, device=6, kind=kind.EVENT, code="xid_79", category=Category.BUS,
+        *part.fault(2, 6, 150, device=5, kind=kind.THROTTLE, factor=0.55),
+        *part.xid(
+            15, 8, None, device=6, code="xid_79", category=Category.BUS,
             text="GPU has fallen off the bus",
         ),
-        part.fault(13, 39, None, device=6, kind=kind.LOST),
-        part.fault(16, 46, 150, device=0, kind=kind.LINK_DOWN, count=2),
-        part.fault(19, 52, 120, kind=kind.NODE_DOWN),
-        part.fault(1, 58, 100, device=4, kind=kind.ECC, severity="uncorrected", count=1),
+        *part.fault(15, 9, None, device=6, kind=kind.LOST),
+        *part.xid(
+            5, 14, 180, device=1, code="xid_31", category=Category.APPLICATION, text="MMU fault",
+        ),
+        *part.fault(10, 18, 120, device=3, kind=kind.HANG),
+        *part.fault(1, 22, 100, device=4, kind=kind.ECC, severity="uncorrected", count=1),
+        *part.fault(4, 28, 60, kind=kind.NODE_HUNG),
+        *part.fault(7, 35, None, device=2, kind=kind.STRAGGLER, factor=0.5),
+        *part.fault(16, 46, 150, device=0, kind=kind.LINK_DOWN, count=2),
+        *part.fault(19, 52, 120, kind=kind.NODE_DOWN),
     )  # fmt: skip
     played = tuple(
-        fault for fault in faults if len(names) >= _MANY or fault.spec.kind not in NODE_KINDS
+        fault for fault in faults if len(nodes) >= _MANY or fault.spec.kind not in NODE_KINDS
     )
-    return Scenario(rack_size=RACK_SIZE, jobs=_jobs(names), faults=played)
+    return Scenario(rack_size=RACK_SIZE, jobs=_jobs([node.name for node in nodes]), faults=played)
 
 
 def _jobs(names: Sequence[str]) -> tuple[Job, ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.clock import SystemClock
+from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.fleet.hub_client.embedded import serve
 from accelwatch.fleet.hub_client.keeping import InventoryPlace
@@ -14,7 +15,7 @@ from accelwatch.fleet.hub_client.lifetime import Lifetime
 from accelwatch.web.listeners import open_tcp
 from accelwatch_simulator.exposition import Render
 from accelwatch_simulator.fleet import Fleet
-from accelwatch_simulator.nodes import FleetSize, build, check_size, names
+from accelwatch_simulator.nodes import FleetSize, build
 from accelwatch_simulator.rehearsal import rehearsal
 from accelwatch_simulator.server import SimulatorServer
 from accelwatch_simulator.targets import targets, write_targets
@@ -31,17 +32,25 @@ def run_stage(
     life: Lifetime,
     *,
     begun_s: float = 0.0,
+    rules: RuleSettings,
 ) -> None:
-    """Simulate and follow until the parent ends. Raises UsageError for a fleet that cannot be."""
-    check_size(size)
+    """Simulate and follow until the parent ends, and judge by `rules`, which act on nothing.
+
+    Raises UsageError for a fleet that cannot be.
+    """
     clock = SystemClock()
-    scenario = rehearsal(names(size.nodes), size.devices, begun_s)
-    fleet = Fleet(build(size), scenario, seed=size.seed, start=clock.wall(), interval_s=1.0)
-    asyncio.run(_run(fleet, exposition, folder, life))
+    nodes = build(size)
+    scenario = rehearsal(nodes, begun_s)
+    fleet = Fleet(nodes, scenario, seed=size.seed, start=clock.wall(), interval_s=1.0)
+    asyncio.run(_run(fleet, exposition, rules, folder, life))
 
 
 async def _run(
-    fleet: Fleet, exposition: Callable[[], Render], folder: Path, life: Lifetime
+    fleet: Fleet,
+    exposition: Callable[[], Render],
+    rules: RuleSettings,
+    folder: Path,
+    life: Lifetime,
 ) -> None:
     sockets = {"": open_tcp("127.0.0.1:0")}
     server = SimulatorServer(fleet, SystemClock(), exposition())
@@ -49,13 +58,16 @@ async def _run(
     server.start()
     try:
         write_targets(folder / _TARGETS, targets(fleet, sockets))
-        await serve(_settings(folder / _TARGETS), InventoryPlace(folder=None), folder, life)
+        settings = _settings(folder / _TARGETS, rules)
+        # Incidents are written down as by any hub, where all goes with the child.
+        kept = InventoryPlace(folder=folder if rules.any else None)
+        await serve(settings, kept, folder, life)
     finally:
         await server.stop()
 
 
-def _settings(file: Path) -> HubSettings:
+def _settings(file: Path, rules: RuleSettings) -> HubSettings:
     settings = load_settings(None)
     followed = msgspec.structs.replace(settings.targets, files=(str(file),))
     scrape = msgspec.structs.replace(settings.scrape, timeout_s=_SCRAPE_S, max_backoff_s=_SCRAPE_S)
-    return msgspec.structs.replace(settings, targets=followed, scrape=scrape)
+    return msgspec.structs.replace(settings, targets=followed, scrape=scrape, rules=rules)

@@ -156,6 +156,20 @@ def test_the_demo_opens_a_node_and_ends_with_q(window: Window) -> None:
     assert not (window.folder / "state").exists()
 
 
+def test_the_demo_judges_by_the_rules_that_are_shipped_and_says_why(window: Window) -> None:
+    window.open("demo", "--nodes", "3", "--vendor", "amd")
+    window.until(lambda text: "3 nodes" in text and "n003" in text)
+    window.press("5")
+    text = window.until(lambda text: "A GPU is lost" in text)
+    assert "rules watch 24 devices of 3 nodes" in text
+    assert "amd.lost" in text
+    assert "problem" not in text
+    window.press("w")
+    text = window.until(lambda text: "what to do" in text)
+    assert "n001/amd6 has been lost" in text
+    assert "evidence:   state is lost" in text
+
+
 def test_the_shell_gets_the_terminal_for_as_long_as_the_dashboard_is_stopped(
     window: Window,
 ) -> None:

@@ -67,10 +67,14 @@ def _begun(size: "FleetSize", *, printed: bool) -> "Child":
     from accelwatch.fleet.hub_client.child import begin
 
     def work(folder: Path, life: "Lifetime") -> None:
+        from accelwatch.config.model import RuleSettings
+        from accelwatch.rules.loading import pack_names
         from accelwatch_simulator.rehearsal import ALL_THERE_S
         from accelwatch_simulator.stage import run_stage
 
         begun_s = ALL_THERE_S if printed else 0.0
-        run_stage(size, sim.own_exposition, folder, life, begun_s=begun_s)
+        # Of incidents no document tells.
+        rules = RuleSettings(packs=() if printed else tuple(pack_names()))
+        run_stage(size, sim.own_exposition, folder, life, begun_s=begun_s, rules=rules)
 
     return begin(work)
