@@ -234,11 +234,44 @@ def test_a_lost_device_is_an_incident_until_it_is_back(site: Site) -> None:
         ):
             with pytest.raises(UnmetError, match=complaint):
                 pages.explanation({"rule": [rule], "entity": [named]}, {})
-        assert runner.series() == {("rule_firing", "gpu.lost", "critical"): 1}
+        assert runner.series() == {
+            ("rule_firing", "gpu.lost", "critical"): 1,
+            ("rule_blind", "gpu.lost"): 0,
+        }
         await site.tick(runner, machines.view(0), machines.view(1))
         assert runner.open == []
         assert [one.id for one in runner.closed] == [incident.id]
         assert [one.is_open for one in site.heard] == [True, False]
+        await runner.stop()
+
+    play(story)
+
+
+@pytest.mark.parametrize(("hold", "opened"), [("0", 1), ("5m", 0)])
+def test_a_rule_that_has_begun_and_cannot_see_is_told_fired_or_not(
+    site: Site, hold: str, opened: int
+) -> None:
+    rules_file(
+        site.folder, f"id: hot, title: hot, when: power_watts > 100, for: {hold}, unknown_after: 1m"
+    )
+
+    def blind(runner: RuleRunner) -> list[object]:
+        pages = IncidentPages(lambda: runner, lambda: None)
+        (row,) = json.loads(pages.rules({}, {}).body)["rules"]
+        return [row["blind"], runner.series()["rule_blind", "hot"]]
+
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        await site.tick(runner, power(0, 500), power(1, 50))
+        site.clock.advance(59.0)
+        await site.tick(runner, machines.lost_view(0), machines.lost_view(1))
+        assert blind(runner) == [0, 0]
+        await site.tick(runner, machines.lost_view(0), machines.lost_view(1))
+        assert len(runner.open) == opened
+        assert blind(runner) == [1, 1]
+        await site.tick(runner, power(0, 50), power(1, 50))
+        assert blind(runner) == [0, 0]
         await runner.stop()
 
     play(story)

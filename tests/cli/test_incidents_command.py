@@ -132,6 +132,34 @@ def test_the_list_of_rules_says_which_a_hub_has_switched_off(tmp_path: Path) -> 
     asyncio.run(main())
 
 
+def test_the_list_of_rules_says_where_a_hub_is_blind(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(
+        "version: 1\nrules:\n"
+        "- {id: hot, title: Hot, when: power_watts > 0, for: 1h, unknown_after: 10ms}\n"
+        "- {id: warm, title: Warm, when: power_watts > 0}\n",
+        encoding="utf-8",
+    )
+    rules = RuleSettings(files=(str(file),), interval_s=0.02)
+
+    async def main() -> None:
+        async with agent() as one, hub(one.address, rules=rules) as running:
+            asking = (str(file), "--hub", running.base)
+            judging = running.hub.rules
+            assert judging is not None
+            await running.until(lambda: bool(judging.open))
+            one.feed.put(machines.snapshot(machines.lost_view(0)))
+            await running.until(lambda: judging.blind()["hot"] > 0)
+            assert "accel_fleet_rule_blind" in await running.get("/metrics")
+            _, _, said = await typed("rules", "list", *asking)
+            assert "hot has begun on " in said
+            rows = json.loads((await typed("rules", "list", "--json", *asking))[1])
+            assert rows[0]["blind"] > 0
+            assert rows[0]["mode"] == "observe"
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("command", [["incidents"], ["rules", "explain", "a", "b"]])
 def test_a_hub_that_is_not_there_is_told(command: list[str]) -> None:
     code, _, said = asyncio.run(typed(*command, "--hub", "127.0.0.1:1"))

@@ -147,6 +147,7 @@ def test_rules_are_listed(file: Path) -> None:
     assert run("list", file, "--hub", NOBODY)[1] == "site.hot  device  warning  observe  Too hot\n"
     (row,) = json.loads(run("list", file, "--hub", NOBODY, "--json")[1])
     assert row["switched_off"] is None
+    assert row["blind"] is None
     assert (row["id"], row["line"], row["tests"]) == ("site.hot", 3, 1)
 
 

@@ -116,16 +116,22 @@ def rules_list(
 ) -> int:
     """A line a rule. Raises ConfigError."""
     rows = [_row(rule) for rule in load_rules(files, packs).rules.values()]
-    off = _switched_off(hub)
+    judged = _judged(hub)
     for row in rows:
-        row["switched_off"] = None if off is None else off.get(str(row["id"]), "")
+        told = None if judged is None else judged.get(str(row["id"]), {})
+        row["switched_off"] = None if told is None else told.get("switched_off", "")
+        row["blind"] = None if told is None else told.get("blind", 0)
         if row["switched_off"] and not as_json:
             row["mode"] = "switched off"
-    if off is None:
+    if judged is None:
         complain("no hub or agent answers, so whether one has switched a rule off is not known")
-    for id_, why in (off or {}).items():
-        if why:
-            complain(f"{id_} is switched off: {why}")
+    for id_, told in (judged or {}).items():
+        if told["switched_off"]:
+            complain(f"{id_} is switched off: {told['switched_off']}")
+        elif blind := told.get("blind", 0):
+            complain(
+                f"{id_} has begun on {blind} of whom nothing has been known since for too long"
+            )
     if as_json:
         _write_json(rows)
         return OK
@@ -136,15 +142,15 @@ def rules_list(
     return OK
 
 
-def _switched_off(hub: HubFlags) -> dict[str, str] | None:
-    """Why rules are not judged any more, by id, as who runs says; None where nobody answers."""
+def _judged(hub: HubFlags) -> dict[str, dict[str, Any]] | None:
+    """The rules in force by id, as who judges by them says; None where nobody answers."""
     import msgspec
 
     from accelwatch.errors import AccelwatchError
 
     try:
         page = msgspec.json.decode(asked(hub, "/v1/rules", {}))
-        return {row["id"]: row["switched_off"] for row in page["rules"]}
+        return {row["id"]: row for row in page["rules"]}
     except (AccelwatchError, msgspec.DecodeError, KeyError):
         return None
 

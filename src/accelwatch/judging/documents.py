@@ -143,6 +143,8 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
     """Processor time of a judgement of one entity, in microseconds, on average."""
     switched_off: str
     """Why it is not judged; empty if it is."""
+    blind: int = 0
+    """On how many it has begun, and nothing has been known for longer than its `unknown_after`."""
 
 
 class RulesPage(msgspec.Struct, frozen=True, kw_only=True):

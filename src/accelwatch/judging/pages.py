@@ -91,6 +91,7 @@ class IncidentPages:
 
 def _rule_rows(runner: "RuleRunner") -> Iterable[RuleRow]:
     open_ = [rule for incident in runner.open for rule in incident.rules]
+    blind = runner.blind()
     for rule in runner.rules.rules.values():
         yield RuleRow(
             id=rule.id,
@@ -107,6 +108,7 @@ def _rule_rows(runner: "RuleRunner") -> Iterable[RuleRow]:
             open=open_.count(rule.id),
             cost_us=round(rule.when.cost.mean_ns / 1000, 3),
             switched_off=runner.switched_off(rule.id),
+            blind=blind.get(rule.id, 0),
         )
 
 

@@ -324,13 +324,19 @@ class RuleRunner:
         """A rule on an entity by its name, now. Raises UnmetError."""
         return self._evaluator.explain(rule, entity)
 
-    def series(self) -> dict[tuple[str, ...], Number]:
-        """On how many entities each rule fires."""
+    def blind(self) -> dict[str, int]:
+        """On how many entities each rule has begun and cannot see any more, whether it fires or not."""
         spells = self._evaluator.spells
-        return {
+        return {id_: spells.blind(rule) for id_, rule in sorted(self._evaluator.rules.items())}
+
+    def series(self) -> dict[tuple[str, ...], Number]:
+        """On how many entities each rule fires, and on how many it is blind."""
+        spells = self._evaluator.spells
+        firing: dict[tuple[str, ...], Number] = {
             ("rule_firing", id_, rule.severity.value): sum(1 for _ in spells.firing(id_))
             for id_, rule in sorted(self._evaluator.rules.items())
         }
+        return {**firing, **{("rule_blind", id_): count for id_, count in self.blind().items()}}
 
 
 def _refusal(error: Exception) -> str:

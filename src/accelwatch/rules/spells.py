@@ -49,6 +49,11 @@ class Spells:
         """Where a rule fires."""
         return (one for one, spell in self.of(rule).items() if spell.phase is not Phase.PENDING)
 
+    def blind(self, rule: Rule) -> int:
+        """On how many entities nothing has been known of a rule that has begun for too long."""
+        limit_s = rule.timing.unknown_after_s
+        return sum(spell.unknown_s > limit_s for spell in self.of(rule.id).values())
+
     def restore(self, rule: str, entity: Entity, since: float) -> None:
         """A rule fired on an entity before this process began; `since` in monotonic seconds."""
         if rule in self._digests:

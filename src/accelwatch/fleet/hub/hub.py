@@ -286,11 +286,13 @@ class Hub:
         return self._state_dir / FILE if keeps and self._state_dir is not None else None
 
     def own(self) -> dict[Series, Number]:
-        """How the discoveries and the remedies do."""
+        """How the discoveries, the rules and the remedies do."""
         series: dict[Series, Number] = {}
         for kind, status in (self._watch.status() if self._watch is not None else {}).items():
             series["fleet_discovery_up", kind] = int(status.works)
             series["fleet_discovery_targets", kind] = status.targets
+        for rule, count in ({} if self.rules is None else self.rules.blind()).items():
+            series["fleet_rule_blind", rule] = count
         if self.remedies is not None:
             series.update(self.remedies.series())
         return series

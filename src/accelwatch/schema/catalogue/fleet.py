@@ -153,6 +153,16 @@ METRICS: tuple[Metric, ...] = (
         source=MetricSource.SELF,
     ),
     Metric(
+        "fleet_rule_blind",
+        Kind.GAUGE,
+        Tier.AGGREGATE,
+        "",
+        "Devices, nodes, jobs or racks on which a rule has begun and nothing has been known for too long.",
+        labels=("rule",),
+        scope=Scope.NODE,
+        source=MetricSource.SELF,
+    ),
+    Metric(
         "fleet_store_up",
         Kind.GAUGE,
         Tier.AGGREGATE,

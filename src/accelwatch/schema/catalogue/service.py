@@ -215,6 +215,16 @@ METRICS: tuple[Metric, ...] = (
         source=MetricSource.SELF,
     ),
     Metric(
+        "rule_blind",
+        Kind.GAUGE,
+        Tier.SELF,
+        "",
+        "Devices, or the node, on which a rule of the agent has begun and nothing has been known for too long.",
+        labels=("rule",),
+        scope=Scope.NODE,
+        source=MetricSource.SELF,
+    ),
+    Metric(
         "rule_evaluations_total",
         Kind.COUNTER,
         Tier.AGGREGATE,
