@@ -2,13 +2,12 @@
 
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Probe, Request
 from accelwatch.errors import BackendUnavailable, ConfigError, ReadError, WireError
-from accelwatch.recording import is_recording, names_recording
+from accelwatch.recording import holds_recording, names_recording
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
@@ -77,7 +76,7 @@ class ReplayBackend:
         options = self._options
         if not options.file:
             raise ConfigError("replay: the option file is not set")
-        if not _is_recording(options.path):
+        if not holds_recording(options.path):
             return ScenarioPlayer(
                 read_scenario(options.path), loop=options.loop, now=self._elapsed_s
             ), {"scenario": str(FORMAT)}
@@ -147,14 +146,6 @@ class ReplayBackend:
         """Stop playing."""
         self._closed.set()
         self._player = None
-
-
-def _is_recording(path: Path) -> bool:
-    """Whether it is a recording rather than a scenario; a folder or a pattern names recordings."""
-    if not path.is_file():
-        return True
-    with path.open("rb") as file:
-        return is_recording(file.read(4096))
 
 
 def _asked(reading: Reading, request: Request) -> Reading:

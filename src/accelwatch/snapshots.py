@@ -4,8 +4,10 @@ The command line and the Python API (`accelwatch.snapshot`, `accelwatch.watch`) 
 """
 
 import contextlib
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from accelwatch.errors import UsageError
 from accelwatch.sampler.one_shot import Isolation, OneShot, read_once
@@ -17,13 +19,14 @@ if TYPE_CHECKING:
 
     from accelwatch.clock import Clock
     from accelwatch.sampler.supervisor import Supervisor
-    from accelwatch.schema.snapshot import Snapshot
+    from accelwatch.schema.snapshot import DeviceView, Snapshot
     from accelwatch.store.reports import Report
 
 __all__ = [
     "CollectSettings",
     "Isolation",
     "OneShot",
+    "first_recorded",
     "read_once",
     "read_repeatedly",
     "read_repeatedly_async",
@@ -130,6 +133,35 @@ def _played(path: "Path") -> Generator["Snapshot", None, None]:
     with Recording.open(path) as recording:
         for index in range(len(recording)):
             yield recording.at(index)
+
+
+def first_recorded(path: "Path", *, argv: bool) -> "Snapshot":
+    """The first document of a recording that can be read, as it was written; notes tell of damage.
+
+    Its processes are none of this machine; their arguments only with `argv`. Raises AccelwatchError.
+    """
+    from accelwatch.errors import WireError
+    from accelwatch.recording import Recording
+
+    with Recording.open(path) as recording:
+        for index in range(len(recording)):
+            with contextlib.suppress(WireError):
+                return _as_recorded(recording.at(index), recording.notes, argv=argv)
+    raise WireError(f"{path}: no document of the recording can be decoded")
+
+
+def _as_recorded(snapshot: "Snapshot", notes: Sequence[str], *, argv: bool) -> "Snapshot":
+    def shown(view: "DeviceView") -> "DeviceView":
+        reading, processes = view.reading, view.reading.processes
+        if processes is not None:
+            processes = tuple(
+                replace(one, pid_namespace="foreign", argv=one.argv if argv else None)
+                for one in processes
+            )
+        reading = replace(reading, processes=processes, notes=(*reading.notes, *notes))
+        return replace(view, reading=reading)
+
+    return replace(snapshot, devices=tuple(map(shown, snapshot.devices)))
 
 
 def _next_tick(began: float, interval_s: float, clock: "Clock") -> float:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 DEMO = "demo"
 SHOWN_GROUPS = frozenset({"host"})
 """Opt-in groups that the dashboard reads unless it is told not to."""
-_HEAD = 4096
 """Bytes by which a recording is known."""
 
 
@@ -194,8 +193,9 @@ def _source(
         from accelwatch_replay import demo_file
 
         path = demo_file()
-    if _is_recording(path):
-        from accelwatch.recording import Recording
+    from accelwatch.recording import Recording, holds_recording
+
+    if holds_recording(path):
         from accelwatch.tui.local.replay import ReplaySource
 
         if machine not in (CollectSettings(), CollectSettings(groups=SHOWN_GROUPS)):
@@ -218,13 +218,3 @@ def _with_host(settings: "CollectSettings") -> "CollectSettings":
 def _begun(source: "LiveSource") -> "LiveSource":
     source.begin()
     return source
-
-
-def _is_recording(path: Path) -> bool:
-    """Whether snapshots are in it; folders, patterns and what is not there are its reader's affair."""
-    from accelwatch.recording import is_recording
-
-    if not path.is_file():
-        return True
-    with path.open("rb") as file:
-        return is_recording(file.read(_HEAD))

@@ -35,6 +35,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Permissions of the output file."""
     arguments: Arguments
 
+    @property
+    def recording(self) -> Path | None:
+        """The recording whose first document is all that is wanted; None for devices and scenarios."""
+        alone = self.settings.backends == ("replay",)
+        if self.arguments.replay is None or not alone or self.interval_s is not None:
+            return None
+        from accelwatch.recording import holds_recording
+
+        path = Path(str(self.settings.options["replay"]["file"]))
+        return path if holds_recording(path) else None
+
 
 def plan(arguments: Arguments) -> Plan:
     """What to do. Raises UsageError or ExpressionError before anything is read."""

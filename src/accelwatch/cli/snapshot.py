@@ -24,6 +24,13 @@ def snapshots(wanted: Plan, meanwhile: Callable[[], object]) -> "Iterator[Snapsh
         meanwhile()
         yield from read_repeatedly(wanted.settings, count=wanted.arguments.count)
         return
+    recording = wanted.recording
+    if recording is not None:
+        from accelwatch.snapshots import first_recorded
+
+        meanwhile()
+        yield first_recorded(recording, argv=wanted.arguments.argv)
+        return
     from accelwatch.sampler.one_shot import OneShot
 
     reading = OneShot(wanted.settings)

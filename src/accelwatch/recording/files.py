@@ -8,6 +8,8 @@ from accelwatch.recording.layout import PART, is_recording
 from accelwatch.recording.window import Window
 
 _MAX_FILES = 256
+_HEAD = 4096
+"""How much of a file says what it is."""
 
 
 def windows(path: Path) -> list[Window]:
@@ -25,6 +27,14 @@ def windows(path: Path) -> list[Window]:
     if glob.has_magic(str(path)):
         return _several(_matching(path), path)
     raise UsageError(f"no recording {str(path)!r}")
+
+
+def holds_recording(path: Path) -> bool:
+    """Whether a name is of snapshots, not of a scenario; folders, patterns and what is not there are."""
+    if not path.is_file():
+        return True
+    with path.open("rb") as file:
+        return is_recording(file.read(_HEAD))
 
 
 def names_recording(path: Path) -> bool:
@@ -51,7 +61,7 @@ def _several(paths: list[Path], asked: Path) -> list[Window]:
             if path.is_symlink() or not path.is_file():
                 continue
             window = Window(path, follow=False)
-            if not is_recording(window.read(0, 4096)):
+            if not is_recording(window.read(0, _HEAD)):
                 window.close()
                 continue
             opened.append(window)
