@@ -4,6 +4,8 @@ import re
 
 from accelwatch.errors import UsageError
 
+LEAST_INTERVAL_S = 0.25
+"""Between two readings: more often, drivers do little else."""
 _DURATION = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|m|h|d)?")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
@@ -29,6 +31,14 @@ def seconds_with_unit(text: str) -> float:
     number = text.strip()
     if not number[-1:].isalpha():
         raise UsageError(f"{number!r} has no unit; write {number}m, {number}h or {number}d")
+    return value
+
+
+def reading_interval(text: str) -> float:
+    """A duration between two readings of devices, in seconds. Raises UsageError for one too short."""
+    value = seconds(text)
+    if value < LEAST_INTERVAL_S:
+        raise UsageError(f"an interval of {text} is too short; write 250ms or more")
     return value
 
 

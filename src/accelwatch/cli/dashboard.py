@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from accelwatch.display import utf8
-from accelwatch.durations import seconds
+from accelwatch.durations import reading_interval
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
@@ -160,10 +160,9 @@ def _filter(condition: str | None) -> "DeviceFilter | None":
 def override(preferences: "Preferences", interval: str | None, theme: str | None) -> None:
     """What the command line says goes before the file."""
     from accelwatch.tui.drawing.palettes import PALETTES
-    from accelwatch.tui.drawing.preferences import INTERVALS
 
     if interval is not None:
-        preferences.interval_s = max(seconds(interval), INTERVALS[0])
+        preferences.interval_s = reading_interval(interval)
     if theme is not None:
         if theme not in PALETTES:
             raise UsageError(f"no theme {theme!r}; there are {', '.join(PALETTES)}")

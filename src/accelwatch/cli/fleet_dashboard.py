@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from accelwatch.cli.dashboard import override, run_to_end
 from accelwatch.cli.fleet_plan import Hub, Look
 from accelwatch.display import utf8
-from accelwatch.durations import seconds
+from accelwatch.durations import reading_interval
 from accelwatch.errors import ExpressionError
 from accelwatch.exit_codes import OK
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 def run_fleet_dashboard(hub: Hub, look: Look) -> int:
     """Show the fleet until its user quits; returns the exit code. Raises AccelwatchError."""
-    from accelwatch.tui.drawing.preferences import INTERVALS, load, path_of
+    from accelwatch.tui.drawing.preferences import load, path_of
 
     path = path_of(os.environ)
     preferences, complaint = load(path)
     override(preferences, None, look.theme)
     if look.interval is not None:
-        preferences.fleet_interval_s = max(seconds(look.interval), INTERVALS[0])
+        preferences.fleet_interval_s = reading_interval(look.interval)
     from accelwatch.fleet.hub_client.source import HubSource
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.drawing.looks import looks_for

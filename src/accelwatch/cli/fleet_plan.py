@@ -13,7 +13,7 @@ from accelwatch.cli.completion import completer
 from accelwatch.cli.options import row
 from accelwatch.cli.output import output_mode
 from accelwatch.cli.target_flags import Followed
-from accelwatch.durations import deadline, seconds
+from accelwatch.durations import deadline, reading_interval
 from accelwatch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -153,9 +153,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def interval_s(self) -> float | None:
         """Seconds between two documents; None for a single one."""
-        from accelwatch.cli.plan import MIN_INTERVAL_S
-
-        return None if self.watch is None else max(MIN_INTERVAL_S, seconds(self.watch))
+        return None if self.watch is None else reading_interval(self.watch)
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):

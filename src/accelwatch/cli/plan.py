@@ -11,7 +11,7 @@ import msgspec
 from accelwatch.cli.arguments import Arguments, split_list
 from accelwatch.cli.output import output_mode
 from accelwatch.collecting import installed, opt_in, recording_file
-from accelwatch.durations import deadline, seconds
+from accelwatch.durations import deadline, reading_interval
 from accelwatch.errors import UsageError
 from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "csv", "prometheus")
 """Those that are shipped; further ones are exporters by entry point."""
-MIN_INTERVAL_S = 0.25
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +56,7 @@ def plan(arguments: Arguments) -> Plan:
         names = resolve(arguments.fields.split(","))
     interval_s = None
     if arguments.watch is not None:
-        interval_s = max(MIN_INTERVAL_S, seconds(arguments.watch))
+        interval_s = reading_interval(arguments.watch)
     elif arguments.count is not None:
         raise UsageError("--count goes with --watch")
     if arguments.color not in ("auto", "always", "never"):
@@ -71,7 +70,7 @@ def plan(arguments: Arguments) -> Plan:
         format=_format(arguments),
         fields=names,
         condition=condition,
-        settings=_settings(arguments, names),
+        settings=_settings(arguments, names, interval_s),
         interval_s=interval_s,
         mode=output_mode(arguments.output, arguments.mode),
         arguments=arguments,
@@ -130,7 +129,9 @@ def root_folder(text: str) -> str:
     return str(Path(text).absolute())
 
 
-def _settings(arguments: Arguments, names: tuple[str, ...]) -> CollectSettings:
+def _settings(
+    arguments: Arguments, names: tuple[str, ...], interval_s: float | None
+) -> CollectSettings:
     options: dict[str, dict[str, object]] = {}
     backends = installed(split_list(arguments.backend), "--backend")
     if arguments.replay is not None:
@@ -138,10 +139,8 @@ def _settings(arguments: Arguments, names: tuple[str, ...]) -> CollectSettings:
         backends = backends or ("replay",)
     settings = CollectSettings(
         without=NO_ACCELERATORS,
-        one_shot=arguments.watch is None,
-        interval_s=2.0
-        if arguments.watch is None
-        else max(MIN_INTERVAL_S, seconds(arguments.watch)),
+        one_shot=interval_s is None,
+        interval_s=2.0 if interval_s is None else interval_s,
         timeout_s=deadline(arguments.timeout),
         argv=arguments.argv,
         options=options,

@@ -13,7 +13,7 @@ import typer
 from accelwatch.cli.collect_flags import MachineOptions
 from accelwatch.cli.options import command, row
 from accelwatch.cli.output import complain
-from accelwatch.durations import seconds, size_bytes
+from accelwatch.durations import reading_interval, seconds, size_bytes
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import INTERRUPTED, OK
 from accelwatch.sampler.settings import CollectSettings
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from accelwatch.recording import Recorder
     from accelwatch.schema.snapshot import Snapshot
 
-MIN_INTERVAL_S = 0.25
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -64,7 +63,7 @@ class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def interval_s(self) -> float:
         """Seconds between two documents."""
-        return max(MIN_INTERVAL_S, seconds(self.interval))
+        return reading_interval(self.interval)
 
     @property
     def duration_s(self) -> float | None:

@@ -7,11 +7,9 @@ import typer
 
 from accelwatch.cli.collect_flags import MachineOptions
 from accelwatch.cli.options import command
-from accelwatch.durations import seconds
+from accelwatch.durations import reading_interval
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
-
-_MIN_INTERVAL_S = 0.25
 
 
 class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +39,7 @@ def run(options: StreamOptions) -> int:
     media = {"json": NDJSON, "packed": PACKED}.get(options.format)
     if media is None:
         raise UsageError(f"--format is json or packed, not {options.format!r}")
-    interval_s = max(_MIN_INTERVAL_S, seconds(options.interval))
+    interval_s = reading_interval(options.interval)
     asyncio.run(_stream(options.machine, media, interval_s))
     return OK
 
