@@ -60,3 +60,23 @@ def test_rules_know_the_names_of_the_catalogue_only() -> None:
 def test_what_is_not_of_the_language_is_refused_as_ever() -> None:
     with pytest.raises(ExpressionError, match="&&"):
         compile_condition("temp > 85 && util < 10", NAMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('temp > "x"', '"x"'),
+        ('util > 1 and temp > "x"', '"x"'),
+        ("temp and util > 1", "temp"),
+        ("util > 1 and mem", "mem"),
+        ("power > 1 or klock > 1", "klock"),
+        ('model > "x" and temp > 1', '"x"'),
+    ],
+)
+def test_a_mistake_is_shown_in_the_words_that_were_typed(text: str, place: str) -> None:
+    with pytest.raises(ExpressionError) as error:
+        compile_condition(text, NAMES)
+    message, shown, caret, *_ = str(error.value).splitlines()
+    assert shown == f"  {text}"
+    assert caret.index("^") - 2 == text.index(place)
+    assert f"(column {text.index(place) + 1})" in message

@@ -3,7 +3,7 @@
 Rules have the names of the catalogue only: what is kept in files says its units.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from accelwatch.expr.names import NameTable
 from accelwatch.expr.scan import Token, scan
@@ -24,14 +24,33 @@ def as_read(text: str, names: NameTable) -> str:
 
     Raises ExpressionError for what is not of the language.
     """
-    tokens = scan(text).tokens
     parts: list[str] = []
     end = 0
+    for token in _spoken(text, names):
+        parts += [text[end : token.column], SPOKEN[token.text][0]]
+        end = token.column + len(token.text)
+    return "".join([*parts, text[end:]])
+
+
+def as_written(text: str, names: NameTable, column: int) -> int:
+    """The column of `text` from which stems what stands at `column` of `as_read(text)`."""
+    grown = 0
+    for token in _spoken(text, names):
+        begins, meant = token.column + grown, SPOKEN[token.text][0]
+        if column < begins:
+            break
+        if column < begins + len(meant):
+            return token.column
+        grown += len(meant) - len(token.text)
+    return column - grown
+
+
+def _spoken(text: str, names: NameTable) -> Iterator[Token]:
+    """The words of the screen in a text."""
+    tokens = scan(text).tokens
     for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
         if _is_spoken(before, token, after, names):
-            parts += [text[end : token.column], SPOKEN[token.text][0]]
-            end = token.column + len(token.text)
-    return "".join([*parts, text[end:]])
+            yield token
 
 
 def _is_spoken(before: Token | None, token: Token, after: Token | None, names: NameTable) -> bool:

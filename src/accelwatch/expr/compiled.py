@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from accelwatch.expr.as_read import as_read
+from accelwatch.expr.as_read import as_read, as_written
 from accelwatch.expr.checked import Checker
 from accelwatch.expr.codegen import Run, generate
-from accelwatch.expr.complaint import complaint
+from accelwatch.expr.complaint import PointedError, complaint
 from accelwatch.expr.functions import FUNCTIONS, Function
 from accelwatch.expr.kleene import MISSING, UNKNOWN, Key, Lookup, Missing, Truth, Value
 from accelwatch.expr.names import NameTable, Type
@@ -55,8 +55,11 @@ def compile_condition(
     text: str, names: NameTable, functions: Mapping[str, Function] = FUNCTIONS
 ) -> Expression:
     """A filter: a condition, words of the screen (`as_read`) included; raises ExpressionError."""
-    text = as_read(text, names)
-    return _compiled(text, Checker(parse(text), names, functions).whole_condition())
+    meant = as_read(text, names)
+    try:
+        return _compiled(meant, Checker(parse(meant), names, functions).whole_condition())
+    except PointedError as error:
+        raise error.within(text, as_written(text, names, error.column)) from None
 
 
 def _compiled(text: str, node: Node) -> Expression:

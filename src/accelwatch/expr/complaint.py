@@ -8,7 +8,21 @@ SHOWN = 100
 """Characters of a long expression that are shown around the fault."""
 
 
-def complaint(text: str, column: int, message: str, hint: str = "") -> ExpressionError:
+class PointedError(ExpressionError):
+    """An error at a place of a text, which can be shown in another text that means the same."""
+
+    def __init__(self, shown: str, column: int, message: str, hint: str) -> None:
+        super().__init__(shown)
+        self.column = column
+        self.message = message
+        self.hint = hint
+
+    def within(self, text: str, column: int) -> "PointedError":
+        """The same error, pointing at a character of another text."""
+        return complaint(text, column, self.message, self.hint)
+
+
+def complaint(text: str, column: int, message: str, hint: str = "") -> PointedError:
     """An error that points at character `column` (from 0) of `text`."""
     column = max(0, min(column, len(text)))
     start = max(0, column - SHOWN // 2) if len(text) > SHOWN else 0
@@ -22,7 +36,7 @@ def complaint(text: str, column: int, message: str, hint: str = "") -> Expressio
     ]
     if hint:
         lines.append(_shown(hint))
-    return ExpressionError("\n".join(lines))
+    return PointedError("\n".join(lines), column, message, hint)
 
 
 def _shown(text: str) -> str:
