@@ -520,6 +520,33 @@ def test_a_clock_that_is_set_back_does_not_hold_anything_back() -> None:
     assert scene.after(10).send() == ["opened i2"]
 
 
+def test_a_clock_that_is_set_back_makes_no_edit_of_a_reminder() -> None:
+    scene = Scene(Route(remind_s=3600.0)).tell(incident())
+    scene.send()
+    scene.after(600).after(-7200)
+    assert scene.send() == []
+    assert scene.after(3599).send() == []
+    assert scene.after(1).send() == ["reminder i1"]
+    assert scene.after(3600).send() == ["reminder i1"]
+
+
+def test_a_clock_that_is_set_back_holds_no_reminder_back_behind_what_is_repeated() -> None:
+    scene = Scene(Route(remind_s=3600.0), repeat_s=1500.0).tell(incident())
+    scene.send()
+    assert scene.after(-86400).send() == []
+    said = [scene.after(1500).send(), scene.after(1500).send(), scene.after(600).send()]
+    assert said == [["updated i1"], ["updated i1"], ["reminder i1"]]
+
+
+def test_a_reminder_waits_for_the_end_of_quiet_hours_on_a_clock_that_is_set_back() -> None:
+    # Told at 20:14:07 in Seoul, due at 7:00, which is 6:00 once it is set back by an hour.
+    scene = Scene(Route(remind_s=4 * 3600.0, quiet=QUIET)).after(8 * 3600)
+    scene.tell(incident(severity=Severity.WARNING, at=scene.now)).send()
+    assert scene.after(-3600).send() == []
+    assert scene.after(10 * 3600 + 45 * 60 + 53).send() == []
+    assert scene.after(3600).send() == ["reminder i1"]
+
+
 def test_a_flood_is_bounded_and_counted() -> None:
     scene = Scene()
     for number in range(MOST_MESSAGES + 5):

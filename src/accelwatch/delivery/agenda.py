@@ -36,7 +36,9 @@ class Agenda:
             elif message.placed > now:
                 # The clock was set back: what was to wait waits as long as it was to, from now on.
                 heapq.heappop(entries)
-                self.place(message, now + max(due - message.placed, 0.0), now)
+                waits_s = max(due - message.placed, 0.0)
+                message.shift(now - message.placed)
+                self.place(message, now + waits_s, now)
             else:
                 return due
         return NEVER

@@ -54,10 +54,22 @@ class Message(msgspec.Struct, kw_only=True):
         """Incident and sink."""
         return self.incident, self.sink
 
+    def shift(self, seconds: float) -> None:
+        """Have all that was said before be as long ago on a clock that was set."""
+        self.queued += seconds
+        self.rung_at += seconds
+        if self.told_at is not None:
+            self.told_at += seconds
+
     @property
     def unknown(self) -> bool:
         """Whether the sink surely has heard nothing of it."""
         return self.told_at is None and self.attempts == 0
+
+    @property
+    def ends(self) -> bool:
+        """Whether nothing is said again of it by itself."""
+        return self.told_closed or self.once
 
     @property
     def reminds_at(self) -> float:

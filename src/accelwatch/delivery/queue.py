@@ -327,6 +327,11 @@ class Queue:
             if rings_at > now:
                 self._agenda.place(message, rings_at, now)
                 continue
+            again = now if message.waits or message.ends else self._again(message)
+            if again > now:
+                # A clock that was set has come into quiet hours, or out of them.
+                self._agenda.place(message, again, now)
+                continue
             if self._ready(message, now):
                 self._in_flight[sink] = message.key
                 return message
@@ -336,7 +341,7 @@ class Queue:
         """Whether there is something to send; what is said again is made here."""
         if message.waits:
             return True
-        if message.told_closed or message.once:
+        if message.ends:
             self._drop(message)
             return False
         reminds = now >= message.reminds_at
@@ -391,8 +396,7 @@ class Queue:
             self._agenda.place(message, max(message.due, now), now)
             return
         message.waits = False
-        ends = message.told_closed or message.once
-        self._agenda.place(message, now + KEPT_S if ends else self._again(message), now)
+        self._agenda.place(message, now + KEPT_S if message.ends else self._again(message), now)
 
     def _again(self, message: Message) -> float:
         """When it is to be said again that it is still open."""
