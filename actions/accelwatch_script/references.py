@@ -1,7 +1,10 @@
 """Secrets of hooks: named by `file:` or `env:`, and hidden in whatever a hook prints."""
 
-from collections.abc import Iterable, Mapping
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 
@@ -14,6 +17,9 @@ _MOST_BYTES = 64 << 10
 HIDDEN = "<hidden>"
 _LEAST_HIDDEN = 4
 """Characters."""
+_KEPT_IN_URLS = ("", "/", "!'()*", "/:?=&+,;@$!'()*#")
+"""What `quote_plus`, `quote`, JavaScript's `encodeURIComponent` and `encodeURI` leave as it is."""
+_PERCENT = re.compile("%[0-9A-F]{2}")
 
 
 def is_reference(text: str) -> bool:
@@ -49,7 +55,7 @@ def _content(key: str, path: Path) -> str:
 
 
 def without(secrets: Iterable[str], text: str) -> str:
-    """The text with secrets hidden, also as JSON writes them, the longest first."""
+    """The text with secrets hidden, also as JSON, Python and URLs write them, the longest first."""
     for form in sorted(_forms(secrets), key=len, reverse=True):
         text = text.replace(form, HIDDEN)
     return text
@@ -63,8 +69,22 @@ def without_cut(secrets: Iterable[str], data: bytes) -> bytes:
 
 def _forms(secrets: Iterable[str]) -> set[str]:
     """How secrets may be printed; a short one would hide letters of ordinary words."""
-    long = [secret for secret in secrets if len(secret) >= _LEAST_HIDDEN]
-    return {*long, *(msgspec.json.encode(secret).decode()[1:-1] for secret in long)}
+    return {form for secret in secrets if len(secret) >= _LEAST_HIDDEN for form in _written(secret)}
+
+
+def _written(secret: str) -> Iterator[str]:
+    """A secret plainly, and as JSON, Python and URLs write it."""
+    yield secret
+    yield msgspec.json.encode(secret).decode()[1:-1]
+    yield json.dumps(secret)[1:-1]
+    yield repr(secret)[1:-1]
+    yield ascii(secret)[1:-1]
+    yield repr(secret.encode(errors="replace"))[2:-1]
+    for kept in _KEPT_IN_URLS:
+        quoted = quote(secret, safe=kept, errors="replace")
+        for form in (quoted, quoted.replace("%20", "+")):
+            yield form
+            yield _PERCENT.sub(lambda found: found[0].lower(), form)
 
 
 def _end_before(form: bytes, data: bytes) -> int:

@@ -1,9 +1,11 @@
 """The whole way of an intent over real programs: look, propose, call, look again."""
 
 import asyncio
+import json
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import msgspec
 import pytest
@@ -25,6 +27,7 @@ from accelwatch.action.step import (
 )
 from accelwatch.clock import ManualClock
 from accelwatch_script.process import MOST_KEPT
+from accelwatch_script.references import HIDDEN, without, without_cut
 from hook_samples import JOB, MOVE, intent, operation, program, saying, script
 
 OPEN = {"name": "n3", "standing": "open", "answering": True}
@@ -254,6 +257,38 @@ def test_a_secret_that_json_writes_otherwise_is_hidden(
     assert told.text == "z" * 492 + "<hidden>"
     assert told.reference == ""
     assert "s3cr" not in caplog.text
+
+
+FOREIGN = "p/w+d é'\"\\&=~x"
+"""What URLs, Python and JSON each write in a way of their own."""
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        FOREIGN,
+        quote(FOREIGN),
+        quote(FOREIGN, safe=""),
+        quote_plus(FOREIGN),
+        quote(FOREIGN, safe="!'()*"),
+        "p%2fw%2bd%20%c3%a9%27%22%5c%26%3d~x",
+        quote(FOREIGN, safe="/:?=&+,;@$!'()*"),
+        repr(FOREIGN)[1:-1],
+        ascii(FOREIGN)[1:-1],
+        repr(FOREIGN.encode())[2:-1],
+        json.dumps(FOREIGN)[1:-1],
+        json.dumps(FOREIGN, ensure_ascii=False)[1:-1],
+    ],
+)
+def test_a_secret_is_hidden_in_whatever_way_it_is_written(printed: str) -> None:
+    text = f"cannot open https://h/x?key={printed}!"
+    assert without([FOREIGN], text) == f"cannot open https://h/x?key={HIDDEN}!"
+    for left in (1, 5):
+        assert without_cut([FOREIGN], f"{printed[-left:]}\nwell".encode()) == b"\nwell"
+
+
+def test_a_short_secret_hides_no_letters_of_words() -> None:
+    assert without(["abc"], "abcdef %61bc") == "abcdef %61bc"
 
 
 @pytest.mark.parametrize("left", [1, 5, len(ODD) - 1])
