@@ -5,6 +5,7 @@ import math
 import msgspec
 import pytest
 
+import machines
 from accelwatch.tui.drawing.lines import (
     clipped,
     fit,
@@ -14,9 +15,12 @@ from accelwatch.tui.drawing.lines import (
     without_headings,
     wrapped,
 )
+from accelwatch.tui.drawing.looks import Looks
 from accelwatch.tui.drawing.plot import columns_of, graph, pooled
+from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.local.history import History, Ring
 from accelwatch.tui.local.process_history import MOST, ProcessHistory
+from accelwatch.tui.state.board import Board
 from dashboards import busy_process, busy_view, lost, node
 from machines import NOW
 
@@ -163,6 +167,24 @@ def test_history_over_an_hour_has_twenty_second_steps() -> None:
     hour = history.series("nvidia:1", "utilization_ratio", NOW, hour=True)
     assert len(hour) == 180
     assert sum(not math.isnan(value) for value in hour) >= 58
+
+
+def test_devices_that_are_gone_are_forgotten_once_there_is_nothing_to_show_of_them() -> None:
+    """As partitions that are made and taken apart for weeks."""
+    board = Board(Preferences(), Looks())
+
+    def look(index: int, at: float) -> int:
+        view = msgspec.structs.replace(busy_view(index), sample_time=at)
+        for _ in board.note(machines.snapshot(view, time=at)):
+            pass
+        return len(board.history)
+
+    assert [look(1, NOW), look(2, NOW + 1), look(2, NOW + 3570)] == [1, 2, 2]
+    past = board.history.series("nvidia:1", "power_watts", NOW + 3570, hour=True)
+    assert any(not math.isnan(value) for value in past)
+    assert look(2, NOW + 3601) == 1
+    counts = [look(index, NOW + 3600 * index) for index in range(3, 9)]
+    assert max(counts) == 2
 
 
 def test_history_can_be_forgotten() -> None:

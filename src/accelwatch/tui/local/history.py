@@ -79,16 +79,26 @@ class Ring:
 class _Track:
     """The rings of one device."""
 
-    __slots__ = ("coarse", "fine", "seen")
+    __slots__ = ("coarse", "fine", "latest", "seen")
 
     def __init__(self) -> None:
         self.fine = Ring(FINE_S, FINE_SIZE, len(TRACKED))
         self.coarse = Ring(COARSE_S, COARSE_SIZE, len(TRACKED))
         self.seen: float | None = None
+        self.latest = -math.inf
+
+    def put(self, moment: float, values: tuple[float, ...]) -> None:
+        """Take values in."""
+        self.latest = moment
+        self.fine.put(moment, values)
+        self.coarse.put(moment, values)
 
 
 class History:
-    """Rings by device id. `record` wants every snapshot's devices; a reading counts once."""
+    """Rings by device id. `record` wants every snapshot's devices; a reading counts once.
+
+    Whoever tells the time by `forget_gone` holds none of devices that have not been read for an hour.
+    """
 
     def __init__(self, tracked: Callable[[Reading], tuple[float, ...]] | None = None) -> None:
         self._tracks: dict[str, _Track] = {}
@@ -104,17 +114,19 @@ class History:
             if track.seen == moment:
                 continue
             track.seen = moment
-            values = self._tracked(view.reading)
-            track.fine.put(moment, values)
-            track.coarse.put(moment, values)
+            track.put(moment, self._tracked(view.reading))
 
     def seed(self, device_id: str, readings: Iterable[tuple[float, Reading]]) -> None:
         """Begin a device anew with (Unix seconds, reading) from before, oldest first."""
         track = self._tracks[device_id] = _Track()
         for moment, reading in readings:
-            values = self._tracked(reading)
-            track.fine.put(moment, values)
-            track.coarse.put(moment, values)
+            track.put(moment, self._tracked(reading))
+
+    def forget_gone(self, now: float) -> None:
+        """Let go of devices of which there is nothing to show any more, as nothing came for an hour."""
+        old = now - COARSE_S * COARSE_SIZE
+        if any(track.latest < old for track in self._tracks.values()):
+            self._tracks = {id_: one for id_, one in self._tracks.items() if one.latest >= old}
 
     def series(
         self, device_id: str, key: str, until: float, *, hour: bool = False, stands: bool = False
@@ -128,6 +140,10 @@ class History:
             return array("f", [math.nan])
         ring = track.coarse if hour else track.fine
         return ring.series(TRACKED.index(key), until, stands=stands)
+
+    def __len__(self) -> int:
+        """Devices of which something is kept."""
+        return len(self._tracks)
 
     def clear(self) -> None:
         """Forget everything, as a jump in a recording needs."""
