@@ -15,8 +15,10 @@ from accelwatch.agent.rules.glance import Finding
 from accelwatch.cli.check_options import CHECK_OPTIONS, CheckOptions, parse
 from accelwatch.cli.check_report import Report, Status, document, nagios, slurm
 from accelwatch.cli.check_sources import of_snapshot
+from accelwatch.recording import Recorder
 from accelwatch.rules.document import Severity
 from accelwatch.rules.loading import RuleFiles, load, pack_file, pack_names
+from accelwatch.schema.event import Category, ErrorEvent
 from agents import AgentProcess
 from installed_command import accelwatch
 from standins import NvmlScenario
@@ -225,3 +227,39 @@ def test_of_many_rules_that_one_look_cannot_tell_some_are_named(tmp_path: Path) 
     told = "not judged, one look cannot tell: r0, r1, r2 and 2 more (--json names them)"
     assert report.notes == (told,)
     assert json.loads(document(report))["unknown"] == list(report.unknown)
+
+
+XID = """- {id: gpu.xid, title: An Xid, when: 'event("xid", code == 79)'}\n"""
+
+
+def test_a_recording_is_judged_with_the_events_that_it_has(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(RULES + XID)
+    file = tmp_path / "node.ndjson.zst"
+    event = ErrorEvent(
+        code="xid_79", category=Category.BUS, time=machines.NOW - 5, text="off", source="nvml",
+        device_id=machines.device(0).id,
+    )  # fmt: skip
+    with Recorder(file) as recorder:
+        recorder.write(machines.snapshot(machines.view(0), machines.lost_view(1), events=(event,)))
+
+    run = accelwatch("check", "--replay", str(file), "--rules", str(rules), *PATIENT)
+    assert run.returncode == Status.CRITICAL
+    assert "nvidia1: GPU has fallen off the bus" in run.stdout
+    assert "[warning] nvidia0: An Xid" in run.stdout
+    assert f"source: replay of {file}" in run.stdout
+
+
+def test_a_scenario_is_judged_without_what_was_before(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(RULES + XID)
+    run = accelwatch("check", "--replay", "demo", "--rules", str(rules), *PATIENT)
+    assert run.returncode == Status.CRITICAL
+    assert "nvidia5: GPU has fallen off the bus" in run.stdout
+    assert "one look cannot tell: gpu.low, gpu.xid" in run.stdout
+
+
+def test_a_recording_that_is_not_there_is_unknown(tmp_path: Path) -> None:
+    run = accelwatch("check", "--replay", str(tmp_path / "none"))
+    assert run.returncode == Status.UNKNOWN
+    assert "no recording" in run.stdout

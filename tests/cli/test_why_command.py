@@ -12,6 +12,7 @@ from accelwatch.cli import hub_asking, why_command
 from accelwatch.cli.app import build
 from accelwatch.config.model import RuleSettings
 from accelwatch.errors import AccelwatchError
+from accelwatch.recording import Recorder
 from hub_peers import agent, hub
 
 RULES = """\
@@ -101,3 +102,32 @@ def test_nobody_is_there_only_where_nobody_was_named(monkeypatch: pytest.MonkeyP
     assert hub_asking.reached(hub_asking.HubFlags(), ask) is None
     with pytest.raises(AccelwatchError):
         hub_asking.reached(hub_asking.HubFlags(agent="127.0.0.1:1"), ask)
+
+
+def test_a_recording_is_asked_and_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(why_command, "reached")
+    file = tmp_path / "node.ndjson.zst"
+    with Recorder(file) as recorder:
+        recorder.write(machines.snapshot(machines.view(0), machines.lost_view(1)))
+        recorder.write(machines.snapshot(machines.view(0), time=machines.NOW + 1))
+
+    code, out, _ = asyncio.run(typed("--replay", str(file)))
+    assert code == 0
+    assert out.startswith(f"n01/{NAME} has been lost for ")
+    code, _, said = asyncio.run(typed("--replay", str(tmp_path / "none")))
+    assert (code != 0, "no recording" in said) == (True, True)
+
+
+def test_a_scenario_is_asked() -> None:
+    code, out, _ = asyncio.run(typed("--replay", "demo", "--timeout", "50s"))
+    assert code == 0
+    assert "nvidia5 has been lost" in out
+
+
+@pytest.mark.parametrize("flag", ["--hub", "--agent"])
+def test_a_recording_and_somebody_to_ask_contradict_each_other(flag: str) -> None:
+    code, _, said = asyncio.run(typed("--replay", "demo", flag, "127.0.0.1:1"))
+    assert code != 0
+    assert "--replay asks nobody" in said

@@ -83,7 +83,9 @@ def _report(options: CheckOptions, left: _Left) -> "Report":
             report = _of_agent(options, left)
         except AgentSilent as error:
             why = str(error)
-    if report is None:
+    if options.replay is not None:
+        report = _of_file(options.replay, options, left)
+    elif report is None:
         report = _on_the_spot(options, left)
         if why:
             report = msgspec.structs.replace(report, notes=(*report.notes, why))
@@ -122,6 +124,18 @@ def _on_the_spot(options: CheckOptions, left: _Left) -> "Report":
     reading = OneShot(of_machine(settings, options.root, backends, groups))
     files = _files(options)  # while the devices are read
     return of_snapshot(reading.finish(), files, "read on the spot", listened=False)
+
+
+def _of_file(name: str, options: CheckOptions, left: _Left) -> "Report":
+    """What a recording or scenario has at its beginning; a recording has the events of before."""
+    from accelwatch.cli.check_sources import of_snapshot
+    from accelwatch.cli.replayed import replayed
+    from accelwatch.collecting import recording_file
+    from accelwatch.recording import holds_recording
+
+    snapshot = replayed(name, max(left() * _READING_SHARE, 0.01))
+    recorded = holds_recording(Path(recording_file(name)))
+    return of_snapshot(snapshot, _files(options), f"replay of {name}", listened=recorded)
 
 
 def _files(options: CheckOptions) -> "RuleFiles":

@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.cli.arguments import OPTIONS, Option, values_of
 from accelwatch.default_addresses import AGENT_ADDRESS
 
-_OF_MACHINE = tuple(one for one in OPTIONS if one.name in ("backend", "collect", "root"))
+_OF_MACHINE = tuple(one for one in OPTIONS if one.name in ("backend", "collect", "replay", "root"))
 """Which machine is read, and what of it, as in every command that reads one."""
 
 CHECK_OPTIONS: tuple[Option, ...] = (
@@ -40,13 +40,15 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
     as_json: bool = False
     backend: tuple[str, ...] = ()
     collect: tuple[str, ...] = ()
+    replay: str | None = None
     root: str = "/"
     timeout: str = "5s"
 
     @property
     def reads_here(self) -> bool:
         """Whether the command line says what is read of this machine, so that no agent can answer."""
-        return bool(self.backend or self.collect or self.root != "/")
+        named = self.backend or self.collect or self.replay is not None
+        return bool(named or self.root != "/")
 
 
 def parse(words: list[str]) -> CheckOptions | None:

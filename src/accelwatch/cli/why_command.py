@@ -6,13 +6,16 @@ import msgspec
 import typer
 
 from accelwatch.cli.hub_asking import HubFlags, reached
-from accelwatch.cli.options import command
+from accelwatch.cli.options import command, row
 from accelwatch.cli.output import write_stdout
+from accelwatch.cli.replayed import replayed
 from accelwatch.durations import deadline
+from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
     from accelwatch.fleet.picture.why.answer import Answer
+    from accelwatch.schema.snapshot import Snapshot
 
 _WIDTH = 100
 
@@ -28,6 +31,7 @@ def why_command(
         ),
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    replay: Annotated[str | None, row("replay")] = None,
     timeout: Annotated[
         str, typer.Option(metavar="DURATION", help="For the reading, where nobody is asked.")
     ] = "5s",
@@ -39,21 +43,29 @@ def why_command(
     from accelwatch.fleet.hub_client.why import ask_why
     from accelwatch.fleet.picture.why.lines import lines_of
 
-    said = reached(hub, lambda session: ask_why(session, what))
+    if replay is not None and hub != HubFlags():
+        raise UsageError("--replay asks nobody; leave --hub and --agent out")
+    said = None if replay is not None else reached(hub, lambda session: ask_why(session, what))
     if said is None:
-        said = _of_this_machine(what, deadline(timeout))
+        timeout_s = deadline(timeout)
+        snapshot = _read(timeout_s) if replay is None else replayed(replay, timeout_s)
+        said = _of_machine(snapshot, what)
     text = "".join(f"{line}\n" for line in lines_of(said, _WIDTH)).encode()
     write_stdout(msgspec.json.encode(said) + b"\n" if as_json else text)
     raise typer.Exit(OK)
 
 
-def _of_this_machine(what: str, timeout_s: float) -> "Answer":
-    from accelwatch.fleet.picture.why.answer import answer
-    from accelwatch.fleet.picture.why.scene import scene_of_machine
-    from accelwatch.fleet.picture.why.subject import subject_of
+def _read(timeout_s: float) -> "Snapshot":
     from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
     from accelwatch.snapshots import read_once
 
-    settings = CollectSettings(one_shot=True, timeout_s=timeout_s, without=NO_ACCELERATORS)
-    scene = scene_of_machine(read_once(settings))
+    return read_once(CollectSettings(one_shot=True, timeout_s=timeout_s, without=NO_ACCELERATORS))
+
+
+def _of_machine(snapshot: "Snapshot", what: str) -> "Answer":
+    from accelwatch.fleet.picture.why.answer import answer
+    from accelwatch.fleet.picture.why.scene import scene_of_machine
+    from accelwatch.fleet.picture.why.subject import subject_of
+
+    scene = scene_of_machine(snapshot)
     return answer(scene, subject_of(scene, what))

@@ -1,0 +1,29 @@
+"""What `--replay FILE` has a command read: a recording's first document, or how a scenario begins."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accelwatch.collecting import recording_file
+from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
+
+if TYPE_CHECKING:
+    from accelwatch.schema.snapshot import Snapshot
+
+
+def replayed(name: str, timeout_s: float) -> "Snapshot":
+    """A snapshot of the file. Raises AccelwatchError for what is not there, or has nothing to read."""
+    from accelwatch.recording import holds_recording
+    from accelwatch.snapshots import first_recorded, read_once
+
+    file = recording_file(name)
+    if holds_recording(Path(file)):
+        return first_recorded(Path(file), argv=False)
+    return read_once(
+        CollectSettings(
+            one_shot=True,
+            timeout_s=timeout_s,
+            without=NO_ACCELERATORS,
+            backends=("replay",),
+            options={"replay": {"file": file}},
+        )
+    )
