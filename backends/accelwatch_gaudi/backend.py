@@ -20,12 +20,11 @@ from accelwatch.schema.reading import Collected, Reading
 from accelwatch.sysfs import pci_device_dir
 from accelwatch.vendor_program import chosen_program
 from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators, pace_of
-from accelwatch_gaudi import driver, hlml_card, mapping
+from accelwatch_gaudi import driver, hlml_card, mapping, processes
 from accelwatch_gaudi.document import Card, Document, card_of
 from accelwatch_gaudi.hlml_card import HlmlCard
 from accelwatch_gaudi.hlml_source import HlmlSource, library_path, open_source
 from accelwatch_gaudi.logs import Logs
-from accelwatch_gaudi.processes import processes_in
 from accelwatch_gaudi.tool import HlSmi
 
 _PROGRAM = "hl-smi"
@@ -237,9 +236,9 @@ class GaudiBackend:
             )
         except ReadError as error:
             return without_processes(reading, error.absence)
-        told = processes_in(document, device.index, reading)
+        told = processes.processes_in(document, device.index, reading)
         if isinstance(told, Absence):
-            return without_processes(reading, told)
+            return processes.without(reading, told)
         return with_processes(self._context.root, reading, told)
 
     def _of_driver(self, device: Device, node: driver.Node, error: ReadError) -> Reading:

@@ -2,16 +2,22 @@
 
 from collections.abc import Iterable
 
-from accelwatch.listed_process import listed
+import msgspec
+
+from accelwatch.listed_process import listed, without_processes
 from accelwatch.quantity_text import BYTES, quantity
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process, Reading
 from accelwatch_gaudi.document import Document, Entry
 
-_BYTES_AT_REST = 1 << 30
-"""Published tables show 512 to 768 MiB in use on cards without a process."""
-_LOAD_AT_REST = 0.25
-"""And up to 17 % of load, on HL-205."""
+_AT_REST: dict[Series, float] = {("memory_used_bytes",): 1 << 30, ("utilization_ratio",): 0.25}
+"""The most that a card without a process has. Published tables show 512 to 768 MiB in use, and up to
+17 % of load, on HL-205; no document of the vendor says it."""
+_CONCLUDED = (
+    "hl-smi names no process, but more than 1 GiB of memory or 25 % of load are in use: somebody "
+    "whose processes it does not show here is taken to be at work"
+)
 
 
 def processes_in(document: Document, number: int, numbers: Reading) -> list[Process] | Absence:
@@ -28,14 +34,17 @@ def processes_in(document: Document, number: int, numbers: Reading) -> list[Proc
     if number not in document.vacant:
         # Its row was cut off, or is not one that we know.
         return Absence.ERROR
-    return Absence.PERMISSION if _is_occupied(numbers) else []
+    if any(numbers.values.get(series, 0) > most for series, most in _AT_REST.items()):
+        return Absence.PERMISSION
+    unknown = [series for series in _AT_REST if series not in numbers.values]
+    return numbers.absent.get(unknown[0], Absence.UNSUPPORTED) if unknown else []
 
 
-def _is_occupied(numbers: Reading) -> bool:
-    """Whether memory or load are more than those of a card at rest."""
-    used = numbers.values.get(("memory_used_bytes",), 0)
-    load = numbers.values.get(("utilization_ratio",), 0)
-    return used > _BYTES_AT_REST or load > _LOAD_AT_REST
+def without(numbers: Reading, why: Absence) -> Reading:
+    """The reading whose processes are not known, with what that was concluded from."""
+    if why is Absence.PERMISSION:
+        numbers = msgspec.structs.replace(numbers, notes=(*numbers.notes, _CONCLUDED))
+    return without_processes(numbers, why)
 
 
 def processes_of(device_id: str, entries: Iterable[Entry]) -> list[Process]:

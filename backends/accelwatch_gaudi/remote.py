@@ -5,16 +5,14 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.errors import ReadError
-from accelwatch.listed_process import without_processes
 from accelwatch.remote import Outputs, Remote, RemoteCommand
 from accelwatch.remote_tool import Place, ToolReader, prototype
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.whole_output import closed, parsed
-from accelwatch_gaudi import mapping
+from accelwatch_gaudi import mapping, processes
 from accelwatch_gaudi.document import Card, Document, together
-from accelwatch_gaudi.processes import processes_in
 from accelwatch_gaudi.query import QUERIES, parse_query
 from accelwatch_gaudi.table import parse_table
 
@@ -55,10 +53,10 @@ def _read(device: Device, card: Card, document: Document) -> Reading:
     out = Collected(device.id)
     mapping.put_card(out, card)
     reading = out.reading(sources={"*": mapping.SOURCE})
-    processes = processes_in(document, card.number, reading)
-    if isinstance(processes, Absence):
-        return without_processes(reading, processes)
-    return msgspec.structs.replace(reading, processes=tuple(processes))
+    told = processes.processes_in(document, card.number, reading)
+    if isinstance(told, Absence):
+        return processes.without(reading, told)
+    return msgspec.structs.replace(reading, processes=tuple(told))
 
 
 def _reader() -> ToolReader[Document, Card]:

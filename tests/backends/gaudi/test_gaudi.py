@@ -103,6 +103,7 @@ def test_processes_of_others_are_not_told(tmp_path: Path, at_work: str) -> None:
         backend.close()
     assert told.processes is None
     assert told.absent["processes",] is Absence.PERMISSION
+    assert any(note.startswith("hl-smi names no process, but") for note in told.notes)
 
 
 def test_nobody_asked_for_processes(tmp_path: Path) -> None:

@@ -232,9 +232,18 @@ def test_a_card_at_rest_has_no_process() -> None:
     told = parse_table(TABLE)
     assert told.vacant == {1}
     assert processes_in(told, 1, card_with(memory=768 * MIB, load=0.17)) == []
-    assert processes_in(told, 1, card_with()) == []
     assert processes_in(told, 1, card_with(memory=768 * MIB, load=0.4)) is Absence.PERMISSION
     assert processes_in(told, 1, card_with(memory=16384 * MIB, load=0.0)) is Absence.PERMISSION
+
+
+def test_a_card_of_which_not_both_numbers_are_known_is_not_said_to_be_free() -> None:
+    told = parse_table(TABLE)
+    assert processes_in(told, 1, card_with()) is Absence.ERROR
+    assert processes_in(told, 1, card_with(memory=768 * MIB)) is Absence.ERROR
+    assert processes_in(told, 1, card_with(load=0.17)) is Absence.ERROR
+    assert processes_in(told, 1, card_with(memory=16384 * MIB)) is Absence.PERMISSION
+    assert processes_in(told, 1, card_with(load=0.4)) is Absence.PERMISSION
+    assert processes_in(told, 1, Collected("d").reading()) is Absence.UNSUPPORTED
 
 
 def test_the_processes_of_a_card_without_a_row_are_not_known() -> None:
