@@ -1,7 +1,7 @@
 """The PCIe link of a board, and its errors."""
 
 from accelwatch.pcie_errors import put_errors
-from accelwatch.pcie_link import STATES, generation_of, is_bridge, lanes_of
+from accelwatch.pcie_link import STATES, is_bridge, link_of
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_amd.tree import ReadBytes, Tree, fill
@@ -36,8 +36,10 @@ def read_link(device: Tree, read: ReadBytes, out: Collected) -> None:
         out.miss("pcie_link_width_lanes", side)
         return
     for state in STATES:
-        _put(out, "pcie_link_generation", generation_of(side.text(f"{state}_link_speed")), state)
-        lanes = lanes_of(side.integer(f"{state}_link_width"))
+        generation, lanes = link_of(
+            side.text(f"{state}_link_speed"), side.integer(f"{state}_link_width")
+        )
+        _put(out, "pcie_link_generation", generation, state)
         _put(out, "pcie_link_width_lanes", lanes, state)
 
 

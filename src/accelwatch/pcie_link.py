@@ -51,6 +51,16 @@ def lanes_of(width: int | Absence) -> int | Absence:
     return width if 0 < width <= _MOST_LANES else Absence.ERROR
 
 
+def link_of(speed: str | Absence, width: int | Absence) -> tuple[int | Absence, int | Absence]:
+    """Generation and lanes by what the kernel says of both; either may be absent with its reason."""
+    generation, lanes = generation_of(speed), lanes_of(width)
+    if lanes is Absence.ERROR and generation is Absence.UNSUPPORTED:
+        # Not a device without a link: of one that has left the bus every bit reads as 1, which is a
+        # speed that the kernel does not know and 63 lanes.
+        generation = Absence.ERROR
+    return generation, lanes
+
+
 def put_link(out: Collected, root: Path, pci_bus_id: str) -> None:
     """Generation and lanes of a device, now and at most; each may be absent with its reason."""
     put_link_of(out, sysfs.pci_device_dir(root, pci_bus_id))
@@ -59,12 +69,10 @@ def put_link(out: Collected, root: Path, pci_bus_id: str) -> None:
 def put_link_of(out: Collected, folder: Path) -> None:
     """The same of the PCI function whose folder this is."""
     for state in STATES:
-        generation = generation_of(sysfs.read_text(folder / f"{state}_link_speed"))
-        lanes = lanes_of(sysfs.read_int(folder / f"{state}_link_width"))
-        if lanes is Absence.ERROR and generation is Absence.UNSUPPORTED:
-            # Not a device without a link: of one that has left the bus every bit reads as 1, which is
-            # a speed that the kernel does not know and 63 lanes.
-            generation = Absence.ERROR
+        generation, lanes = link_of(
+            sysfs.read_text(folder / f"{state}_link_speed"),
+            sysfs.read_int(folder / f"{state}_link_width"),
+        )
         out.put_or_miss("pcie_link_generation", generation, state)
         out.put_or_miss("pcie_link_width_lanes", lanes, state)
 

@@ -198,6 +198,19 @@ def test_unreadable_port_above_makes_no_false_link(
     assert reading.absent["pcie_link_width_lanes",] is reason
 
 
+@pytest.mark.parametrize(("lanes", "reason"), [("63", Absence.ERROR), ("0", None)])
+def test_a_board_that_has_left_the_bus_is_told_from_one_without_a_link(
+    composed: Any, lanes: str, reason: Absence | None
+) -> None:
+    machine = composed("mi300x-x2")
+    (machine.root / BOARD / "current_link_speed").write_text("Unknown\n")
+    (machine.root / BOARD / "current_link_width").write_text(f"{lanes}\n")
+    _, reading = machine.first()
+    assert reading.absent.get(("pcie_link_generation", "current")) is reason
+    assert reading.absent.get(("pcie_link_width_lanes", "current")) is reason
+    assert ("pcie_link_generation", "current") not in reading.values
+
+
 def test_empty_files_everywhere_invent_nothing(composed: Any) -> None:
     machine = composed("mi300x-x2")
     for path in (machine.root / BOARD).rglob("*"):

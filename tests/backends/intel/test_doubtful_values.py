@@ -209,6 +209,16 @@ def test_link_behind_an_unreadable_port_is_absent(
     assert whole.absent["pcie_link_width_lanes",] is reason
 
 
+def test_a_card_that_has_left_the_bus_is_told_from_one_without_a_link(composed: Composed) -> None:
+    machine = composed("arc-b580")
+    for name in LINK_FILES:
+        machine.device_file(B580, name).write_text("Unknown\n" if "speed" in name else "63\n")
+    (reading,) = machine.read()
+    for state in ("current", "max"):
+        assert reading.absent["pcie_link_generation", state] is Absence.ERROR
+        assert reading.absent["pcie_link_width_lanes", state] is Absence.ERROR
+
+
 @pytest.mark.parametrize(
     ("name", "text"), [("max_link_speed", "16.0 GT/s PCIe\n"), ("max_link_width", "8\n")]
 )
