@@ -168,6 +168,7 @@ def test_the_demo_judges_by_the_rules_that_are_shipped_and_says_why(window: Wind
     text = window.until(lambda text: "what to do" in text)
     assert "n001/amd6 has been lost" in text
     assert "evidence:   state is lost" in text
+    assert "which 5 lists and Enter opens" in text
 
 
 def test_the_shell_gets_the_terminal_for_as_long_as_the_dashboard_is_stopped(

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _WIDEST = 96
 _BESIDE = 14
 """Columns of the dialog's frame and margins."""
+_MORE = "incident {}, which 5 lists and Enter opens"
+"""The hub of the dashboard's own cannot be asked by a command."""
 
 
 class WhyCommands:
@@ -44,7 +46,7 @@ class WhyCommands:
         except UnmetError as error:
             self._app.say(str(error))
             return True
-        text = lines_of(said, min(self._app.size.width - _BESIDE, _WIDEST))
+        text = lines_of(said, min(self._app.size.width - _BESIDE, _WIDEST), _MORE)
         dialog = ChoiceScreen(self._app.board, "Why", [*text, ""], [("", "Close")])
         self._app.push_screen(dialog)
         return True

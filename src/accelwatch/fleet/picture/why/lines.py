@@ -9,12 +9,15 @@ _NAMES = 14
 """Columns before evidence and remedy."""
 
 
-def lines_of(said: Answer, width: int) -> list[str]:
-    """The sentence, then evidence, what to do and what the hub does; each at most `width` columns."""
+def lines_of(said: Answer, width: int, more: str = "accelwatch incidents {}") -> list[str]:
+    """The sentence, then evidence, what to do and what the hub does; each at most `width` columns.
+
+    `more` is where more of an incident is found by its id.
+    """
     told = [("evidence", text) for text in said.evidence]
     told += [("what to do", said.remedy), ("the hub", said.step)]
     if said.incident:
-        told.append(("more", f"accelwatch incidents {said.incident}"))
+        told.append(("more", more.format(said.incident)))
     lines = textwrap.wrap(printable(said.sentence), width)
     for name, text in told:
         if text:
