@@ -538,6 +538,16 @@ def test_a_clock_that_is_set_back_holds_no_reminder_back_behind_what_is_repeated
     assert said == [["updated i1"], ["updated i1"], ["reminder i1"]]
 
 
+def test_a_process_that_begins_on_a_clock_that_was_set_back_reminds_in_time() -> None:
+    scene = Scene(Route(remind_s=3600.0)).tell(incident())
+    scene.send()
+    rows = [row for row in scene.queue.take_changes().values() if row is not None]
+    after = Scene(Route(remind_s=3600.0)).after(-86400)
+    after.queue.restore(rows, after.now)
+    assert after.after(3599).send() == []
+    assert after.after(1).send() == ["reminder i1"]
+
+
 def test_a_reminder_waits_for_the_end_of_quiet_hours_on_a_clock_that_is_set_back() -> None:
     # Told at 20:14:07 in Seoul, due at 7:00, which is 6:00 once it is set back by an hour.
     scene = Scene(Route(remind_s=4 * 3600.0, quiet=QUIET)).after(8 * 3600)

@@ -25,6 +25,18 @@ class Agenda:
             entry = (due, next(self._numbers), message.key)
             heapq.heappush(self._entries[message.sink], entry)
 
+    def take_up(self, message: Message, now: float) -> None:
+        """Have a message be due when it was to be, also on a clock that was set back since.
+
+        What was to wait waits as long as it was to, from now on.
+        """
+        waits_s, back_s = max(message.due - message.placed, 0.0), message.placed - now
+        if back_s > 0:
+            message.shift(-back_s)
+            self.place(message, now + waits_s, now)
+        else:
+            self.place(message, message.due, now)
+
     def due_at(self, sink: str, now: float) -> float:
         """When there is something to do for a sink; infinity when there is nothing."""
         entries = self._entries[sink]
@@ -34,11 +46,8 @@ class Agenda:
             if message is None or message.due != due:
                 heapq.heappop(entries)
             elif message.placed > now:
-                # The clock was set back: what was to wait waits as long as it was to, from now on.
                 heapq.heappop(entries)
-                waits_s = max(due - message.placed, 0.0)
-                message.shift(now - message.placed)
-                self.place(message, now + waits_s, now)
+                self.take_up(message, now)
             else:
                 return due
         return NEVER

@@ -88,7 +88,7 @@ class Queue:
             message = decoded(row)
             if message is not None and message.sink in self._traits:
                 self._keep(message)
-                self._agenda.place(message, message.due, now)
+                self._agenda.take_up(message, now)
 
     def changed(self, incident: Incident, muted: bool, now: float) -> set[str]:
         """Take up how an incident stands, as often as one likes; the sinks that have something to do."""
