@@ -141,8 +141,48 @@ def test_who_has_gone_is_unknown_and_told_after_a_while(tmp_path: Path) -> None:
     assert [one.transition for one in changes] == [Transition.BLIND]
     assert changes[0].evidence == ()
     assert stage.engine.spells.is_firing("test.hot", device())
-    stage.engine.spells.forget(device())
-    assert not stage.engine.spells.is_firing("test.hot", device())
+
+
+@pytest.mark.parametrize(("hold", "firing"), [("1m", False), ("0", True)])
+def test_what_has_only_begun_is_forgotten_of_who_has_gone_for_a_day(
+    tmp_path: Path, hold: str, firing: bool
+) -> None:
+    rules = rules_of(tmp_path, HOT + f"  for: {hold}\n")
+    stage = Stage(rules, gpu())
+    stage.heat(95.0)
+    stage.tick()
+    spells, rule = stage.engine.spells, rules["test.hot"]
+    for hours in (1, 23.99):
+        stage.engine.step({}, stage.now + 3600 * hours, 6000.0)
+        assert spells.blind(rule) == 1
+    stage.engine.step({}, stage.now + 3600 * 24.1, 6000.0)
+    assert spells.is_firing("test.hot", device()) is firing
+    assert spells.blind(rule) == int(firing)
+
+
+def test_who_has_gone_is_waited_for_until_that_is_told(tmp_path: Path) -> None:
+    rules = rules_of(tmp_path, HOT + "  for: 1m\n  unknown_after: 2d\n")
+    stage = Stage(rules, gpu())
+    stage.heat(95.0)
+    stage.tick()
+    spells = stage.engine.spells
+    assert stage.engine.step({}, stage.now + 3600 * 47, 6000.0) == []
+    assert spells.of("test.hot")
+    (told,) = stage.engine.step({}, stage.now + 3600 * 49, 6000.0)
+    assert told.transition is Transition.BLIND
+    assert not spells.of("test.hot")
+
+
+def test_who_is_there_and_not_known_is_not_forgotten(tmp_path: Path) -> None:
+    rules = rules_of(tmp_path, HOT + "  for: 1m\n")
+    stage = Stage(rules, gpu())
+    stage.heat(95.0)
+    stage.tick()
+    stage.heat(None)
+    stage.now += 3600 * 25
+    stage.tick()
+    stage.tick()
+    assert stage.engine.spells.blind(rules["test.hot"]) == 1
 
 
 def test_a_rule_that_is_off_says_nothing(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ Witness = Callable[[Entity], Grounds]
 """What a rule that fires rests on."""
 
 _UNSEEN = Truths(when=UNKNOWN)
+_GONE_S = 86_400.0
+"""So long is waited for somebody who has gone, unless `unknown_after` is longer."""
 
 
 class Spells:
@@ -60,11 +62,6 @@ class Spells:
             spell = Spell(phase=Phase.FIRING, since=since, last=since)
             self._spells.setdefault(rule, {})[entity] = spell
 
-    def forget(self, entity: Entity) -> None:
-        """Somebody else stands there from now on."""
-        for spells in self._spells.values():
-            spells.pop(entity, None)
-
     def advance(
         self, rule: Rule, judged: Mapping[Entity, Truths], now: float, wall: float, witness: Witness
     ) -> list[VerdictChange]:
@@ -89,7 +86,8 @@ class Spells:
             told.add(entity)
             had = spells.get(entity)
             spell, transition = advance(had, judged.get(entity, _UNSEEN), now, rule.timing)
-            if spell is not None:
+            gone = entity not in judged and spell is not None and _is_over(spell, rule)
+            if spell is not None and not gone:
                 spells[entity] = spell
             elif had is not None:
                 del spells[entity]
@@ -107,3 +105,9 @@ class Spells:
                 evidence=grounds.evidence,
                 provenance=grounds.provenance,
             )
+
+
+def _is_over(spell: Spell, rule: Rule) -> bool:
+    """Whether what has only begun, on somebody who is not there, begins anew if he ever comes back."""
+    wait_s = max(_GONE_S, rule.timing.unknown_after_s)
+    return spell.phase is Phase.PENDING and spell.unknown_s > wait_s
