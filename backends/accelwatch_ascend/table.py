@@ -19,6 +19,7 @@ _NO_PLACE = frozenset({"NA", "N/A", "-", "--", ""})
 _HEADING = re.compile(r"[^\s()]+(?: [^\s()]+)*\([^)\s]*\)|[^\s()]+(?: [^\s()]+)*")
 _VALUE = re.compile(r"[^\s/]+\s*/\s*[^\s/]+|[^\s/]+")
 """A column has one value, or used and total with a slash between."""
+_FRAME = ("|", "+")
 _NOBODY = re.compile(r"No running processes found in NPU\s+(\d{1,9})\s*")
 
 _UNREADABLE = "unreadable"
@@ -29,7 +30,8 @@ Row = Mapping[str, str]
 def parse_table(output: bytes) -> Document:
     """Chips, numbered as they stand, and processes. Raises ReadError when there is no table."""
     lines = output.decode("utf-8", "replace").splitlines()
-    rows = [_cells(line) for line in lines]
+    # A warning may stand between the lines of a chip.
+    rows = [_cells(line) for line in lines if line.strip()[:1] in _FRAME]
     jobs_at = next((at for at, cells in enumerate(rows) if _heads_jobs(cells)), len(rows))
     headed = any(_heads_chips(cells) for cells in rows[:jobs_at])
     if not headed:

@@ -21,6 +21,7 @@ _DRIVER = re.compile(r"\bDriver\s+v?(\d[^\s|]*)")
 _JOB = re.compile(
     r"\|\s*(\d{1,4})\s+(?:/|\d{1,4})\s+(\d{1,9})\s+(\S.*?)\s+(\d+ ?[KMG]iB|N/A)\s*\|", re.ASCII
 )
+_FRAME = ("|", "+")
 _NOBODY = re.compile(r"\|\s*No running processes found\.?\s*\|")
 _PATHS: MappingProxyType[str, tuple[Path, ...]] = MappingProxyType(
     {
@@ -42,7 +43,8 @@ def parse_table(output: bytes) -> Document:
     """Cards and processes, without uuids and health. Raises ReadError when there is no table."""
     text = output.decode("utf-8", "replace")
     lines = text.splitlines()
-    rows = [_cells(line) for line in lines]
+    # A warning may stand between the lines of a card.
+    rows = [_cells(line) for line in lines if line.strip()[:1] in _FRAME]
     if not any(_heads(cells) for cells in rows):
         raise ReadError("cnmon printed no table of cards", code="garbage")
     jobs = [(int(match[1]), match) for line in lines if (match := _JOB.fullmatch(line.strip()))]

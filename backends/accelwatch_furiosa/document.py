@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from accelwatch.errors import ReadError
+from accelwatch.printed import json_documents
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.whole_output import is_closed
@@ -143,12 +144,13 @@ def jobs_of(output: bytes) -> tuple[Job, ...]:
 
 
 def _listed(output: bytes) -> list[Fields] | None:
-    """The objects of a JSON list; None for what is no such list."""
-    try:
-        told = msgspec.json.decode(output)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return [one for one in told if isinstance(one, dict)] if isinstance(told, list) else None
+    """The objects of a JSON list; None where there is no list, or one of other things."""
+    for told in json_documents(output):
+        listed = told if isinstance(told, list) else ()
+        objects: list[Fields] = [one for one in listed if isinstance(one, dict)]
+        if objects or told == []:
+            return objects
+    return None
 
 
 def _states(output: bytes) -> list[Fields]:

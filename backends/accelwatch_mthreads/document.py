@@ -2,25 +2,21 @@
 
 from collections.abc import Mapping
 
-import msgspec
-
 from accelwatch.errors import ReadError
+from accelwatch.printed import json_documents
 from accelwatch.smi_blocks import of_mapping, of_text, place_of, told, whole_number, word
 from accelwatch.smi_listing import MAX_GPUS, Gpu, Listing, distinct
 
 
 def parse_json(output: bytes) -> Listing:
     """The document of `-q --json`. Raises ReadError when it is none."""
-    try:
-        told = msgspec.json.decode(output)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ReadError(f"mthreads-gmi -q printed no JSON: {error}", code="garbage") from error
-    gpus = told.get("GPU") if isinstance(told, dict) else None
-    if not isinstance(told, dict) or not isinstance(gpus, list):
-        raise ReadError("mthreads-gmi -q printed no list of GPUs", code="garbage")
-    listed = (_of_block(block, at) for at, block in enumerate(gpus[:MAX_GPUS]))
+    documents = (told for told in json_documents(output) if isinstance(told, dict))
+    document = next((told for told in documents if isinstance(told.get("GPU"), list)), None)
+    if document is None:
+        raise ReadError("mthreads-gmi -q printed no JSON with a list of GPUs", code="garbage")
+    listed = (_of_block(block, at) for at, block in enumerate(document["GPU"][:MAX_GPUS]))
     return Listing(
-        driver_version=word(told.get("Driver Version")),
+        driver_version=word(document.get("Driver Version")),
         gpus=distinct(gpu for gpu in listed if gpu is not None),
     )
 

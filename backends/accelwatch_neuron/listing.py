@@ -1,11 +1,11 @@
 """What neuron-ls lists, as JSON or a table: where each device is, its memory and its processes."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from accelwatch.errors import ReadError
+from accelwatch.printed import json_documents
 from accelwatch.program import program_name
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import normal_pci_bus_id
@@ -75,21 +75,18 @@ def _process(
 
 def _rows(output: bytes) -> list[Any]:
     """Devices in the keys of the JSON. Raises ReadError."""
-    try:
-        document = json.loads(output)
-    except (ValueError, RecursionError) as error:
-        told = rows_of(output.decode("utf-8", "replace"))
-        if told:
-            return list(told)
-        raise ReadError("neuron-ls printed no JSON and no table", code="unreadable") from error
-    if isinstance(document, dict):
-        document = next((part for part in document.values() if _is_listing(part)), None)
-    if not isinstance(document, list):
-        raise ReadError("neuron-ls listed no devices", code="unreadable")
-    return document
+    for document in json_documents(output):
+        parts = document.values() if isinstance(document, dict) else (document,)
+        listing = [] if document == [] else next(filter(_is_listing, parts), None)
+        if listing is not None:
+            return listing
+    told = rows_of(output.decode("utf-8", "replace"))
+    if told:
+        return list(told)
+    raise ReadError("neuron-ls printed no JSON and no table of devices", code="unreadable")
 
 
-def _is_listing(part: Any) -> bool:
+def _is_listing(part: Any) -> TypeGuard[list[Any]]:
     return isinstance(part, list) and any(
         isinstance(row, dict) and "neuron_device" in row for row in part
     )

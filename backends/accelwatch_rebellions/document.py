@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from accelwatch.errors import ReadError
+from accelwatch.printed import json_documents
 from accelwatch.schema.device import normal_pci_bus_id
 
 Fields = Mapping[str, Any]
@@ -79,12 +80,10 @@ def number_of(told: object) -> int | None:
 
 def parse(output: bytes) -> Document:
     """The document. Raises ReadError when it is none of rbln-smi."""
-    try:
-        told = msgspec.json.decode(output)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ReadError(f"rbln-smi -j printed no JSON: {error}", code="garbage") from error
-    if not isinstance(told, dict) or not isinstance(told.get("devices"), list):
-        raise ReadError("rbln-smi -j printed no list of devices", code="garbage")
+    documents = (told for told in json_documents(output) if isinstance(told, dict))
+    told = next((told for told in documents if isinstance(told.get("devices"), list)), None)
+    if told is None:
+        raise ReadError("rbln-smi -j printed no JSON with a list of devices", code="garbage")
     npus = [npu for npu in map(npu_of, told["devices"][:_MAX_DEVICES]) if npu is not None]
     listed = told.get("contexts")
     entries = map(entry_of, listed if isinstance(listed, list) else [])

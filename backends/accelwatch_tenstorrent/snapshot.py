@@ -4,7 +4,6 @@ Log lines of the library below it may stand before the JSON, and say which chips
 core. A remote chip (the second of an n300) has no place on the bus: it is listed without one.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +11,11 @@ from typing import Any
 import msgspec
 
 from accelwatch.errors import ReadError
+from accelwatch.printed import json_documents
 from accelwatch.schema.device import normal_pci_bus_id
 
 Fields = Mapping[str, Any]
 _MAX_CHIPS = 1024
-_BEGIN = re.compile(r"^\s*\{", re.MULTILINE)
 _STUCK = re.compile(r"ETH core heartbeat check failed on device ASIC ID: (\d{1,20})\b")
 _BUS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.IGNORECASE)
 _HEX = re.compile(r"(?:0x)?([0-9a-f]{1,16})", re.IGNORECASE)
@@ -87,18 +86,14 @@ def hexadecimal(told: object) -> int | None:
 
 def parse(output: bytes) -> Snapshot:
     """The snapshot. Raises ReadError when there is none in the output."""
-    text = output.decode("utf-8", "replace")
-    begin = _BEGIN.search(text)
-    if begin is None:
-        raise ReadError("tt-smi -s printed no JSON", code="garbage")
-    try:
-        told, _ = json.JSONDecoder().raw_decode(text, begin.end() - 1)
-    except (ValueError, RecursionError) as error:
-        raise ReadError(f"tt-smi -s printed no JSON: {error}", code="garbage") from error
-    listed = told.get("device_info") if isinstance(told, dict) else None
-    if not isinstance(listed, list):
-        raise ReadError("tt-smi -s printed no list of devices", code="garbage")
-    stuck = {f"{int(match[1]):016x}" for match in _STUCK.finditer(text[: begin.start()])}
+    documents = (told for told in json_documents(output) if isinstance(told, dict))
+    told = next((told for told in documents if isinstance(told.get("device_info"), list)), None)
+    if told is None:
+        raise ReadError("tt-smi -s printed no JSON with a list of devices", code="garbage")
+    listed = told["device_info"]
+    stuck = {
+        f"{int(match[1]):016x}" for match in _STUCK.finditer(output.decode("utf-8", "replace"))
+    }
     driver = text_of(_part(told, "host_info"), "Driver")
     return Snapshot(
         driver_version=None if driver is None else _DRIVER.sub("", driver) or None,

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from accelwatch.errors import DevicePermission, DeviceTimeout, ReadError
+from accelwatch.printed import plain
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.whole_output import Judge, is_told, never
@@ -54,7 +55,7 @@ class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
         return self.status in (124, 137)
 
     def printed(self, is_whole: Judge = never) -> bytes:
-        """What it printed, if it ended well, or `is_whole` says that it is all there is to say.
+        """What it printed, without colours, if it ended well, or `is_whole` says that it is all there is to say.
 
         Raises DeviceTimeout, DevicePermission, ReadError.
         """
@@ -63,12 +64,13 @@ class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
             raise DeviceTimeout(f"{name} did not end in time", code="timeout")
         if self.status == _NOT_ALLOWED:
             raise DevicePermission(f"{self.program} may not be run there", code="permission")
-        if self.status and not is_told(self.status, self.output, is_whole):
-            said = self.errors or self.output[:_SHOWN].decode("utf-8", "replace")
+        output = plain(self.output)
+        if self.status and not is_told(self.status, output, is_whole):
+            said = self.errors or output[:_SHOWN].decode("utf-8", "replace")
             first = next((line.strip() for line in said.splitlines() if line.strip()), "")
             text = f"{name} ended with status {self.status}: {first[:_SHOWN] or 'it said nothing'}"
             raise ReadError(text, code="command_failed")
-        return self.output
+        return output
 
 
 Outputs = Mapping[str, CommandOutput]

@@ -25,13 +25,17 @@ def rows(
     """
     names = [_parts(line) for line in headings]
     blocks: list[list[list[str]]] = []
-    known, heading = bool(names), False
+    known, heading, framed = bool(names), False, False
     for line in (_NUMBERED.sub(r"\1  ", line) for line in lines):
         cells = [cell.lower() for cell in _cells(line)]
         if tuple(cells[:2]) == first:
             names, known, heading = [_parts(line)], True, True
+            framed = _is_framed(line)
         elif _RULE.fullmatch(line):
             heading = False
+        elif framed and not _is_framed(line):
+            # Between lines of a frame, what has none is a warning.
+            continue
         elif heading:
             names.append(_parts(line))
         elif known and len(cells) > 1 and whole_number(cells[0]) is not None:
@@ -53,12 +57,14 @@ def _named(names: list[list[str]], block: list[list[str]]) -> Iterator[tuple[str
                 yield from zip(map(plain, keys), cells, strict=True)
 
 
+def _is_framed(line: str) -> bool:
+    bare = line.strip()
+    return len(bare) > 1 and bare.startswith("|") and bare.endswith("|")
+
+
 def _parts(line: str) -> list[str]:
     """What stands between rules; those at the edges of a framed table are none."""
-    framed = line.strip()
-    if len(framed) > 1 and framed.startswith("|") and framed.endswith("|"):
-        return framed[1:-1].split("|")
-    return line.split("|")
+    return line.strip()[1:-1].split("|") if _is_framed(line) else line.split("|")
 
 
 def _cells(part: str) -> list[str]:

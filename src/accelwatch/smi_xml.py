@@ -3,12 +3,13 @@
 A document may be cut off or damaged (a killed process, a full pipe); what has not ended is not used.
 """
 
-import codecs
 import re
 import xml.etree.ElementTree as ET  # only Element; the parsing is ours
 from xml.parsers import expat
 
 import msgspec
+
+from accelwatch.printed import plain
 
 MAX_DEPTH = 32
 """Real documents nest eight deep."""
@@ -38,7 +39,7 @@ def parse_log(content: bytes, root: str) -> Document:
     Text that is not UTF-8 is replaced, a stray `&` is taken as text. Warnings before
     and after it (`WARNING: infoROM is corrupted ...`) are left out.
     """
-    text = _ILLEGAL.sub("\ufffd", _decoded(content))
+    text = _ILLEGAL.sub("\ufffd", plain(content).decode("utf-8", "replace"))
     end = f"</{root}>"
     first, last = re.search(rf"<\?xml|<!DOCTYPE|<{root}", text), text.rfind(end)
     text = text[first.start() if first else 0 : last + len(end) if last >= 0 else None]
@@ -64,12 +65,6 @@ def parse_log(content: bytes, root: str) -> Document:
         complete=not fault and builder.root == root,
         fault=fault,
     )
-
-
-def _decoded(content: bytes) -> str:
-    """UTF-16 is what a Windows shell makes of redirected output; it marks it as such."""
-    utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return content.decode("utf-16" if utf_16 else "utf-8", "replace")
 
 
 class _Builder:

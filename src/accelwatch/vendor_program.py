@@ -6,6 +6,7 @@ from pathlib import Path
 
 from accelwatch import command
 from accelwatch.errors import DevicePermission, DeviceTimeout, ReadError
+from accelwatch.printed import plain
 from accelwatch.whole_output import Judge, is_told, never
 
 FOLDERS = ("usr/bin", "usr/local/bin", "bin", "usr/sbin", "usr/local/sbin", "sbin")
@@ -39,23 +40,24 @@ def output_of(
     environ: Mapping[str, str] | None = None,
     is_whole: Judge = never,
 ) -> bytes:
-    """What the command prints; `environ` is added to the environment that it gets.
+    """What the command prints, without colours; `environ` is added to the environment that it gets.
 
     `is_whole` says of an output whether it counts although the command ended with a status of failure.
     Raises DeviceTimeout, DevicePermission, or ReadError with its first line of complaint.
     """
     result = command.run([str(program), *arguments], timeout_s=timeout_s, environ=environ)
     said = " ".join((program.name, *arguments))
+    output = plain(result.output)
     if result.ok:
-        return result.output
+        return output
     if result.failure == "timeout":
         raise DeviceTimeout(f"{said} did not end within {timeout_s:g} s", code="timeout")
     if result.failure == "permission":
         raise DevicePermission(f"{program} may not be run by this user", code="permission")
     if result.failure:
         raise ReadError(f"{said}: {result.failure}", code="command_failed")
-    if is_told(result.status, result.output, is_whole):
-        return result.output
+    if is_told(result.status, output, is_whole):
+        return output
     raise ReadError(
         f"{said} ended with status {result.status}: {_first_line(result)}", code="command_failed"
     )

@@ -1,7 +1,7 @@
 """What backends make of commands that ran on another machine, over the outputs of the fixtures."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -111,6 +111,46 @@ def test_devices_and_numbers_of_a_machine(name: str) -> None:
         assert reading.values
         assert reading.sources["*"]
         assert not reading.implausible
+
+
+AROUND: Mapping[str, Callable[[bytes], bytes]] = {
+    "colours": lambda told: b"\n".join(b"\x1b[32m%s\x1b[0m" % line for line in told.split(b"\n")),
+    "mark of the encoding": lambda told: b"\xef\xbb\xbf" + told,
+    "a Windows shell": lambda told: told.decode().encode("utf-16"),
+    "other ends of lines": lambda told: told.replace(b"\n", b"\r\n"),
+    "a warning before it": lambda told: b"WARNING: an {old} driver [1]\n" + told,
+    "a log line before it": lambda told: b"[2026-01-02 03:04:05] warn: a = b | c\n\n" + told,
+    "a warning below it": lambda told: told + b"\nWARNING: infoROM is corrupted\n",
+    "NULs": lambda told: told + b"\0\0",
+}
+
+
+@pytest.mark.parametrize("what", AROUND)
+@pytest.mark.parametrize("name", sorted(MACHINES))
+def test_what_stands_around_a_document_costs_nothing(name: str, what: str) -> None:
+    outputs = outputs_of(name)
+    around = {
+        key: msgspec.structs.replace(told, output=AROUND[what](told.output))
+        if told.output
+        else told
+        for key, told in outputs.items()
+    }
+    reader = REMOTES[name].reader
+    assert list(reader().read(around)) == list(reader().read(outputs))
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("ascend", "info"), ("cambricon", "table"), ("iluvatar", "table"), ("mthreads", "table")],
+)
+def test_a_warning_between_the_lines_of_a_table_costs_nothing(name: str, key: str) -> None:
+    outputs = outputs_of(name)
+    whole = list(REMOTES[name].reader().read(outputs))
+    lines = outputs[key].output.splitlines(keepends=True)
+    for at in range(len(lines)):
+        told = b"".join([*lines[:at], b"WARNING: the driver is older than 2 years\n", *lines[at:]])
+        around = {**outputs, key: msgspec.structs.replace(outputs[key], output=told)}
+        assert list(REMOTES[name].reader().read(around)) == whole, at
 
 
 def ended(outputs: Outputs, status: int) -> Outputs:

@@ -1,0 +1,42 @@
+"""What a vendor's command printed, without what is for terminals, and the JSON among its lines. Pure."""
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+
+_ESCAPE = b"\x1b"
+_SEQUENCE = re.compile(
+    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\-_])"
+)
+"""Of ECMA-48: a control sequence, a string of the operating system, and the others of one letter."""
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_BEGIN = re.compile(r"^[{\[]", re.MULTILINE)
+_DECODER = json.JSONDecoder(strict=False)
+"""A control character in a text, as of a command line, is taken as one."""
+_MOST_ATTEMPTS = 64
+
+
+def plain(output: bytes) -> bytes:
+    """The output as UTF-8 without marks of its encoding, NULs at its end, colours and movements."""
+    if output.startswith(_UTF_16):
+        # A Windows shell makes that of redirected output.
+        output = output.decode("utf-16", "replace").encode("utf-8", "replace")
+    output = output.removeprefix(codecs.BOM_UTF8).rstrip(b"\0")
+    return _SEQUENCE.sub(b"", output) if _ESCAPE in output else output
+
+
+def json_documents(output: bytes) -> Iterator[object]:
+    """The documents that begin a line, in order, whatever lines stand before, between and after them."""
+    text = plain(output).decode("utf-8", "replace").lstrip()
+    at = 0
+    for _ in range(_MOST_ATTEMPTS):
+        begin = _BEGIN.search(text, at)
+        if begin is None:
+            return
+        try:
+            told, at = _DECODER.raw_decode(text, begin.start())
+        except (ValueError, RecursionError):
+            at = begin.end()
+            continue
+        yield told
