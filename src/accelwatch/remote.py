@@ -55,7 +55,7 @@ class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
         return self.status in (124, 137)
 
     def printed(self, is_whole: Judge = never) -> bytes:
-        """What it printed, without colours, if it ended well, or `is_whole` says that it is all there is to say.
+        """What it printed, without colours, if it ended well or `is_whole` says that this is everything.
 
         Raises DeviceTimeout, DevicePermission, ReadError.
         """

@@ -53,6 +53,10 @@ class ToolReader(Generic[D, E]):
         before = dict(self._known)
         for place, entry in self._listed(document):
             device = self._identified(self._at(place), entry, document)
+            known = self._known.get(place.pci_bus_id or place)
+            if known is not None and known.uuid is not None and device.uuid is None:
+                # It was told before: now the command that tells it has failed.
+                device = known
             self._known[place.pci_bus_id or place] = device
             before.pop(place.pci_bus_id or place, None)
             try:

@@ -113,6 +113,14 @@ def test_devices_and_numbers_of_a_machine(name: str) -> None:
         assert not reading.implausible
 
 
+@pytest.mark.parametrize("name", ["cambricon", "gaudi", "iluvatar", "mthreads"])
+def test_a_device_stays_the_same_while_only_the_table_is_told(name: str) -> None:
+    reader = REMOTES[name].reader()
+    before = [device for device, _ in reader.read(outputs_of(name))]
+    assert [device for device, _ in reader.read(outputs_of(name, only="table"))] == before
+    assert [device for device, _ in reader.read(outputs_of(name))] == before
+
+
 AROUND: Mapping[str, Callable[[bytes], bytes]] = {
     "colours": lambda told: b"\n".join(b"\x1b[32m%s\x1b[0m" % line for line in told.split(b"\n")),
     "mark of the encoding": lambda told: b"\xef\xbb\xbf" + told,
