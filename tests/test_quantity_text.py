@@ -27,6 +27,9 @@ from accelwatch.schema.absence import Absence
         ("0.0B", BYTES, 0.0),
         ("1.5GHz", HERTZ, 1.5e9),
         ("1e3 MHz", HERTZ, 1e9),
+        ("43,9W", WATTS, 43.9),
+        ("43,92 W", WATTS, 43.92),
+        ("98,7 %", PERCENT, 0.987),
     ],
 )
 def test_a_number_in_base_units(told: object, units: Units, value: float) -> None:
@@ -44,6 +47,10 @@ def test_what_is_not_given(told: object) -> None:
         ("ERR!", WATTS),
         ("43.9C", WATTS),
         ("1.2.3W", WATTS),
+        ("1,024 W", WATTS),
+        ("1,2,3 W", WATTS),
+        ("1,2.3 W", WATTS),
+        ("1,W", WATTS),
         ("12 W 13 W", WATTS),
         (True, WATTS),
         ([1], WATTS),

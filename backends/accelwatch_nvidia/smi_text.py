@@ -52,7 +52,8 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 """What can be true, as in the readings through NVML; fans may turn faster than their 100 %."""
 
 _FLAGS = {"yes": 1, "no": 0, "enabled": 1, "disabled": 0, "active": 1, "not active": 0}
-_NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(\D\S*)?", re.ASCII)
+_NUMBER = re.compile(r"([+-]?\d+(?:\.\d+|,\d{1,2}(?!\d))?)\s*(\D\S*)?", re.ASCII)
+"""A comma as a locale has it before decimals; before three digits it could part thousands."""
 _STATE = re.compile(r"P(\d{1,2})", re.ASCII)
 
 
@@ -70,7 +71,8 @@ def number(text: str, kind: str) -> Outcome:
     factor = UNITS[kind].get(match[2] or "") if match else None
     if match is None or factor is None:
         return Absence.ERROR
-    value = float(match[1]) if "." in match[1] else int(match[1])
+    plain = match[1].replace(",", ".")
+    value = float(plain) if "." in plain else int(plain)
     scaled = value / 100 if kind.endswith("ratio") else _scaled(value, factor)
     lowest, highest = _BOUNDS.get(kind, (0, math.inf))
     return scaled if lowest <= scaled <= highest else Absence.ERROR

@@ -29,7 +29,11 @@ BYTES: Units = MappingProxyType(
 )
 """As the units are defined; a vendor that writes MB and means MiB has a table of its own."""
 
-_NUMBER = re.compile(r"([+-]?\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?)\s*([^\d\s]\S*)?")
+_NUMBER = re.compile(
+    r"([+-]?\d{1,20}(?:\.\d{1,20}|,\d{1,2}(?!\d))?(?:[eE][+-]?\d{1,3})?)\s*([^\d\s]\S*)?"
+)
+"""A comma before one digit or two is that of a locale with decimal commas; before three it could part
+thousands, and nobody knows which."""
 _NOT_GIVEN = frozenset(
     {"", "-", "--", "n/a", "na", "none", "null", "unknown", "not supported", "unsupported"}
 )
@@ -54,7 +58,7 @@ def _of_text(text: str, units: Units) -> float | Absence:
     if match is None:
         return Absence.ERROR
     factor = units.get((match[2] or "").lower())
-    return Absence.ERROR if factor is None else _finite(float(match[1]), factor)
+    return Absence.ERROR if factor is None else _finite(float(match[1].replace(",", ".")), factor)
 
 
 def _finite(number: float, factor: float) -> float | Absence:

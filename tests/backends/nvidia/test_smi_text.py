@@ -14,6 +14,8 @@ from samples import sample
         ("37 C", "celsius", 37),
         ("-8 C", "celsius", -8),
         ("66.84 W", "watts", 66.84),
+        ("66,84 W", "watts", 66.84),
+        ("1,024 MiB", "bytes", Absence.ERROR),
         ("1980 MHz", "hertz", 1_980_000_000),
         ("81559 MiB", "bytes", 81559 << 20),
         ("23000 KB/s", "bytes_per_second", 23_000_000),
