@@ -17,7 +17,7 @@ event number in braces."""
 
 
 def _ras(groups: dict[str, str]) -> Verdict | None:
-    count, severity = int(groups["count"]), groups["severity"]
+    count, severity = int(groups["count"]), groups.get("severity", "deferred")
     if count == 0 or not believable(count, corrected=severity == "correctable"):
         return None
     fatal = severity == "uncorrectable"
@@ -82,8 +82,8 @@ AMD: tuple[Pattern, ...] = (
         "ras",
         Category.MEMORY_CONTAINED,
         rf"{_DRIVER}(?:socket: (?P<socket>\d+),? die: (?P<die>\d+),? )?(?P<count>\d{{1,20}}) (?:new )?"
-        r"(?P<severity>uncorrectable|correctable|deferred) hardware errors? detected in "
-        r"(?:total in )?(?P<block>\w+) block",
+        r"(?:(?P<severity>uncorrectable|correctable|deferred) hardware errors?|poison consumption) "
+        r"detected in (?:total in )?(?P<block>\w+) block",
         decide=_ras,
     ),
     row(
@@ -100,6 +100,11 @@ AMD: tuple[Pattern, ...] = (
         "bad_pages_threshold",
         Category.MEMORY_FATAL,
         rf"{_DRIVER}Saved bad pages (?P<pages>\d+) reaches threshold value (?P<threshold>\d+)",
+    ),
+    _named(
+        "bad_pages_threshold",
+        Category.MEMORY_FATAL,
+        rf"{_DRIVER}RAS records:(?P<pages>\d+) exceed threshold:(?P<threshold>\d+)",
     ),
     _named(
         "bad_pages_near_threshold",

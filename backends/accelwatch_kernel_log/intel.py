@@ -10,7 +10,7 @@ _ANY = rf"(?P<driver>\w+) {BDF}: (?:\w+: )?{_DRM}"
 
 
 def _hardware(groups: dict[str, str]) -> Verdict:
-    fatal = groups["severity"] == "FATAL"
+    fatal = groups["severity"] in ("FATAL", "uncorrectable")
     return "xe_hardware_error", Category.MEMORY_FATAL if fatal else Category.MEMORY_CONTAINED
 
 
@@ -43,9 +43,19 @@ INTEL: tuple[Pattern, ...] = (
         rf"{_XE}\[Hardware Error\]: Tile\d+ reported (?P<severity>FATAL|NONFATAL|CORRECTABLE) error",
         decide=_hardware,
     ),
+    row(
+        "xe_hardware_error",
+        Category.MEMORY_CONTAINED,
+        rf"{_XE}\[Hardware Error\]: (?:TILE\d+ reported )?(?P<part>[^\n]{{1,64}}?) "
+        r"(?P<severity>(?:un)?correctable)-errors(?: detected| reported|, bit)",
+        decide=_hardware,
+    ),
     row("xe_reset_failed", Category.HANG, rf"{_XE}reset failed \((?P<status>-?\w+)\)"),
     row(
-        "xe_survivability", Category.FIRMWARE, rf"{_XE}(?:[Ii]n |Runtime )?[Ss]urvivability [Mm]ode"
+        "xe_survivability",
+        Category.FIRMWARE,
+        rf"{_XE}(?:(?:[Ii]n |Runtime )?[Ss]urvivability [Mm]ode(?! (?:is )?not supported)"
+        r"|Survivability Boot Status ?: Critical Failure)",
     ),
     row(
         "i915_gpu_hang",

@@ -149,6 +149,25 @@ AMD: list[Composed] = [
         "0000:c1:00.0",
     ),
     (
+        f"{_AMD}{{9}} socket: 0, die: 1, 2 new poison consumption detected in gfx block",
+        "ras_gfx",
+        Category.MEMORY_CONTAINED,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}RAS records:261 exceed threshold:256",
+        "amdgpu_bad_pages_threshold",
+        Category.MEMORY_FATAL,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}RAS records:261 exceed threshold:256, GPU will not be initialized. "
+        "Replace this GPU or increase the threshold",
+        "amdgpu_bad_pages_threshold",
+        Category.MEMORY_FATAL,
+        "0000:c1:00.0",
+    ),
+    (
         f"{_AMD}RAS records:230 exceeds 90% of threshold:256",
         "amdgpu_bad_pages_near_threshold",
         Category.MEMORY_CONTAINED,
@@ -205,6 +224,47 @@ INTEL: list[Composed] = [
         "xe 0000:03:00.0: [drm] *ERROR* [Hardware Error]: Tile0 reported FATAL error 0x20000",
         "xe_hardware_error",
         Category.MEMORY_FATAL,
+        "0000:03:00.0",
+    ),
+    (
+        "xe 0000:03:00.0: [drm] [Hardware Error]: TILE0 reported soc-internal correctable-errors, "
+        "bit[16] is set",
+        "xe_hardware_error",
+        Category.MEMORY_CONTAINED,
+        "0000:03:00.0",
+    ),
+    (
+        "xe 0000:03:00.0: [drm] *ERROR* [Hardware Error]: TILE1 reported core-compute "
+        "uncorrectable-errors, bit[0] is set",
+        "xe_hardware_error",
+        Category.MEMORY_FATAL,
+        "0000:03:00.0",
+    ),
+    (
+        "xe 0000:03:00.0: [drm] *ERROR* [Hardware Error]: HBM SS1: Channel4 SOC "
+        "uncorrectable-errors detected",
+        "xe_hardware_error",
+        Category.MEMORY_FATAL,
+        "0000:03:00.0",
+    ),
+    (
+        "xe 0000:03:00.0: [drm] [Hardware Error]: L3 BANK correctable-errors detected, "
+        "ERROR_STAT_GT_VECTOR2:0x00000001",
+        "xe_hardware_error",
+        Category.MEMORY_CONTAINED,
+        "0000:03:00.0",
+    ),
+    (
+        "xe 0000:03:00.0: [drm] *ERROR* [Hardware Error]: HEC FW FD Corruption "
+        "uncorrectable-errors reported, bit[2] is set",
+        "xe_hardware_error",
+        Category.MEMORY_FATAL,
+        "0000:03:00.0",
+    ),
+    (
+        "xe 0000:03:00.0: Survivability Boot Status : Critical Failure (2)",
+        "xe_survivability",
+        Category.FIRMWARE,
         "0000:03:00.0",
     ),
     (
