@@ -36,7 +36,20 @@ class SmiReader:
             raise _failure(told)
         listed = {device.pci_bus_id for device, _ in rows}
         gone = [device for bus, device in self._known.items() if bus not in listed]
-        return [*rows, *((device, _gone(device, told, rows)) for device in gone)]
+        rows += [(device, _gone(device, told, rows)) for device in gone]
+        return [*rows, *self._named(told, rows)]
+
+    def _named(self, told: CommandOutput, rows: Sequence[RemoteRow]) -> list[RemoteRow]:
+        """GPUs that nvidia-smi names and could not open, of those that are in no row."""
+        listed = {device.pci_bus_id for device, _ in rows}
+        whole = sum(device.parent_id is None for device, _ in rows)
+        named = {one.pci_bus_id: one for one in smi_text.gpu_failures(_text(told)) if one.is_placed}
+        missing = [one for one in named.values() if one.pci_bus_id not in listed]
+        devices = [_provisional(at, one.pci_bus_id) for at, one in enumerate(missing, whole)]
+        return [
+            (device, returns.failure(one.code, device.name, "nvidia-smi"))
+            for device, one in zip(devices, missing, strict=True)
+        ]
 
     def _one_by_one(self, outputs: Outputs) -> list[RemoteRow]:
         """What each GPU says when it is asked alone, since one of them spoils the answer for all."""
@@ -94,9 +107,9 @@ def _gone(device: Device, told: CommandOutput, rows: Sequence[RemoteRow]) -> Rea
     """Why a GPU that was seen before is in no answer."""
     if told.late:
         return DeviceTimeout(f"{device.name}: nvidia-smi did not end in time", code="timeout")
-    failed = smi_text.gpu_failure(_text(told))
-    if failed is not None and failed.pci_bus_id == device.pci_bus_id:
-        return returns.failure(failed.code, device.name, "nvidia-smi")
+    for failed in smi_text.gpu_failures(_text(told)):
+        if failed.pci_bus_id == device.pci_bus_id:
+            return returns.failure(failed.code, device.name, "nvidia-smi")
     if rows or "No devices were found" in _text(told):
         return DeviceLost(f"{device.name}: nvidia-smi does not list it any more", code="not_listed")
     return ReadError(f"{device.name}: {_failure(told)}", code="nvidia_smi")

@@ -114,11 +114,18 @@ class GpuFailure(msgspec.Struct, frozen=True):
     pci_bus_id: str
     code: int
 
+    @property
+    def is_placed(self) -> bool:
+        """Whether it says where the GPU is; some releases tell its index only."""
+        return ":" in self.pci_bus_id
+
 
 _HANDLE = re.compile(
-    r"Unable to determine the device handle for (?:GPU|gpu)\s*(?P<bus>[0-9A-Fa-f:.]+):\s*(?P<why>.+)",
+    r"Unable to determine the device handle for (?:GPU|gpu)\s*(?:\d{1,4}:\s*(?=[0-9A-Fa-f]{4,8}:))?"
+    r"(?P<bus>[0-9A-Fa-f:.]+):\s*(?P<why>.{1,160})",
     re.DOTALL,
 )
+"""Newer releases put the index before the PCI id, and go on with the other GPUs."""
 _WHY = (
     ("GPU is lost", returns.GPU_IS_LOST),
     ("requires reset", returns.RESET_REQUIRED),
@@ -139,14 +146,21 @@ EXIT_CODES = frozenset({4, 9, 12, 13, 15, 18})
 """Exit statuses of nvidia-smi that are NVML's return codes."""
 
 
-def gpu_failure(text: str) -> GpuFailure | None:
-    """Which GPU nvidia-smi could not open, and why; consoles may have wrapped the line."""
-    match = _HANDLE.search(text)
-    if match is None:
-        return None
+def gpu_failures(text: str) -> list[GpuFailure]:
+    """Which GPUs nvidia-smi could not open, and why; consoles may have wrapped the lines."""
+    parts = re.split(r"(?=Unable to determine)", text)
+    return [_failure(match) for part in parts if (match := _HANDLE.match(part)) is not None]
+
+
+def _failure(match: re.Match[str]) -> GpuFailure:
     why = " ".join(match["why"].split())
     code = next((code for phrase, code in _WHY if phrase in why), returns.UNKNOWN)
     return GpuFailure(normal_pci_bus_id(match["bus"]), code)
+
+
+def gpu_failure(text: str) -> GpuFailure | None:
+    """The first of them."""
+    return next(iter(gpu_failures(text)), None)
 
 
 def stack_failure(text: str, status: int | None) -> BackendUnavailable | None:

@@ -79,7 +79,7 @@ def test_a_gpu_that_is_lost_keeps_the_identity_that_it_had() -> None:
     assert [isinstance(outcome, DeviceLost) for _, outcome in rows].count(True) == 1
 
 
-def test_a_gpu_at_which_nvidia_smi_stops_is_lost_if_it_was_seen() -> None:
+def test_a_gpu_at_which_nvidia_smi_stops_is_lost_seen_before_or_not() -> None:
     reader = SmiReader()
     whole = recorded("h100x2")
     rows = reader.read(told(whole))
@@ -89,7 +89,23 @@ def test_a_gpu_at_which_nvidia_smi_stops_is_lost_if_it_was_seen() -> None:
     after = reader.read(told(cut, status=15, errors=text))
     assert [device.id for device, _ in after] == [device.id for device, _ in rows]
     assert isinstance(after[1][1], DeviceLost)
-    assert len(SmiReader().read(told(cut, status=15, errors=text))) == 1
+    unseen = SmiReader().read(told(cut, status=15, errors=text))
+    assert [device.pci_bus_id for device, _ in unseen] == [rows[0][0].pci_bus_id, bus]
+    assert isinstance(unseen[1][1], DeviceLost)
+
+
+def test_gpus_that_nvidia_smi_names_before_it_goes_on_with_the_others_are_lost() -> None:
+    whole = recorded("h100x2")
+    text = (
+        "Unable to determine the device handle for GPU2: 0000:65:00.0: GPU is lost.\n"
+        "Unable to determine the device handle for GPU3: 0001:65:00.0: Unknown Error\n"
+        "Unable to determine the device handle for GPU 4: Unknown Error\n"
+    )
+    rows = SmiReader().read(told(text.encode() + whole, errors=text))
+    assert [device.name for device, _ in rows] == ["nvidia0", "nvidia1", "nvidia2", "nvidia3"]
+    assert [device.pci_bus_id for device, _ in rows[2:]] == ["0000:65:00.0", "0001:65:00.0"]
+    assert isinstance(rows[2][1], DeviceLost)
+    assert isinstance(rows[3][1], ReadError)
 
 
 def test_where_one_gpu_spoils_the_answer_each_says_how_it_is() -> None:

@@ -87,6 +87,32 @@ def test_which_gpu_stopped_nvidia_smi(name: str, bus: str, code: int) -> None:
     assert failed == smi_text.GpuFailure(bus, code)
 
 
+_STOPPED = "Unable to determine the device handle for GPU"
+
+
+@pytest.mark.parametrize(
+    ("text", "failures"),
+    [
+        (f"{_STOPPED}1: 0000:65:00.0: Unknown Error\n", [("0000:65:00.0", 999)]),
+        (f"{_STOPPED}12: 00000000:65:00.0: GPU is lost.\n", [("0000:65:00.0", 15)]),
+        (f"{_STOPPED} 0000:65:00.0: Unknown Error\n", [("0000:65:00.0", 999)]),
+        (f"{_STOPPED} 3: Unknown Error\n", [("3", 999)]),
+        (
+            f"{_STOPPED}1: 0000:65:00.0: Unknown Error\n"
+            f"{_STOPPED}3: 0001:65:00.0: GPU requires reset\n<?xml ?>",
+            [("0000:65:00.0", 999), ("0001:65:00.0", 16)],
+        ),
+        (
+            f"{_STOPPED}1: 0000:65:00.0: Unknown Error\n{'|' * 200} Not Found",
+            [("0000:65:00.0", 999)],
+        ),
+        ("No devices were found", []),
+    ],
+)
+def test_gpus_at_which_nvidia_smi_stopped(text: str, failures: list[tuple[str, int]]) -> None:
+    assert [(one.pci_bus_id, one.code) for one in smi_text.gpu_failures(text)] == failures
+
+
 @pytest.mark.oracle
 def test_version_mismatch_is_told_on_stdout() -> None:
     text = sample("nvidia/errors/version_mismatch_with_nvml_line.txt").read_text()
