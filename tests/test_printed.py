@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.printed import json_documents, plain
+from accelwatch.printed import json_documents, plain, whole_lines
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,20 @@ from accelwatch.printed import json_documents, plain
 )
 def test_what_is_for_terminals_is_left_out(output: bytes, left: bytes) -> None:
     assert plain(output) == left
+
+
+@pytest.mark.parametrize(
+    ("output", "lines"),
+    [
+        (b"", []),
+        (b"a: 1\nb: 23\n", ["a: 1", "b: 23"]),
+        (b"a: 1\nb: 2", ["a: 1"]),
+        (b"a: 1\r\nb: 2\r\n", ["a: 1", "b: 2"]),
+        (b"a: \xff\n\n", ["a: \ufffd", ""]),
+    ],
+)
+def test_a_line_that_was_cut_is_none(output: bytes, lines: list[str]) -> None:
+    assert whole_lines(output) == lines
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import re
 import msgspec
 
 from accelwatch.errors import ReadError
+from accelwatch.printed import whole_lines
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch_hygon.report import SYSTEM, Fields, Report
 
@@ -89,14 +90,14 @@ def driver_version_of(fields: Report) -> str | None:
 
 def health_of(output: bytes) -> dict[int, str]:
     """Words of the health check by card: `HCU[0] : Bus Id : 0000:01:00.0 : Healthy`."""
-    matches = map(_HEALTH.fullmatch, output.decode("utf-8", "replace").splitlines())
+    matches = map(_HEALTH.fullmatch, whole_lines(output))
     return {int(match[1]): match[3] for match in matches if match is not None}
 
 
 def jobs_of(output: bytes) -> tuple[Job, ...]:
     """Processes of `--showpids`; `VRAM USED(%)` is not read, it may be infinite."""
     jobs: list[Job] = []
-    for line in output.decode("utf-8", "replace").splitlines():
+    for line in whole_lines(output):
         if (match := _PID.fullmatch(line)) is not None:
             jobs.append(Job(pid=int(match[1]), numbers=()))
         elif not jobs:

@@ -6,7 +6,7 @@ Keys are in lower case, with `hcu` for `dcu`: the vendor renamed its devices bet
 import re
 from collections.abc import Mapping
 
-import msgspec
+from accelwatch.printed import json_documents, whole_lines
 
 Fields = Mapping[str, str]
 """Text by key, of one card."""
@@ -16,7 +16,7 @@ Report = dict[int, dict[str, str]]
 MAX_CARDS = 1024
 _CARD = re.compile(r"card(\d{1,4})")
 _LINE = re.compile(r"(?:HCU|DCU|GPU)\[(\d{1,4})\]\s*: ?\s*(.+?)\s*:\s+(\S.*?)\s*", re.IGNORECASE)
-_UNSEPARATED = re.compile(r'""(?=[A-Za-z(])')
+_UNSEPARATED = re.compile(rb'""(?=[A-Za-z(])')
 """Some releases leave out the comma between the powers: `"80.0""Average GFX Core Power (W)"`."""
 _NUMBER_HEADINGS = frozenset({"hcu", "dcu", "gpu", "device"})
 SYSTEM = -1
@@ -30,15 +30,12 @@ def key_of(text: str) -> str:
 
 def fields_of(output: bytes) -> Report:
     """Fields from JSON, with whatever words around it; from lines where there is none."""
-    text = output.decode("utf-8", "replace")
-    return _from_json(text) or _from_lines(text)
+    mended = _UNSEPARATED.sub(b'","', output)
+    documents = (told for text in (output, mended) for told in json_documents(text))
+    return next(filter(None, map(_report_of, documents)), None) or _from_lines(output)
 
 
-def _from_json(text: str) -> Report:
-    begin, end = text.find("{"), text.rfind("}")
-    if begin < 0 or end < begin:
-        return {}
-    told = _decoded(text[begin : end + 1])
+def _report_of(told: object) -> Report:
     report: Report = {}
     for name, fields in told.items() if isinstance(told, dict) else ():
         number = _index(name)
@@ -46,15 +43,6 @@ def _from_json(text: str) -> Report:
             continue
         report[number] = {key_of(key): _word(value) for key, value in fields.items()}
     return report
-
-
-def _decoded(text: str) -> object:
-    for attempt in (text, _UNSEPARATED.sub('","', text)):
-        try:
-            return msgspec.json.decode(attempt)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            continue
-    return None
 
 
 def _index(name: str) -> int | None:
@@ -71,9 +59,9 @@ def _word(value: object) -> str:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else "?"
 
 
-def _from_lines(text: str) -> Report:
+def _from_lines(output: bytes) -> Report:
     report: Report = {}
-    for line in text.splitlines():
+    for line in whole_lines(output):
         match = _LINE.fullmatch(line.strip())
         if match is not None and (int(match[1]) in report or len(report) < MAX_CARDS):
             report.setdefault(int(match[1]), {})[key_of(match[2])] = match[3]
@@ -84,7 +72,7 @@ def rows_of(output: bytes) -> Report:
     """Rows of the table by heading: the first line whose first word names the devices is the heading."""
     headings: list[tuple[int, str]] = []
     report: Report = {}
-    for line in output.decode("utf-8", "replace").splitlines():
+    for line in whole_lines(output):
         words = [(match.start(), match[0]) for match in re.finditer(r"\S+", line)]
         if words and words[0][1].lower() in _NUMBER_HEADINGS:
             headings = [(at, key_of(word)) for at, word in words]
@@ -97,7 +85,7 @@ def rows_of(output: bytes) -> Report:
 
 def has_heading(output: bytes) -> bool:
     """Whether there is a table, if only one without cards."""
-    firsts = (line.split(maxsplit=1) for line in output.decode("utf-8", "replace").splitlines())
+    firsts = (line.split(maxsplit=1) for line in whole_lines(output))
     return any(first[0].lower() in _NUMBER_HEADINGS and len(first) > 1 for first in firsts if first)
 
 

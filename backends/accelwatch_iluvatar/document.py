@@ -75,7 +75,7 @@ def _of_element(gpu: Element, at: int) -> Gpu:
 
 def parse_text(output: bytes) -> Listing:
     """The document of `-q`. Raises ReadError when it has no GPU."""
-    head, blocks = of_text(output.decode("utf-8", "replace"))
+    head, blocks = of_text(output)
     if not blocks:
         raise ReadError("ixsmi -q printed no GPU", code="garbage")
     gpus = (

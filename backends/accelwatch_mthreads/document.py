@@ -37,7 +37,7 @@ def _of_block(block: object, at: int) -> Gpu | None:
 
 def parse_text(output: bytes) -> Listing:
     """The document of `-q`. Raises ReadError when it has no GPU."""
-    head, blocks = of_text(output.decode("utf-8", "replace"))
+    head, blocks = of_text(output)
     if not blocks:
         raise ReadError("mthreads-gmi -q printed no GPU", code="garbage")
     gpus = (

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from accelwatch.printed import whole_lines
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.whole_output import parsed
 
@@ -43,7 +44,7 @@ def parse(output: bytes) -> Listing:
     """The chips of an output; lines that are no field are passed over. Never raises."""
     blocks: dict[int, dict[str, str]] = {}
     fields: dict[str, str] = {}
-    for line in output.decode("utf-8", "replace").splitlines():
+    for line in whole_lines(output):
         heading = _HEADING.fullmatch(line.strip())
         if heading:
             number = int(heading[1])

@@ -38,7 +38,7 @@ _BETWEEN = re.compile(r"\s/\s?")
 
 def parse_text(output: bytes) -> Listing:
     """The document of `-q`. Raises ReadError when it has no PPU."""
-    head, blocks = of_text(output.decode("utf-8", "replace"))
+    head, blocks = of_text(output)
     if not blocks:
         raise ReadError("ppu-smi -q printed no PPU", code="garbage")
     gpus = (

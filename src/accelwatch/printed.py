@@ -26,6 +26,14 @@ def plain(output: bytes) -> bytes:
     return _SEQUENCE.sub(b"", output) if _ESCAPE in output else output
 
 
+def whole_lines(output: bytes) -> list[str]:
+    """The lines, but for a last one without its end: of a number that was cut nobody knows the rest."""
+    lines = output.decode("utf-8", "replace").splitlines(keepends=True)
+    if lines and not lines[-1].endswith(("\n", "\r")):
+        del lines[-1]
+    return [line.rstrip("\r\n") for line in lines]
+
+
 def json_documents(output: bytes) -> Iterator[object]:
     """The documents that begin a line, in order, whatever lines stand before, between and after them."""
     text = plain(output).decode("utf-8", "replace").lstrip()

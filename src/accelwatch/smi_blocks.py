@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element  # only the type; parsing is in smi_xml
 
+from accelwatch.printed import whole_lines
 from accelwatch.schema.device import normal_pci_bus_id
 
 Path = tuple[str, ...]
@@ -90,13 +91,13 @@ def of_element(element: Element, above: Path = ()) -> Iterator[tuple[Path, objec
             yield from of_element(child, path)
 
 
-def of_text(text: str) -> tuple[Fields, list[Block]]:
+def of_text(output: bytes) -> tuple[Fields, list[Block]]:
     """What stands above the first GPU, and the GPUs."""
     fields: dict[Path, object] = {}
     head: Fields = fields
     blocks: list[Block] = []
     headings: list[tuple[int, str]] = []
-    for line in text.splitlines():
+    for line in whole_lines(output):
         if match := _HEAD.fullmatch(line.strip()):
             fields, headings = {}, []
             number = int(match[1]) if match[1] else None

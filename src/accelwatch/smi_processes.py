@@ -47,7 +47,7 @@ def jobs(lines: Sequence[str], *, instances: bool = False) -> tuple[Job, ...] | 
 
     `instances` where the table has columns of those.
     """
-    below = lines[title_at(lines) + 1 :]
+    below = [line for line in lines[title_at(lines) + 1 :] if not _is_cut(line)]
     pattern = _INSTANCE_ROW if instances else _ROW
     rows = [match for match in map(pattern.fullmatch, below) if match is not None]
     if not rows and not any(map(_NOBODY.fullmatch, below)):
@@ -63,6 +63,12 @@ def jobs(lines: Sequence[str], *, instances: bool = False) -> tuple[Job, ...] | 
         for row in rows
         if int(row["pid"])
     )
+
+
+def _is_cut(line: str) -> bool:
+    """Whether it has the left side of a frame only: what stands last may be half a number."""
+    bare = line.strip()
+    return bare.startswith("|") and not bare.endswith("|")
 
 
 def _instance(row: Mapping[str, str | None]) -> str | None:

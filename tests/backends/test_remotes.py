@@ -1,7 +1,7 @@
 """What backends make of commands that ran on another machine, over the outputs of the fixtures."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from accelwatch.errors import (
     DeviceTimeout,
     ReadError,
 )
-from accelwatch.remote import CommandOutput, Outputs, Remote, RemotelyRead
+from accelwatch.remote import CommandOutput, Outputs, Remote, RemotelyRead, RemoteRow
 from accelwatch.sampler.contract import sound_devices, sound_readings
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.reading import Reading
@@ -111,6 +111,33 @@ def test_devices_and_numbers_of_a_machine(name: str) -> None:
         assert reading.values
         assert reading.sources["*"]
         assert not reading.implausible
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("qualcomm", "query"), ("iluvatar", "table"), ("ascend", "info")]
+)
+def test_what_was_cut_has_no_number_that_the_whole_has_not(name: str, key: str) -> None:
+    outputs = outputs_of(name)
+    told = outputs[key].output
+    whole = dict(_facts(REMOTES[name].reader().read(outputs)))
+    for length in range(1, len(told)):
+        cut = {**outputs, key: msgspec.structs.replace(outputs[key], output=told[:length])}
+        try:
+            rows = REMOTES[name].reader().read(cut)
+        except ReadError:
+            continue
+        assert set(_facts(rows)) <= whole.items(), length
+
+
+def _facts(rows: Sequence[RemoteRow]) -> Iterator[tuple[object, object]]:
+    for device, outcome in rows:
+        assert isinstance(outcome, Reading)
+        place = device.pci_bus_id
+        if place is None:
+            continue
+        yield from (((place, series), value) for series, value in outcome.values.items())
+        for process in outcome.processes or ():
+            yield (place, process.pid), (process.command, process.gpu_memory_bytes)
 
 
 @pytest.mark.parametrize("name", ["cambricon", "gaudi", "iluvatar", "mthreads"])

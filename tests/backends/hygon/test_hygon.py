@@ -232,6 +232,17 @@ def test_lines_in_place_of_json() -> None:
     assert values["clock_hertz", "graphics"] == 1.6e9
 
 
+def test_json_below_a_warning_with_braces() -> None:
+    output = b'WARNING: {card0} is slow\n{"card0": {"HCU use (%)": "88.5"}}\nbye\n'
+    assert read(output).values["utilization_ratio",] == pytest.approx(0.885)
+
+
+def test_a_line_that_was_cut_tells_no_number() -> None:
+    output = b"HCU[0] : HCU use (%): 88.5\nHCU[0] : Max Graphics Package Power (W): 30"
+    assert ("power_limit_watts", "enforced") not in read(output).values
+    assert ("power_limit_watts", "enforced") in read(output + b"0.0\n").values
+
+
 def test_options_that_a_release_does_not_know_are_left_out(tmp_path: Path) -> None:
     text = (
         '#!/bin/sh\necho "$*" >> ROOT/asked\n'

@@ -58,7 +58,7 @@ def reading(file: str, at: int) -> Reading:
 
 def of_lines(*lines: str) -> Reading:
     """Of a PPU of which a query says just this."""
-    (ppu,) = parse_text("\n".join(("PPU 00000000:08:00.0", *lines)).encode()).gpus
+    (ppu,) = parse_text("\n".join(("PPU 00000000:08:00.0", *lines, "")).encode()).gpus
     return read("d", ppu)
 
 
