@@ -125,14 +125,17 @@ def _put_health(out: Collected, card: Card) -> None:
         return
     out.put("reported_status_info", 1, ", ".join(filter(None, (device, driver))))
     meant = {
-        health
+        words.get(" ".join(told.lower().split()))
         for told, words in ((device, _DEVICE), (driver, _DRIVER))
-        if told is not None and (health := words.get(" ".join(told.lower().split()))) is not None
+        if told is not None
     }
-    if not meant:
+    # Beside a word that nobody knows, the other cannot vouch for the card.
+    known = _WORST if None not in meant else _WORST[:-1]
+    worst = next((health for health in known if health in meant), None)
+    if worst is None:
         out.miss("reported_health_info", Absence.ERROR)
-        return
-    out.put("reported_health_info", 1, next(health for health in _WORST if health in meant))
+    else:
+        out.put("reported_health_info", 1, worst)
 
 
 def processes_of(device_id: str, jobs: Iterable[Job]) -> list[Process]:
