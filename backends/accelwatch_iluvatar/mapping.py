@@ -158,6 +158,7 @@ def read(device: Device, gpu: Gpu) -> Reading:
         raise DeviceLost(
             f"{device.name}: ixsmi reads all ones from it ({_ALL_ONES_W:g} W)", code="no_answer"
         )
+    gpu.must_answer(device.name)
     out = Collected(device.id)
     for row in ROWS:
         _put(out, row.series, quantity(gpu.told(*row.ends), row.units))

@@ -111,7 +111,8 @@ def _architecture(model: str) -> str | None:
 
 
 def read(device_id: str, gpu: Gpu) -> Reading:
-    """Everything but processes."""
+    """Everything but processes. Raises DeviceLost when the command says so."""
+    gpu.must_answer(f"mtgpu{gpu.number}")
     out = Collected(device_id)
     for row in ROWS:
         _put(out, row.series, quantity(gpu.told(row.end), row.units))

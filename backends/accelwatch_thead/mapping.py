@@ -143,7 +143,8 @@ def identified(device: Device, ppu: Gpu, driver_version: str | None) -> Device:
 
 
 def read(device_id: str, ppu: Gpu, links: Links = NO_LINKS) -> Reading:
-    """Everything but processes."""
+    """Everything but processes. Raises DeviceLost when the command says so."""
+    ppu.must_answer(f"ppu{ppu.number}")
     out = Collected(device_id)
     for row in ROWS:
         _put(out, row.series, quantity(ppu.told(row.end), row.units))

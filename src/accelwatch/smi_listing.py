@@ -1,13 +1,24 @@
 """What nvidia-smi's relatives list: GPUs with their fields, and the processes on them. Pure."""
 
+import re
 from collections.abc import Iterable
 
 import msgspec
 
+from accelwatch.errors import DeviceLost
 from accelwatch.smi_blocks import Fields, first_told, told, word
 from accelwatch.smi_processes import Job
 
 MAX_GPUS = 1024
+_LOST = re.compile(r"(?:[gp]pu|device) is lost", re.IGNORECASE)
+_STUCK = re.compile(r"(?:[gp]pu|device) requires reset", re.IGNORECASE)
+_TELLING = frozenset(
+    {
+        *("gpu", "ppu", "gpu_util", "used", "temp"),
+        *("gpu_temp", "gpu current temp", "ppu current temp"),
+    }
+)
+"""Keys that a GPU in need of a reset does not answer, whatever else it still does."""
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +36,15 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     def text(self, *ends: tuple[str, ...]) -> str | None:
         """A text of it; None when it is empty, missing or says that there is none."""
         return word(self.told(*ends))
+
+    def must_answer(self, name: str) -> None:
+        """Raise DeviceLost where a field says that the GPU is lost, or cannot go on without a reset."""
+        for path, value in self.fields.items():
+            words = value.strip("[] ") if isinstance(value, str) else ""
+            if _LOST.fullmatch(words):
+                raise DeviceLost(f"{name}: its command says {words!r}", code="gpu_is_lost")
+            if _STUCK.fullmatch(words) and path[-1] in _TELLING:
+                raise DeviceLost(f"{name}: its command says {words!r}", code="reset_required")
 
     def completed(self, other: "Gpu | None") -> "Gpu":
         """With fields of another account of it that it lacks, be it under a longer path."""

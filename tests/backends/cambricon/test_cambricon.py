@@ -145,7 +145,7 @@ def test_a_word_that_nobody_knows_means_nothing() -> None:
 @pytest.mark.parametrize(("device", "driver"), [("Good", "Puzzled"), ("Puzzled", "Running")])
 def test_nobody_vouches_for_a_card_beside_such_a_word(device: str, driver: str) -> None:
     path = "health state"
-    fields = {(path, "device"): device, (path, "driver"): driver}
+    fields: dict[tuple[str, ...], str] = {(path, "device"): device, (path, "driver"): driver}
     told = read("cambricon:0", Card(number=0, pci_bus_id=None, fields=fields))
     assert told.values["reported_status_info", f"{device}, {driver}"] == 1
     assert told.absent["reported_health_info",] is Absence.ERROR
