@@ -138,7 +138,7 @@ def of_tool(device_id: str, chip: Chip) -> Collected:
         bound = "shutdown" if architecture == "blackhole" else "slowdown"
         _put(out, ("temperature_limit_celsius", "gpu", bound), limit or Absence.UNSUPPORTED)
     fan = chip.register("FAN_RPM")
-    if fan is not None and not (chip.board_type or "").startswith("tt-galaxy"):
+    if fan not in (None, driver.ALL_ONES) and not (chip.board_type or "").startswith("tt-galaxy"):
         out.put("fan_speed_rpm", fan, "0")
     return out
 

@@ -165,6 +165,18 @@ def test_a_chip_of_a_galaxy_has_no_fan(tmp_path: Path) -> None:
     assert ("fan_speed_rpm", "0") not in reading.values
 
 
+def test_a_board_without_a_fan_has_no_speed_of_one(tmp_path: Path) -> None:
+    (chip, *_) = tree("p150-bad-day")
+    chip["hwmon"]["fan1_input"] = str(0xFFFF_FFFF)
+    lay_out(tmp_path, 0, chip)
+    staged = Stage(TenstorrentBackend, tmp_path)
+    with opened(staged) as backend:
+        (reading,) = readings(Poll(staged.clock)(backend))
+    assert ("fan_speed_rpm", "0") not in {*reading.values, *reading.absent}
+    listed = Chip(at=0, pci_bus_id=None, registers={"FAN_RPM": "0xffffffff"})
+    assert ("fan_speed_rpm", "0") not in mapping.of_tool("tt0", listed).values
+
+
 def test_an_n300_has_a_chip_that_is_not_on_the_bus(tmp_path: Path) -> None:
     with stage_tool(tmp_path, "n300.json", "0x401e") as staged, opened(staged) as backend:
         polled = Poll(staged.clock)(backend)
