@@ -13,8 +13,23 @@ from accelwatch.schema.reading import Collected, Link, Number
 from accelwatch_nvidia import links, smi_text
 
 _STATE = re.compile(r"\s*Link\s+(\d{1,3}):\s+(?:(<inactive>)|\d+(?:\.\d+)?\s+GB/s)\s*", re.ASCII)
-_ERRORS = re.compile(r"\s*Link\s+(\d{1,3}):\s+(\w+) Errors:\s+(\d{1,19})\s*", re.ASCII)
-_KINDS = {"replay": "replay", "recovery": "recovery", "crc": "crc"}
+_ERRORS = re.compile(r"\s*Link\s+(\d{1,3}):\s+([A-Za-z][\w ]{1,40}):\s+(\d{1,19})\s*", re.ASCII)
+_KINDS = {
+    "replay errors": "replay",
+    "recovery errors": "recovery",
+    "crc errors": "crc",
+    "malformed packet errors": "malformed_packet",
+    "buffer overrun errors": "buffer_overrun",
+    "rx errors": "receive",
+    "rx remote errors": "receive_remote",
+    "rx general errors": "receive_general",
+    "local link integrity errors": "link_integrity",
+    "tx discards": "transmit_discard",
+    "link recovery failed events": "recovery_failed",
+    "effective errors": "effective",
+    "symbol errors": "symbol",
+}
+"""Counters up to NVLink 4, then those of NVLink 5, which it prints beside traffic and error rates."""
 _ALL = ""
 """Stands for every GPU in the place of one's PCI id."""
 
@@ -45,7 +60,7 @@ def add_errors(text: str, by_uuid: Mapping[str, GpuLinks]) -> None:
         if match := smi_text.GPU_LINE.search(line):
             at = by_uuid.get(match[1])
         elif at is not None and (match := _ERRORS.fullmatch(line)):
-            kind = _KINDS.get(match[2].lower())
+            kind = _KINDS.get(" ".join(match[2].lower().split()))
             if kind:
                 at.errors.setdefault(kind, {})[int(match[1])] = int(match[3])
 

@@ -58,6 +58,40 @@ def test_links_up_and_down_and_their_errors(tool: Tool) -> None:
     assert tool.runs() == ["-q -x", "nvlink -s", "nvlink -e"]
 
 
+def test_errors_of_nvlink_5() -> None:
+    by_uuid = smi_links.parse_states(f"GPU 0: NVIDIA B200 (UUID: {FIRST})\n\t Link 0: 50 GB/s\n")
+    lines = (
+        "Tx Packets: 171134",
+        "Malformed packet Errors: 1",
+        "Buffer overrun Errors: 2",
+        "Rx Errors: 3",
+        "Rx remote Errors: 4",
+        "Rx General Errors: 5",
+        "Local link integrity Errors: 6",
+        "Tx discards: 7",
+        "Link recovery successful events: 90",
+        "Link recovery failed events: 8",
+        "Effective Errors: 9",
+        "Effective BER: 15e-255",
+        "Symbol Errors: 10",
+        "FEC Errors - 0: 91",
+    )
+    text = "".join(f"\t Link 0: {line}\n" for line in lines)
+    smi_links.add_errors(f"GPU 0: NVIDIA B200 (UUID: {FIRST})\n{text}", by_uuid)
+    assert {kind: counts[0] for kind, counts in by_uuid[FIRST].errors.items()} == {
+        "malformed_packet": 1,
+        "buffer_overrun": 2,
+        "receive": 3,
+        "receive_remote": 4,
+        "receive_general": 5,
+        "link_integrity": 6,
+        "transmit_discard": 7,
+        "recovery_failed": 8,
+        "effective": 9,
+        "symbol": 10,
+    }
+
+
 def test_links_are_asked_again_when_they_are_due(tool: Tool) -> None:
     tool.answer(fixture("h100x2"))
     tool.answer(STATES.encode(), "nvlink -s").answer(ERRORS.encode(), "nvlink -e")
