@@ -106,10 +106,10 @@ def put_telemetry(out: Collected, node: Node) -> None:
         return
     for row in _SENSORS:
         _put(out, row, node.hwmon)
-    if not (node.word("tt_card_type") or "").startswith("galaxy"):
-        # The fans of a Galaxy are the chassis's; each chip says 0. All ones: the board has none.
-        if sysfs.read_int(node.hwmon / _FAN.file) != ALL_ONES:
-            _put(out, _FAN, node.hwmon)
+    # The fans of a Galaxy are the chassis's; each chip says 0. All ones: the board has none.
+    of_chassis = (node.word("tt_card_type") or "").startswith("galaxy")
+    if not of_chassis and sysfs.read_int(node.hwmon / _FAN.file) != ALL_ONES:
+        _put(out, _FAN, node.hwmon)
 
 
 def _put(out: Collected, row: _Row, folder: Path) -> None:
