@@ -5,6 +5,7 @@ A document may be cut off or damaged (a killed process, a full pipe); what has n
 
 import re
 import xml.etree.ElementTree as ET  # only Element; the parsing is ours
+from collections.abc import Mapping
 from xml.parsers import expat
 
 import msgspec
@@ -15,6 +16,8 @@ MAX_DEPTH = 32
 """Real documents nest eight deep."""
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _STRAY_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
+_NOTE = " [Deprecated"
+"""nvidia-smi of driver 610 writes that, to a bracket at the end, behind values whose names will go."""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,12 +62,22 @@ def parse_log(content: bytes, root: str) -> Document:
     except _RefusedError as error:
         return Document(fault=str(error))
     return Document(
-        driver_version=builder.texts.get("driver_version"),
-        cuda_version=builder.texts.get("cuda_version"),
+        driver_version=_version(builder.texts, "driver_version", "kmd_version"),
+        cuda_version=_version(builder.texts, "cuda_version", "cuda_umd_version"),
         gpus=tuple(builder.gpus),
         complete=not fault and builder.root == root,
         fault=fault,
     )
+
+
+def _version(texts: Mapping[str, str], *tags: str) -> str | None:
+    """The first that is a version; a sentence or `N/A` may stand in its place."""
+    found = (texts[tag] for tag in tags if tag in texts)
+    return next((text for text in found if text[:1].isdecimal()), None)
+
+
+def _without_note(text: str) -> str:
+    return text.partition(_NOTE)[0] if text.endswith("]") else text
 
 
 class _Builder:
@@ -95,12 +108,13 @@ class _Builder:
 
     def end(self, _: str) -> None:
         element = self._open.pop()
+        element.text = _without_note(element.text or "")
         if len(self._open) != 1 or self.root != self._expected:
             return
         if element.tag == "gpu":
             self.gpus.append(element)
         elif len(element) == 0:
-            self.texts[element.tag] = (element.text or "").strip()
+            self.texts[element.tag] = element.text.strip()
 
     def refuse(self, *_: object) -> int:
         raise _RefusedError("the document declares entities")

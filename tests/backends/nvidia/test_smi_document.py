@@ -53,6 +53,36 @@ def whole(machine: str) -> dict[str, Values]:
     return readings(content(machine))
 
 
+HEADS = {
+    "as ever": "<driver_version>590.1.2</driver_version><cuda_version>13.1</cuda_version>",
+    "with a note": "<driver_version>590.1.2 [Deprecated; gone in CUDA 99. Use another]</driver_version>"
+    "<cuda_version>13.1 [Deprecated; gone in CUDA 99. Use another]</cuda_version>"
+    "<kmd_version>590.1.2</kmd_version><cuda_umd_version>13.1</cuda_umd_version>",
+    "a note alone": '<driver_version>Deprecated, see "KMD version" instead</driver_version>'
+    "<cuda_version>N/A</cuda_version>"
+    "<kmd_version>590.1.2</kmd_version><cuda_umd_version>13.1</cuda_umd_version>",
+    "under the new names": "<kmd_version>590.1.2</kmd_version><cuda_umd_version>13.1</cuda_umd_version>",
+}
+"""Versions as drivers up to 595 print them, and in the ways of 610 and what may follow it."""
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS.keys())
+def test_versions_under_their_old_and_their_new_names(head: str) -> None:
+    read = parse(f"<nvidia_smi_log>{head}</nvidia_smi_log>".encode())
+    assert (read.driver_version, read.cuda_version) == ("590.1.2", "13.1")
+
+
+def test_a_version_that_is_not_told_is_none() -> None:
+    read = parse(b"<nvidia_smi_log><driver_version>N/A</driver_version></nvidia_smi_log>")
+    assert (read.driver_version, read.cuda_version) == (None, None)
+
+
+def test_a_number_with_a_note_that_it_is_deprecated_is_one() -> None:
+    fan = b"<fan_speed>38 % [Deprecated; use another]</fan_speed>"
+    (gpu,) = parse(b"<nvidia_smi_log><gpu>" + fan + b"</gpu></nvidia_smi_log>").gpus
+    assert gpu.findtext("fan_speed") == "38 %"
+
+
 @NO_EXAMPLES_KEPT
 @given(machine=st.sampled_from(MACHINES), data=st.data())
 def test_a_cut_document_gives_whole_gpus_or_none(machine: str, data: st.DataObject) -> None:
