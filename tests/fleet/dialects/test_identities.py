@@ -165,3 +165,19 @@ def test_recorded_pages_of_all_smi(
     devices = recorded(f"all_smi/mock_0.28.1_{name}")
     assert len(devices) == 8
     assert {(one.vendor, one.kind, one.memory_kind) for one in devices} == {(vendor, kind, memory)}
+
+
+def test_a_virtual_function_without_a_partition_and_a_uuid() -> None:
+    """device-metrics-exporter says of those that their uuid is 0 and their partition -1, unsigned."""
+    text = "".join(
+        f'gpu_gfx_activity{{card_series="Instinct VF",gpu_id="{at}",gpu_partition_id="4294967295",'
+        f'gpu_uuid="00000000-0000-0000-0000-000000000000",serial_number=""}} {at}\n'
+        for at in range(2)
+    )
+    found = read_devices(text, NOW).devices
+    assert [(view.device.id, view.device.uuid) for view in found] == [
+        ("amd:amd0", None),
+        ("amd:amd1", None),
+    ]
+    assert [view.reading.values["utilization_ratio",] for view in found] == [0.0, 0.01]
+    assert [view.health_reasons for view in found] == [(), ()]

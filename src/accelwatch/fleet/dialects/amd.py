@@ -4,6 +4,8 @@
 supported was 0. Operators may put a prefix before every name; 0.x wrote labels in capitals.
 """
 
+from uuid import UUID
+
 from accelwatch.amdgpu_ras import BLOCKS, BOGUS
 from accelwatch.fleet.dialects.table import (
     KIB,
@@ -22,6 +24,8 @@ from accelwatch.fleet.dialects.table import (
 
 _BLOCKS = {block: block for block in sorted(BLOCKS - {"mmsch"})} | {"pcie_bif": "bif"}
 """The exporter's words for the RAS blocks; none is for `mmsch` (its GPUMetricField)."""
+_NO_PARTITION = str((1 << 32) - 1)
+"""Of virtual functions, which have none."""
 _SEVERITIES = (("correct", "corrected"), ("uncorrect", "uncorrected"), ("deferred", "deferred"))
 _DOMAINS = {
     "clock_type": {
@@ -87,9 +91,10 @@ AMD = Dialect(
     fingerprints=("gpu_gfx_activity", "gpu_gfx_busy_instantaneous", "gpu_used_vram"),
     any_prefix=True,
     zero_may_be_failure=True,
-    where={"gpu_partition_id": ("", "0", "NA", "N/A")},
+    where={"gpu_partition_id": ("", "0", "NA", "N/A", _NO_PARTITION)},
     labels=Labels(
         uuid=("gpu_uuid", "GPU_UUID"),
+        no_uuid=str(UUID(int=0)),
         serial=("serial_number", "SERIAL_NUMBER"),
         index=("gpu_id", "GPU_ID"),
         model=("card_series", "card_model", "CARD_SERIES", "CARD_MODEL"),

@@ -88,7 +88,7 @@ class Roster:
             return {"name": labels.only}
         ids: dict[str, str] = {}
         for kind in _IDS:
-            if value := known(key, getattr(labels, kind)):
+            if value := self._fact(key, kind):
                 ids[kind] = value
         if "uuid" in ids:
             pci = place_of(self._dialect, ids["uuid"])
@@ -98,6 +98,11 @@ class Roster:
         if "pci" in ids:
             ids["pci"] = normal_pci_bus_id(ids["pci"])
         return by_place(ids) if ids.get("uuid") in self._doubles else ids
+
+    def _fact(self, key: Key, kind: str) -> str:
+        labels = self._dialect.labels
+        value = known(key, getattr(labels, kind))
+        return "" if kind == "uuid" and value == labels.no_uuid else value
 
     def doubts(self) -> dict[str, str]:
         """By id, why devices do not go by their uuid, for people."""
@@ -132,7 +137,7 @@ class Roster:
                 self._numbers[(kind, text)] = None
         facts = self.facts[number]
         for kind in (*_IDS, *_FACTS):
-            if kind not in facts and (value := known(key, getattr(self._dialect.labels, kind))):
+            if kind not in facts and (value := self._fact(key, kind)):
                 facts[kind] = value
         if "pci" in ids:
             facts.setdefault("pci", ids["pci"])

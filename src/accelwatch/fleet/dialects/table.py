@@ -96,6 +96,8 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     """Says whether the memory is the device's own."""
     positional: tuple[str, ...] = ()
     """Patterns of uuids that name a place within the node; a group `pci` in one is the PCI address."""
+    no_uuid: str = ""
+    """What stands in place of a uuid where the device has none."""
     part: str = ""
     """A tile: samples of the whole device are preferred, else the tiles are combined."""
     namespace: tuple[str, ...] = ("namespace", "exported_namespace")
