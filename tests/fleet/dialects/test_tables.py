@@ -95,6 +95,32 @@ def test_dcgm_in_base_units() -> None:
     assert read.rejected["implausible"] == 1
 
 
+@pytest.mark.parametrize(
+    ("summary", "manager", "state", "health"),
+    [
+        (1, 3, "completed", Health.OK),
+        (0, 1, "not_started", Health.OK),
+        (2, 3, "unhealthy", Health.DEGRADED),
+        (3, 3, "limited_capacity", Health.DEGRADED),
+        (2, 4, "failed", Health.FAILED),
+        (1, 6, None, Health.OK),
+        (0, -1, None, Health.OK),
+    ],
+)
+@pytest.mark.parametrize("load", ["DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_GPU_UTIL_RATIO"])
+def test_dcgm_fabric(
+    load: str, summary: int, manager: int, state: str | None, health: Health
+) -> None:
+    labels = '{gpu="0",UUID="GPU-1"}'
+    text = (
+        f"{load}{labels} 0\nDCGM_FI_DEV_FABRIC_HEALTH_SUMMARY{labels} {summary}\n"
+        f"DCGM_FI_DEV_FABRIC_MANAGER_STATUS{labels} {manager}\n"
+    )
+    (view,) = read_devices(text, NOW).devices
+    told = [series[1] for series in view.reading.values if series[0] == "fabric_state_info"]
+    assert (told, view.health) == ([] if state is None else [state], health)
+
+
 def test_a_tpu_that_no_container_holds() -> None:
     labels = 'accelerator_id="7-0",make="cloud-tpu",model="tpu7x",tpu_topology="2x2x2"'
     held = f'{labels},namespace="ml",pod="train-0",container="main"'

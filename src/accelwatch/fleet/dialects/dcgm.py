@@ -60,6 +60,23 @@ def _size(name: str, optional: bool = False) -> Row:
     )
 
 
+_FABRIC_HEALTH: dict[float, str | None] = {0: None, 1: None, 2: "unhealthy", 3: "limited_capacity"}
+"""NVML_GPU_FABRIC_HEALTH_SUMMARY_* (nvml.h); that all is well says less than the manager's status."""
+_FABRIC_MANAGER: dict[float, str | None] = {
+    -1: None,
+    0: None,
+    1: "not_started",
+    2: "in_progress",
+    3: "completed",
+    4: "failed",
+    5: None,
+    6: None,
+}
+"""dcgmFabricManagerStatus_t (dcgm_structs.h); -1, 5 and 6 are versions that do not know each other."""
+_FAILED: dict[float, str | None] = {
+    number: state if state == "failed" else None for number, state in _FABRIC_MANAGER.items()
+}
+
 BOTH = (
     Row(
         name="DCGM_EXP_GPU_HEALTH_STATUS",
@@ -69,6 +86,9 @@ BOTH = (
         combine=Combine.MAX,
     ),
     Row(name="DCGM_EXP_XID_ERRORS_TOTAL", target="error_events_total.xid_{xid}.other"),
+    Row(name=_DEV + "FABRIC_MANAGER_STATUS", target="fabric_state_info", states=_FAILED),
+    Row(name=_DEV + "FABRIC_HEALTH_SUMMARY", target="fabric_state_info", states=_FABRIC_HEALTH),
+    Row(name=_DEV + "FABRIC_MANAGER_STATUS", target="fabric_state_info", states=_FABRIC_MANAGER),
 )
 """Families of the exporter itself, the same in both generations."""
 
