@@ -121,6 +121,39 @@ def test_dcgm_fabric(
     assert (told, view.health) == ([] if state is None else [state], health)
 
 
+_OLD_AND_NEW = {
+    "memory_row_remap_banks.none": ("BANKS_REMAP_ROWS_AVAIL_NONE", "BANK_REMAP_AVAIL_NONE"),
+    "ecc_enabled": ("ECC_CURRENT", "ECC_MODE"),
+    "sram_error_threshold_exceeded": ("THRESHOLD_SRM", "SRAM_EXCEEDED"),
+    "memory_unrepairable": ("MEMORY_UNREPAIRABLE_FLAG", "MEMORY_UNREPAIRABLE"),
+    "reset_required": ("GET_GPU_RECOVERY_ACTION", "GPU_RECOVERY_ACTION"),
+    "recovery_action_info.gpu_reset": ("GET_GPU_RECOVERY_ACTION", "GPU_RECOVERY_ACTION"),
+    "ecc_errors_total.uncorrected": ("ECC_DBE_VOL_TOTAL", "ECC_DBE_VOL_TOTAL"),
+    "temperature_limit_celsius.gpu.slowdown": ("SLOWDOWN_TEMP", "GPU_TEMP_SLOWDOWN_CELSIUS"),
+    "temperature_limit_celsius.gpu.shutdown": ("SHUTDOWN_TEMP", "GPU_TEMP_SHUTDOWN_CELSIUS"),
+    "temperature_margin_celsius": ("GPU_TEMP_LIMIT", "GPU_TEMP_MARGIN_CELSIUS"),
+    "power_limit_watts.max": ("POWER_MGMT_LIMIT_MAX", "BOARD_POWER_LIMIT_MAX_WATTS"),
+}
+"""By quantity: DCGM's field, as it was called up to 4.5, and since."""
+
+
+@pytest.mark.parametrize(("quantity", "names"), _OLD_AND_NEW.items(), ids=_OLD_AND_NEW.keys())
+@pytest.mark.parametrize("load", ["DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_GPU_UTIL_RATIO"])
+def test_dcgm_fields_that_got_other_names(load: str, quantity: str, names: tuple[str, str]) -> None:
+    name = names[load.endswith("RATIO")]
+    labels = '{gpu="0",UUID="GPU-1"}'
+    text = f"{load}{labels} 0\nDCGM_FI_DEV_{name}{labels} 1\n"
+    (view,) = read_devices(text, NOW).devices
+    assert view.reading.values[tuple(quantity.split("."))] == 1
+
+
+def test_dcgm_throttling_beside_base_units() -> None:
+    labels = '{gpu="0",UUID="GPU-1"}'
+    text = f"DCGM_FI_DEV_GPU_UTIL_RATIO{labels} 0\nDCGM_FI_DEV_POWER_VIOLATION{labels} 2e+09\n"
+    (view,) = read_devices(text, NOW).devices
+    holds(view, throttle_seconds_total__power=2.0)
+
+
 def test_a_tpu_that_no_container_holds() -> None:
     labels = 'accelerator_id="7-0",make="cloud-tpu",model="tpu7x",tpu_topology="2x2x2"'
     held = f'{labels},namespace="ml",pod="train-0",container="main"'

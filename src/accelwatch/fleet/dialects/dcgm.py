@@ -4,6 +4,7 @@ The default set has no total memory before 4.9: it is the sum of used, free and 
 are not escaped, blank integers are near 2^63, and `XID_ERRORS` never clears and says no time.
 """
 
+from accelwatch.fleet.dialects import recovery
 from accelwatch.fleet.dialects.table import (
     KIB,
     MEGA,
@@ -77,6 +78,39 @@ _FAILED: dict[float, str | None] = {
     number: state if state == "failed" else None for number, state in _FABRIC_MANAGER.items()
 }
 
+_MARKS = (
+    *(
+        _dev(name.format(bank), f"memory_row_remap_banks.{bank.lower()}")
+        for bank in ("MAX", "HIGH", "PARTIAL", "LOW", "NONE")
+        for name in ("BANKS_REMAP_ROWS_AVAIL_{}", "BANK_REMAP_AVAIL_{}")
+    ),
+    *(_dev(name, "ecc_enabled") for name in ("ECC_CURRENT", "ECC_MODE")),
+    *(_dev(name, "sram_error_threshold_exceeded") for name in ("THRESHOLD_SRM", "SRAM_EXCEEDED")),
+    *(
+        _dev(name, "memory_unrepairable")
+        for name in ("MEMORY_UNREPAIRABLE_FLAG", "MEMORY_UNREPAIRABLE")
+    ),
+    *(
+        row
+        for name in ("GET_GPU_RECOVERY_ACTION", "GPU_RECOVERY_ACTION")
+        for row in recovery.rows(_DEV + name)
+    ),
+)
+"""Under the names that DCGM had for its fields up to 4.5, and has since."""
+_ALIKE = (
+    _dev("ECC_SBE_VOL_TOTAL", "ecc_errors_total.corrected"),
+    _dev("ECC_DBE_VOL_TOTAL", "ecc_errors_total.uncorrected"),
+    _dev("ECC_SBE_AGG_TOTAL", "ecc_lifetime_errors.corrected"),
+    _dev("ECC_DBE_AGG_TOTAL", "ecc_lifetime_errors.uncorrected"),
+    _dev("POWER_VIOLATION", "throttle_seconds_total.power", NANO),
+    _dev("THERMAL_VIOLATION", "throttle_seconds_total.thermal_software", NANO),
+    _dev("SYNC_BOOST_VIOLATION", "throttle_seconds_total.sync_boost", NANO),
+    _dev("BOARD_LIMIT_VIOLATION", "throttle_seconds_total.other", NANO),
+    _dev("LOW_UTIL_VIOLATION", "throttle_seconds_total.low_utilization", NANO),
+    _dev("RELIABILITY_VIOLATION", "throttle_seconds_total.reliability", NANO),
+)
+"""Fields that kept their names, and units, when others got base units."""
+
 BOTH = (
     Row(
         name="DCGM_EXP_GPU_HEALTH_STATUS",
@@ -89,8 +123,10 @@ BOTH = (
     Row(name=_DEV + "FABRIC_MANAGER_STATUS", target="fabric_state_info", states=_FAILED),
     Row(name=_DEV + "FABRIC_HEALTH_SUMMARY", target="fabric_state_info", states=_FABRIC_HEALTH),
     Row(name=_DEV + "FABRIC_MANAGER_STATUS", target="fabric_state_info", states=_FABRIC_MANAGER),
+    *_MARKS,
+    *_ALIKE,
 )
-"""Families of the exporter itself, the same in both generations."""
+"""Families that are the same in both generations of the exporter."""
 
 _LEGACY = (
     _dev("GPU_UTIL", "utilization_ratio", PERCENT),
@@ -113,9 +149,15 @@ _LEGACY = (
     _dev("FB_RESERVED", "memory_reserved_bytes", MIB),
     _dev("GPU_TEMP", "temperature_celsius.gpu"),
     _dev("MEMORY_TEMP", "temperature_celsius.memory"),
+    _dev("SLOWDOWN_TEMP", "temperature_limit_celsius.gpu.slowdown"),
+    _dev("SHUTDOWN_TEMP", "temperature_limit_celsius.gpu.shutdown"),
+    _dev("GPU_TEMP_LIMIT", "temperature_margin_celsius"),
     _dev("POWER_USAGE", "power_watts"),
     _dev("ENFORCED_POWER_LIMIT", "power_limit_watts.enforced"),
     _dev("POWER_MGMT_LIMIT", "power_limit_watts.requested"),
+    _dev("POWER_MGMT_LIMIT_DEF", "power_limit_watts.default"),
+    _dev("POWER_MGMT_LIMIT_MIN", "power_limit_watts.min"),
+    _dev("POWER_MGMT_LIMIT_MAX", "power_limit_watts.max"),
     _dev("TOTAL_ENERGY_CONSUMPTION", "energy_joules_total.hardware", MILLI),
     _dev("SM_CLOCK", "clock_hertz.sm", MEGA),
     _dev("SM_CLOCK", "clock_hertz.graphics", MEGA),
@@ -132,10 +174,6 @@ _LEGACY = (
     _links("NVLINK_CRC_DATA_ERROR_COUNT_TOTAL", "interconnect_errors_total.nvlink.crc_data"),
     _links("NVLINK_REPLAY_ERROR_COUNT_TOTAL", "interconnect_errors_total.nvlink.replay"),
     _links("NVLINK_RECOVERY_ERROR_COUNT_TOTAL", "interconnect_errors_total.nvlink.recovery"),
-    _dev("ECC_SBE_VOL_TOTAL", "ecc_errors_total.corrected"),
-    _dev("ECC_DBE_VOL_TOTAL", "ecc_errors_total.uncorrected"),
-    _dev("ECC_SBE_AGG_TOTAL", "ecc_lifetime_errors.corrected"),
-    _dev("ECC_DBE_AGG_TOTAL", "ecc_lifetime_errors.uncorrected"),
     _dev("RETIRED_SBE", "memory_retired_pages.single_bit"),
     _dev("RETIRED_DBE", "memory_retired_pages.double_bit"),
     _dev("RETIRED_PENDING", "memory_repair_pending"),
@@ -143,12 +181,6 @@ _LEGACY = (
     _dev("UNCORRECTABLE_REMAPPED_ROWS", "memory_remapped_rows.uncorrected"),
     _dev("ROW_REMAP_PENDING", "memory_repair_pending"),
     _dev("ROW_REMAP_FAILURE", "memory_repair_failed"),
-    _dev("POWER_VIOLATION", "throttle_seconds_total.power", NANO),
-    _dev("THERMAL_VIOLATION", "throttle_seconds_total.thermal_software", NANO),
-    _dev("SYNC_BOOST_VIOLATION", "throttle_seconds_total.sync_boost", NANO),
-    _dev("BOARD_LIMIT_VIOLATION", "throttle_seconds_total.other", NANO),
-    _dev("LOW_UTIL_VIOLATION", "throttle_seconds_total.low_utilization", NANO),
-    _dev("RELIABILITY_VIOLATION", "throttle_seconds_total.reliability", NANO),
 )
 
 _BASE_UNITS = (
@@ -175,9 +207,9 @@ _BASE_UNITS = (
     _dev("BAR1_USED_BYTES", "memory_pool_used_bytes.bar1"),
     _dev("GPU_TEMP_CELSIUS", "temperature_celsius.gpu"),
     _dev("MEMORY_TEMP_CELSIUS", "temperature_celsius.memory"),
-    _dev("TEMP_SLOWDOWN_CELSIUS", "temperature_limit_celsius.gpu.slowdown"),
-    _dev("TEMP_SHUTDOWN_CELSIUS", "temperature_limit_celsius.gpu.shutdown"),
-    _dev("TEMP_MARGIN_CELSIUS", "temperature_margin_celsius"),
+    _dev("GPU_TEMP_SLOWDOWN_CELSIUS", "temperature_limit_celsius.gpu.slowdown"),
+    _dev("GPU_TEMP_SHUTDOWN_CELSIUS", "temperature_limit_celsius.gpu.shutdown"),
+    _dev("GPU_TEMP_MARGIN_CELSIUS", "temperature_margin_celsius"),
     _dev("BOARD_POWER_WATTS", "power_watts"),
     _dev("BOARD_POWER_LIMIT_ENFORCED_WATTS", "power_limit_watts.enforced"),
     _dev("BOARD_POWER_LIMIT_REQUESTED_WATTS", "power_limit_watts.requested"),

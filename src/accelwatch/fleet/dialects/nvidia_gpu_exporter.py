@@ -5,6 +5,7 @@ Uuids come without `GPU-`. Driver renames leak into names (`clocks_throttle_reas
 `_ratio`, `_bytes` or `gpu_info`.
 """
 
+from accelwatch.fleet.dialects import recovery
 from accelwatch.fleet.dialects.table import (
     MIG_MODE,
     UINT32_BLANK,
@@ -16,10 +17,7 @@ from accelwatch.fleet.dialects.table import (
     ProcessRow,
     Row,
 )
-from accelwatch.recovery_action import ACTIONS
 
-_ANY_ACTION = 255
-"""The action of a newer driver keeps its number and is a wish all the same; no number is greater."""
 _FABRIC: dict[float, str | None] = {0: None, 1: "not_started", 2: "in_progress", 3: "completed"}
 """nvmlGpuFabricState_t (nvml.h); 0 means that there is no fabric."""
 _NUMBERED: dict[float, str | None] = {UINT32_BLANK: None}
@@ -177,20 +175,7 @@ NVIDIA_GPU_EXPORTER = Dialect(
             "ecc_errors_uncorrected_aggregate_sram_threshold_exceeded",
             "sram_error_threshold_exceeded",
         ),
-        Row(
-            name="nvidia_smi_gpu_recovery_action",
-            target="recovery_action_info",
-            states={float(number): name for number, name in ACTIONS.items()},
-            low=0,
-            high=_ANY_ACTION,
-        ),
-        Row(
-            name="nvidia_smi_gpu_recovery_action",
-            target="reset_required",
-            low=0,
-            high=_ANY_ACTION,
-            flag=True,
-        ),
+        *recovery.rows("nvidia_smi_gpu_recovery_action"),
         Row(name="nvidia_smi_fabric_state", target="fabric_state_info", states=_FABRIC),
         Row(name="nvidia_smi_fabric_clique_id", target="fabric_clique_info", states=_NUMBERED),
         Row(name="nvidia_smi_platform_module_id", target="platform_module_info", states=_NUMBERED),
