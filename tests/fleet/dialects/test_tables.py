@@ -154,6 +154,12 @@ def test_dcgm_throttling_beside_base_units() -> None:
     holds(view, throttle_seconds_total__power=2.0)
 
 
+@pytest.mark.parametrize(("told", "ratio"), [(0.5, 0.5), (1, 1.0), (0, 0.0), (97, 0.97)])
+def test_dcgm_load_that_is_a_ratio_by_name_only(told: float, ratio: float) -> None:
+    (view,) = read_devices(f'DCGM_FI_DEV_GPU_UTIL_RATIO{{gpu="0",UUID="U"}} {told}\n', NOW).devices
+    holds(view, utilization_ratio=ratio)
+
+
 def test_a_tpu_that_no_container_holds() -> None:
     labels = 'accelerator_id="7-0",make="cloud-tpu",model="tpu7x",tpu_topology="2x2x2"'
     held = f'{labels},namespace="ml",pod="train-0",container="main"'

@@ -183,9 +183,15 @@ _LEGACY = (
     _dev("ROW_REMAP_FAILURE", "memory_repair_failed"),
 )
 
+_PERCENT_OF_4_6 = Row(
+    name=_DEV + "GPU_UTIL_RATIO", target="utilization_ratio", scale=PERCENT, low=2, high=100
+)
+"""In DCGM 4.6 the new name had the old unit; a 1 may be either."""
+
 _BASE_UNITS = (
     _dev("GPU_UTIL_RATIO", "utilization_ratio"),
     _prof("GR_ENGINE_UTIL_RATIO", "utilization_ratio"),
+    _PERCENT_OF_4_6,
     _dev("MEMORY_UTIL_RATIO", "memory_controller_utilization_ratio"),
     _prof("DRAM_UTIL_RATIO", "memory_bandwidth_utilization_ratio"),
     _dev("ENC_UTIL_RATIO", "engine_utilization_ratio.encoder"),
