@@ -215,6 +215,28 @@ def test_a_block_of_amd_is_called_as_the_driver_calls_it() -> None:
     assert view.reading.values["ecc_location_errors_total", "uncorrected", "pcie_bif"] == 3
 
 
+@pytest.mark.parametrize(
+    ("violation", "reason"),
+    [
+        ("processor_hot_residency", "power_brake"),
+        ("ppt_residency", "power"),
+        ("socket_thermal_residency", "thermal_software"),
+        ("vr_thermal_residency", "thermal_hardware"),
+        ("hbm_thermal_residency", "memory_thermal"),
+        ("low_utilization", "low_utilization"),
+    ],
+)
+def test_what_holds_an_amd_device_back(violation: str, reason: str) -> None:
+    name = f"gpu_violation_{violation}_percentage"
+    text = f'gpu_gfx_activity{{gpu_id="0"}} 50\n{name}{{gpu_id="0"}} '
+    values = [
+        view.reading.values.get(("throttle_active", reason))
+        for told in (0, 12, 100, 2**64 - 1, 65535)
+        for view in read_devices(f"{text}{told}\n", NOW).devices
+    ]
+    assert values == [0, 1, 1, None, None]
+
+
 def test_amd() -> None:
     read = foreign("amd_mi300x")
     assert read.dialects == ("amd-device-metrics-exporter",)

@@ -24,6 +24,8 @@ from accelwatch.fleet.dialects.table import (
 
 _BLOCKS = {block: block for block in sorted(BLOCKS - {"mmsch"})} | {"pcie_bif": "bif"}
 """The exporter's words for the RAS blocks; none is for `mmsch` (its GPUMetricField)."""
+_MORE_THAN_ALL = 1000
+"""A share of time may be measured as a little more than 100 %; what is far beyond stands for nothing."""
 _NO_PARTITION = str((1 << 32) - 1)
 """Of virtual functions, which have none."""
 _SEVERITIES = (("correct", "corrected"), ("uncorrect", "uncorrected"), ("deferred", "deferred"))
@@ -60,7 +62,10 @@ def _clock(name: str, target: str) -> Row:
 
 def _violation(name: str, reason: str) -> Row:
     return Row(
-        name=f"gpu_violation_{name}_percentage", target=f"throttle_active.{reason}", flag=True
+        name=f"gpu_violation_{name}_percentage",
+        target=f"throttle_active.{reason}",
+        flag=True,
+        high=_MORE_THAN_ALL,
     )
 
 
@@ -148,11 +153,11 @@ AMD = Dialect(
         _over("gpu_xgmi_link_rx", "interconnect_bytes_total.xgmi.receive", KIB, "*", Combine.SUM),
         _over("gpu_xgmi_link_tx", "interconnect_bytes_total.xgmi.transmit", KIB, "*", Combine.SUM),
         *_ECC,
-        _violation("processor_hot", "power_brake"),
-        _violation("ppt", "power"),
-        _violation("socket_thermal", "thermal_software"),
-        _violation("vr_thermal", "thermal_hardware"),
-        _violation("hbm_thermal", "memory_thermal"),
+        _violation("processor_hot_residency", "power_brake"),
+        _violation("ppt_residency", "power"),
+        _violation("socket_thermal_residency", "thermal_software"),
+        _violation("vr_thermal_residency", "thermal_hardware"),
+        _violation("hbm_thermal_residency", "memory_thermal"),
         _violation("low_utilization", "low_utilization"),
         Row(name="gpu_health", target="health", states={1: "ok", 0: "failed"}),
     ),
