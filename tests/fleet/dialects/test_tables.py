@@ -147,9 +147,12 @@ def test_dcgm_fields_that_got_other_names(load: str, quantity: str, names: tuple
     assert view.reading.values[tuple(quantity.split("."))] == 1
 
 
-def test_dcgm_throttling_beside_base_units() -> None:
+@pytest.mark.parametrize(
+    ("name", "told"), [("POWER_VIOLATION", 2e9), ("GPU_POWER_THROTTLE_SECONDS_TOTAL", 2.0)]
+)
+def test_dcgm_throttling_beside_base_units(name: str, told: float) -> None:
     labels = '{gpu="0",UUID="GPU-1"}'
-    text = f"DCGM_FI_DEV_GPU_UTIL_RATIO{labels} 0\nDCGM_FI_DEV_POWER_VIOLATION{labels} 2e+09\n"
+    text = f"DCGM_FI_DEV_GPU_UTIL_RATIO{labels} 0\nDCGM_FI_DEV_{name}{labels} {told}\n"
     (view,) = read_devices(text, NOW).devices
     holds(view, throttle_seconds_total__power=2.0)
 

@@ -188,7 +188,20 @@ _PERCENT_OF_4_6 = Row(
 )
 """In DCGM 4.6 the new name had the old unit; a 1 may be either."""
 
+_THROTTLED = tuple(
+    _dev(f"GPU_{name}_THROTTLE_SECONDS_TOTAL", f"throttle_seconds_total.{reason}")
+    for name, reason in (
+        ("POWER", "power"),
+        ("THERMAL", "thermal_software"),
+        ("SYNC_BOOST", "sync_boost"),
+        ("LOW_UTIL", "low_utilization"),
+        ("RELIABILITY", "reliability"),
+    )
+)
+"""Fields 1617 and on, of DCGM 4.7."""
+
 _BASE_UNITS = (
+    *_THROTTLED,
     _dev("GPU_UTIL_RATIO", "utilization_ratio"),
     _prof("GR_ENGINE_UTIL_RATIO", "utilization_ratio"),
     _PERCENT_OF_4_6,
