@@ -194,6 +194,13 @@ def test_a_target_whose_lines_were_parsed_goes_on_so() -> None:
     assert target.read('a{b="c"} 1\n').keys == first.keys
 
 
+def test_a_target_that_said_nothing_yet_is_read_by_shape() -> None:
+    knows('a{b="c"} 1\n')
+    target = ExpositionReader()
+    target.read("# nothing yet\n")
+    assert target.read('a{b="d"} 1\n').series.shape is not None
+
+
 def test_a_target_whose_lines_had_timestamps_goes_on_so() -> None:
     target = ExpositionReader()
     first = target.read('a{b="c"} 1 1700000000000\n')

@@ -89,6 +89,8 @@ class ExpositionReader:
         """None with limits of one's own: pages of other targets may have passed what they refuse."""
         self._series = PageSeries(())
         self._rejected: Counter[str] = Counter()
+        self._by_lines = False
+        """Whether there are series, and their page was read line by line."""
         self._form: Form | None = None
         """All that stood around the numbers; None when that does not tell all of it."""
         self._marks: array[int] = array("q")
@@ -110,8 +112,8 @@ class ExpositionReader:
 
     def _by_shape(self, page: bytes) -> Scrape | None:
         """A page like that of another target; None where its lines have to be looked at."""
-        if self._marks or self._slots:
-            return None  # its lines are known
+        if self._by_lines:
+            return None  # these series are known by their lines
         before = self._series
         match = self._match(page)
         values = None if match is None else _numbers([word.encode() for word in match.words])
@@ -124,7 +126,6 @@ class ExpositionReader:
             if before.shape is not None and set(before.keys) == set(series.keys):
                 return None  # in another order
             self._series, self._form = series, None
-            self._marks, self._slots = array("q"), {}
         self._rejected = Counter()
         return Scrape(series=self._series, values=values, rejected=Counter())
 
@@ -149,6 +150,7 @@ class ExpositionReader:
         plain = scanned.plain and not cut
         values = self._adopt(scanned, plain)
         self._rejected = scanned.rejected
+        self._by_lines = bool(self._series.keys)
         self._form, self._marks = None, array("q")
         if plain:
             keys = self._series.keys
