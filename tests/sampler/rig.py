@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 from typing import Any, ClassVar
 
 import msgspec
@@ -10,6 +11,7 @@ from accelwatch.backend import Context, Opened, Probe, Request
 from accelwatch.clock import ManualClock
 from accelwatch.sampler.collector import Collector
 from accelwatch.sampler.settings import CollectSettings, HeldOut
+from accelwatch.sampler.worker import Admit, Answer, Batch, Stop
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
@@ -161,3 +163,29 @@ class Rig:
 
     def first_cycle(self) -> None:
         self.until(self.cycles)
+
+
+class Awaited(SimpleQueue[Answer | Batch | Admit | Stop]):
+    """An inbox that notes how long it is waited on, and ends the loop when it was waited on once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[float | None] = []
+
+    def get(
+        self, block: bool = True, timeout: float | None = None
+    ) -> Answer | Batch | Admit | Stop:
+        self.waits.append(timeout)
+        return Stop()
+
+    def get_nowait(self) -> Answer | Batch | Admit | Stop:
+        return self.get(timeout=0.0)
+
+
+def waited(collector: Collector) -> list[float | None]:
+    """How long its loop waits for a message."""
+    inbox, awaited = collector.inbox, Awaited()
+    collector.inbox = awaited
+    collector.run()
+    collector.inbox = inbox
+    return awaited.waits

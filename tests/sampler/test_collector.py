@@ -27,7 +27,7 @@ from accelwatch.store.reports import (
     Returned,
     Slots,
 )
-from sampler.rig import Rig, Scripted, Searching
+from sampler.rig import Rig, Scripted, Searching, waited
 
 
 def test_a_call_is_announced_before_it_is_made_and_the_cycle_follows_the_outcomes() -> None:
@@ -439,50 +439,25 @@ def test_a_late_call_is_told_with_its_code_and_how_long_it_is_out() -> None:
     assert late.failure.message == "a call into the device is out since 0.5 s"
 
 
-class Awaited(SimpleQueue[Answer | Batch | Admit | Stop]):
-    """An inbox that notes how long it is waited on, and ends the loop when it was waited on once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waits: list[float | None] = []
-
-    def get(
-        self, block: bool = True, timeout: float | None = None
-    ) -> Answer | Batch | Admit | Stop:
-        self.waits.append(timeout)
-        return Stop()
-
-    def get_nowait(self) -> Answer | Batch | Admit | Stop:
-        return self.get(timeout=0.0)
-
-
-def waited(rig: Rig) -> list[float | None]:
-    inbox, awaited = rig.collector.inbox, Awaited()
-    rig.collector.inbox = awaited
-    rig.collector.run()
-    rig.collector.inbox = inbox
-    return awaited.waits
-
-
 def test_the_loop_sleeps_until_the_next_sign_of_life_is_due() -> None:
     rig = Rig(Scripted(), interval_s=30.0)
     rig.first_cycle()
-    assert waited(rig) == [0.5]
+    assert waited(rig.collector) == [0.5]
     rig.clock.advance(0.2)
-    assert waited(rig) == [pytest.approx(0.3)]
+    assert waited(rig.collector) == [pytest.approx(0.3)]
 
 
 def test_the_loop_sleeps_until_the_next_tick_is_due() -> None:
     rig = Rig(Scripted(), interval_s=0.25)
     rig.first_cycle()
-    assert waited(rig) == [0.25]
+    assert waited(rig.collector) == [0.25]
 
 
 def test_the_loop_goes_on_at_once_when_something_is_overdue() -> None:
     rig = Rig(Scripted())
     rig.first_cycle()
     rig.clock.advance(5.0)
-    assert waited(rig) == [0.0]
+    assert waited(rig.collector) == [0.0]
 
 
 def test_a_single_reading_tells_no_sign_of_life_and_is_woken_within_a_second() -> None:
@@ -490,7 +465,7 @@ def test_a_single_reading_tells_no_sign_of_life_and_is_woken_within_a_second() -
     backend.gates["s:0"] = threading.Event()
     rig = Rig(backend, one_shot=True, timeout_s=30.0)
     rig.until(lambda: backend.reads)
-    assert waited(rig) == [1.0]
+    assert waited(rig.collector) == [1.0]
     backend.gates["s:0"].set()
 
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from accelwatch.child_process import anonymous_file
@@ -26,6 +27,7 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.store.reports import Called, CollectorEnded, Done, Part, Report
 from sampler.agents import GUARD_S
 from sampler.fakes import FAKE
+from waiting import wait_until
 
 READ = Called(call=1, backend="nvidia", action="read", slot="nvidia:0", thread=17)
 OPEN = Called(call=2, backend="amd", action="open", slot="", thread=18)
@@ -228,6 +230,48 @@ def test_a_child_that_goes_on_is_the_one_that_was_begun_to() -> None:
         assert child.how() == "exit_0"
     finally:
         child.release(patient=True)
+
+
+def test_a_child_with_its_order_is_told_nothing_more() -> None:
+    begun = begun_to_stay()
+    early.give_order(Begin(settings=lasting()))
+    assert early.given_order() == Begin(settings=lasting())
+    child = launch.spawn(Begin(settings=lasting()))
+    try:
+        assert child.process.pid == begun[0]
+        child.ask_to_stop()
+        assert not isinstance(collected_until_end(child), Done)
+        assert child.how() == "exit_0"
+    finally:
+        child.release(patient=True)
+
+
+def has_gone(pid: int) -> bool:
+    launch.reap_leftovers()
+    return not Path(f"/proc/{pid}").exists()
+
+
+def test_a_child_with_another_order_is_replaced() -> None:
+    begun = begun_to_stay()
+    early.give_order(Begin(settings=lasting()))
+    other = msgspec.structs.replace(lasting(), interval_s=7.0)
+    child = launch.spawn(Begin(settings=other))
+    try:
+        assert child.process.pid != begun[0]
+        wait_until(lambda: has_gone(begun[0]))
+    finally:
+        child.release(patient=True)
+
+
+def test_an_order_that_reaches_nobody_was_not_given() -> None:
+    early.give_order(Begin(settings=lasting()))
+    begun = begun_to_stay()
+    assert early.given_order() is None
+    os.kill(begun[0], signal.SIGKILL)
+    os.waitid(os.P_PID, begun[0], os.WEXITED | os.WNOWAIT)
+    early.give_order(Begin(settings=lasting()))
+    assert early.given_order() is None
+    launch.spawn(Begin(settings=lasting())).release(patient=True)
 
 
 def test_a_child_of_another_environment_is_not_the_one_that_was_begun() -> None:

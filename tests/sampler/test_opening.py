@@ -1,7 +1,8 @@
 """Bringing a backend up, what each way of failing is called, and how a cycle went."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,7 +38,7 @@ from accelwatch.store.reports import (
     Returned,
     Written,
 )
-from sampler.rig import Rig, Scripted
+from sampler.rig import STEPS, Rig, Scripted, waited
 
 EVENT = ErrorEvent(code="c", category=Category.BUS, time=1.0, text="", source="s")
 
@@ -407,17 +408,95 @@ def test_a_single_reading_does_not_wait_for_what_is_absent() -> None:
     "names", [("host", "kernel_log", "nvidia"), ("nvidia", "host", "kernel_log")]
 )
 def test_accelerators_are_brought_up_first(names: tuple[str, ...]) -> None:
-    told: list[str] = []
-    collector = Collector(
-        CollectSettings(backends=names),
-        {name: lambda: lambda _: Scripted() for name in names},
-        lambda report: told.append(report.backend) if isinstance(report, Called) else None,
-        ManualClock(),
-        environ={},
-    )
-    collector.start()
-    assert told == ["nvidia", "host", "kernel_log"]
-    collector.close()
+    order = Order(names, one_shot=True)
+    order.collector.start()
+    assert order.begun == ["nvidia", "host", "kernel_log"]
+    order.go.set()
+    order.collector.close()
+
+
+class Order:
+    """In which order backends are begun; an accelerator's reading waits until it is let go."""
+
+    def __init__(self, names: tuple[str, ...], *, one_shot: bool = False) -> None:
+        self.begun: list[str] = []
+        self.told: list[str] = []
+        self.clock = ManualClock()
+        self.slow = Scripted()
+        self.go = self.slow.gates["s:0"] = threading.Event()
+        built = {name: self.slow if name == "nvidia" else Scripted() for name in names}
+        self.collector = Collector(
+            CollectSettings(backends=names, one_shot=one_shot, timeout_s=60.0),
+            {name: partial(_always, backend) for name, backend in built.items()},
+            self._hear,
+            self.clock,
+            environ={},
+        )
+
+    def _hear(self, report: Written) -> None:
+        if isinstance(report, Called) and report.action == "open":
+            self.begun.append(report.backend)
+        elif isinstance(report, Cycle):
+            self.told.append(report.backend)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        for _ in range(STEPS):
+            if condition():
+                return
+            self.collector.step(0.01)
+        raise AssertionError(f"did not come true; begun: {self.begun}, told: {self.told}")
+
+
+def _always(backend: Scripted) -> Callable[[Context], Scripted]:
+    return lambda _: backend
+
+
+@pytest.fixture
+def order() -> Iterator[Order]:
+    given = Order(("host", "kernel_log", "nvidia"))
+    given.collector.start()
+    yield given
+    given.go.set()
+    given.collector.close()
+
+
+def test_the_rest_is_begun_when_the_accelerators_have_been_told(order: Order) -> None:
+    order.until(lambda: order.slow.reads)
+    assert order.begun == ["nvidia"]
+    order.go.set()
+    order.until(lambda: len(order.told) == 3)
+    assert order.begun == ["nvidia", "host", "kernel_log"]
+    assert order.told[0] == "nvidia"
+
+
+def test_the_rest_does_not_stand_back_for_long(order: Order) -> None:
+    order.until(lambda: order.slow.reads)
+    order.clock.advance(0.24)
+    order.collector.step(0.0)
+    assert order.begun == ["nvidia"]
+    order.clock.advance(0.02)
+    order.until(lambda: len(order.told) == 2)
+    assert order.begun == ["nvidia", "host", "kernel_log"]
+
+
+def test_the_loop_wakes_for_the_rest(order: Order) -> None:
+    order.until(lambda: order.slow.reads)
+    order.clock.advance(0.1)
+    assert waited(order.collector) == [pytest.approx(0.15)]
+
+
+def test_without_an_accelerator_the_rest_is_begun_at_once() -> None:
+    order = Order(("host", "kernel_log"))
+    order.collector.start()
+    assert order.begun == ["host", "kernel_log"]
+    order.collector.close()
+
+
+def test_of_the_rest_what_is_held_out_is_left_alone() -> None:
+    order = Order(("host", "kernel_log"))
+    order.collector.start((HeldOut(part=Part("host")),))
+    assert order.begun == ["kernel_log"]
+    order.collector.close()
 
 
 def test_a_heartbeat_comes_twice_a_second_but_not_in_a_single_reading() -> None:

@@ -12,9 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.color import ColorSystem
+from rich.console import Console
 
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.tui.drawing.looks import Looks
+from accelwatch.tui.drawing.pen import system_of
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.first_picture import first_picture, picture, wanted
 from accelwatch.tui.local.live import LiveSource
@@ -76,6 +79,23 @@ def test_devices_are_shown_while_the_rest_is_loaded(terminal: Terminal, source: 
         terminal.until(b"\x1b[?1049h", b"local", b"nvidia0", b"nvidia3", b"%")
     assert [view.device.name for view in board.devices] == [f"nvidia{n}" for n in range(4)]
     assert b"\x1b[?1049l" not in terminal.output
+
+
+def test_the_first_readings_wait_for_no_others(
+    terminal: Terminal, source: LiveSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accelwatch.tui.first_picture._GATHER_S", LONG_S)
+    with first_picture(Board(Preferences(), Looks()), source, terminal.descriptor):
+        terminal.until(b"nvidia0", b"nvidia3", b"%")
+
+
+def test_reports_of_later_are_drawn_together(terminal: Terminal, source: LiveSource) -> None:
+    while not source.told:
+        source.receive()
+    with first_picture(Board(Preferences(), Looks()), source, terminal.descriptor):
+        terminal.until(b"nvidia3", b"%")
+        terminal.output = b""
+        terminal.until(b"nvidia0", b"nvidia3", b"%")
 
 
 @pytest.mark.parametrize("size", [(0, 0), (0, 40), (160, 0)])
@@ -150,3 +170,24 @@ def test_without_a_terminal_or_in_a_browser_there_is_none(monkeypatch: pytest.Mo
         monkeypatch.setattr("sys.__stdout__", stream)
         monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
         assert wanted() is None
+
+
+@pytest.mark.parametrize("colours", ["", "truecolor", " 24BIT ", "256"])
+@pytest.mark.parametrize(
+    "term",
+    [
+        "",
+        "xterm",
+        "xterm-256color",
+        "screen-16color",
+        "xterm-kitty",
+        "DUMB",
+        "unknown",
+        " x-256color",
+    ],
+)
+def test_a_terminal_is_taken_to_be_able_of_what_rich_takes_it_for(term: str, colours: str) -> None:
+    environ = {"TERM": term, "COLORTERM": colours}
+    rich = Console(force_terminal=True, _environ=environ)._color_system
+    assert system_of(environ) == (rich or ColorSystem.TRUECOLOR)
+    assert system_of({}) == ColorSystem.STANDARD

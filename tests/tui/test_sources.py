@@ -12,8 +12,8 @@ from accelwatch.clock import SystemClock
 from accelwatch.errors import WireError
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.sampler.stores import store_for
-from accelwatch.schema.snapshot import Snapshot
-from accelwatch.store.reports import Outcome
+from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
+from accelwatch.store.reports import BackendFound, Cycle, Outcome
 from accelwatch.tui.local.live import LiveSource
 from accelwatch.tui.local.replay import ReplaySource
 from dashboards import node
@@ -67,6 +67,17 @@ def test_a_host_that_answers_first_does_not_tell_that_there_is_no_device(
     assert source.snapshot() is None
     receive(Outcome(backend="nvidia", slot="0", moment=0.0, wall=NOW))
     assert source.snapshot() is not None
+
+
+def test_all_is_told_once_each_accelerator_was_heard() -> None:
+    source = live()
+    source._unheard = {"nvidia", "amd", "host"}
+    receive = source._sink(store_for(source.settings, SystemClock()))
+    receive(Cycle(backend="nvidia", result="ok", duration_s=0.0, wall=NOW))
+    assert not source.told
+    status = BackendStatus(name="amd", vendor="amd", state=BackendState.ABSENT)
+    receive(BackendFound(status=status))
+    assert source.told
 
 
 def test_the_host_is_shown_beside_the_devices_of_a_named_backend(

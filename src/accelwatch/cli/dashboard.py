@@ -181,12 +181,11 @@ def _source(
     A collector begins at once, while the rest of the program is still being loaded.
     """
     from accelwatch.sampler.settings import CollectSettings
-    from accelwatch.tui.local.live import LiveSource
 
     machine = machine or CollectSettings(groups=SHOWN_GROUPS)
     settings = msgspec.structs.replace(machine, interval_s=preferences.interval_s, argv=True)
     if replay is None:
-        return _begun(LiveSource(_with_host(settings), local=settings.root == "/"))
+        return _begun(_with_host(settings), local=settings.root == "/")
     path = Path(replay)
     if replay == DEMO and not path.exists():
         from accelwatch_replay import demo_file
@@ -203,7 +202,7 @@ def _source(
     options: dict[str, dict[str, object]] = {"replay": {"file": str(path.absolute())}}
     backends = settings.backends or ("replay",)
     settings = msgspec.structs.replace(settings, backends=backends, options=options)
-    return _begun(LiveSource(settings, local=False))
+    return _begun(settings, local=False)
 
 
 def _with_host(settings: "CollectSettings") -> "CollectSettings":
@@ -214,6 +213,14 @@ def _with_host(settings: "CollectSettings") -> "CollectSettings":
     return msgspec.structs.replace(settings, backends=(*named, "host"))
 
 
-def _begun(source: "LiveSource") -> "LiveSource":
+def _begun(settings: "CollectSettings", *, local: bool) -> "LiveSource":
+    """Devices that are being read; a collector that waits has its order before anything is loaded."""
+    from accelwatch.sampler import early
+    from accelwatch.sampler.settings import Begin
+
+    early.give_order(Begin(settings=settings))
+    from accelwatch.tui.local.live import LiveSource
+
+    source = LiveSource(settings, local=local)
     source.begin()
     return source

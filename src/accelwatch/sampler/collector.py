@@ -27,6 +27,8 @@ HEARTBEAT_S = 0.5
 _LONGEST_WAIT_S = 1.0
 _LATER_S = 2.0
 """After the start, when those that are here have come up."""
+_REST_S = 0.25
+"""So long what is no accelerator stands back at most."""
 _CLOSE_S = 0.3
 """How long backends are given to close before the process ends anyway."""
 
@@ -69,14 +71,18 @@ class Collector:
         self._later: list[str] = []
         """Backends that were absent at the start, until they are looked for again."""
         self._later_at = start + _LATER_S
+        self._rest: list[str] = []
+        """Backends without accelerators, until they are begun."""
+        self._rest_at = start + _REST_S
 
     def start(
         self, held_out: Iterable[HeldOut] = (), absent: Mapping[str, str] | None = None
     ) -> None:
         """Begin with every backend that is neither held out nor known to be absent, with the reason.
 
-        Accelerators come first: people wait for them. A collector that goes on looks for what is absent
-        a little later again, and then for as long as it lives.
+        Accelerators come first: people wait for them, and what else is loaded would take the
+        interpreter from them. A collector that goes on looks for what is absent a little later again,
+        and then for as long as it lives.
         """
         self._collector.held_out.update((entry.part, entry.reason) for entry in held_out)
         for name in sorted(self._backends, key=NO_ACCELERATORS.__contains__):
@@ -84,8 +90,11 @@ class Collector:
                 self._collector.emit(BackendFound(status=not_there(name, absent[name])))
                 if not self._settings.one_shot:
                     self._later.append(name)
+            elif name in NO_ACCELERATORS and not self._settings.one_shot:
+                self._rest.append(name)
             elif Part(name) not in self._collector.held_out:
                 self._bring_up(name)
+        self._begin_rest(self._clock.monotonic())
 
     def run(self) -> None:
         """Loop until a Stop arrives or a single reading is complete."""
@@ -105,6 +114,7 @@ class Collector:
         if message is not None:
             self._handle(message)
         now = self._clock.monotonic()
+        self._begin_rest(now)
         if self._later and now >= self._later_at:
             self._bring_up_later()
         for stack in self._stacks.values():
@@ -133,6 +143,8 @@ class Collector:
 
     def _wait(self) -> float:
         moments = [stack.next_wake for stack in self._stacks.values()]
+        if self._rest:
+            moments.append(self._rest_at)
         if self._later:
             moments.append(self._later_at)
         if not self._settings.one_shot:
@@ -157,9 +169,20 @@ class Collector:
         elif not part.slot:
             self._bring_up(part.backend)
 
+    def _begin_rest(self, now: float) -> None:
+        """Begin what is no accelerator once these have been told, or take long."""
+        if not self._rest:
+            return
+        if now >= self._rest_at or all(stack.finished for stack in self._stacks.values()):
+            rest, self._rest = self._rest, []
+            self._bring_up_free(rest)
+
     def _bring_up_later(self) -> None:
         later, self._later = self._later, []
-        for name in later:
+        self._bring_up_free(later)
+
+    def _bring_up_free(self, names: Iterable[str]) -> None:
+        for name in names:
             if Part(name) not in self._collector.held_out:
                 self._bring_up(name)
 

@@ -20,6 +20,8 @@ Begun = tuple[int, int, int, int, int | None]
 of what libraries print where the child goes on reading; None for a single reading)."""
 
 _begun: Begun | None = None
+_order: "Begin | None" = None
+"""What the child was told before it was handed over."""
 
 
 def load_shared() -> None:
@@ -44,7 +46,7 @@ def begin(*, lasting: bool = False) -> None:
     rounds. A single reading is too short-lived to have any; who goes on (`lasting`) begins to collect
     it once everything is loaded.
     """
-    global _begun  # noqa: PLW0603 - one process, one child before its time
+    global _begun, _order
     if _begun is not None or not hasattr(os, "memfd_create"):
         return
     gc.disable()
@@ -61,7 +63,7 @@ def begin(*, lasting: bool = False) -> None:
         be_child(out, crash, lambda: _awaited(control), control=obeyed, printed=printed)
     os.close(out)
     os.close(control)
-    _begun = (pid, reports, orders, crash, printed)
+    _begun, _order = (pid, reports, orders, crash, printed), None
 
 
 def hand_over(*, lasting: bool = False) -> Begun | None:
@@ -71,6 +73,25 @@ def hand_over(*, lasting: bool = False) -> Begun | None:
         return None
     begun, _begun = _begun, None
     return begun
+
+
+def give_order(order: "Begin") -> None:
+    """Tell the child that was begun what to do while whoever takes it over is still being loaded."""
+    global _order  # noqa: PLW0603 - as above
+    if _begun is None:
+        return
+    from accelwatch.sampler.frames import encode, write_all
+
+    try:
+        write_all(_begun[2], encode(order))
+    except OSError:  # it has died: who takes it over finds out
+        return
+    _order = order
+
+
+def given_order() -> "Begin | None":
+    """What the child has been told; None: nothing yet."""
+    return _order
 
 
 def _printed() -> int:

@@ -137,16 +137,21 @@ def fork(order: Begin) -> Child:
 
 
 def _ordered(begun: early.Begun, order: Begin) -> Child | None:
-    """The child that was begun early, now with its order; None when it has died meanwhile."""
+    """The child that was begun early, now with its order; None when it cannot be used for that."""
     pid, reports, orders, crash, printed = begun
     child = Child(pid, reports, orders, crash)
     if printed is not None:
         from accelwatch.sampler.printed import Printed
 
         child.printed = Printed(printed)
+    given = early.given_order()
     try:
-        write_all(orders, encode(order))
-    except OSError:
+        if given is None:
+            write_all(orders, encode(order))
+    except OSError:  # it has died
+        child.release()
+        return None
+    if given is not None and given != order:
         child.release()
         return None
     if printed is None:

@@ -5,6 +5,7 @@ it has ended. Then the dashboard paints over the same cells.
 """
 
 import contextlib
+import math
 import os
 import select
 import sys
@@ -13,10 +14,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rich.color import ColorSystem
-
 from accelwatch.tui.drawing.lines import Line
-from accelwatch.tui.drawing.pen import Pen
+from accelwatch.tui.drawing.pen import Pen, system_of
 from accelwatch.tui.local.local_plan import plan
 from accelwatch.tui.state.action import LOCAL
 from accelwatch.tui.views.device_list import DeviceList
@@ -32,7 +31,7 @@ _LEAVE = "\x1b[?25h\x1b[?1049l"
 _SWITCH_S = 0.0005
 """So soon whoever draws gets its turn beside the imports; Python's own 5 ms would be many a wait."""
 _GATHER_S = 0.01
-"""Reports that come together are drawn together."""
+"""Reports that come together are drawn together; the last of the first ones is drawn at once."""
 
 
 @contextlib.contextmanager
@@ -92,14 +91,22 @@ def _size(descriptor: int) -> os.terminal_size:
 
 def _news(source: "LiveSource", stop: int) -> bool:
     """Wait until there is something new to show; false when it is time to end."""
+    told, until = source.told, math.inf
     while True:
-        reports = source.descriptor
-        ready, _, _ = select.select([stop] if reports is None else [stop, reports], [], [])
-        if stop in ready:
+        left = until - time.monotonic()
+        if _ended(source.descriptor, stop, left):
             return False
-        time.sleep(_GATHER_S)
         if source.receive():
+            until = min(until, time.monotonic() + _GATHER_S)
+        if until < math.inf and (source.told > told or time.monotonic() >= until):
             return True
+
+
+def _ended(reports: int | None, stop: int, left: float) -> bool:
+    """Wait for reports, so long at most; whether it is time to end."""
+    watched = [stop] if reports is None else [stop, reports]
+    ready, _, _ = select.select(watched, [], [], None if left == math.inf else max(left, 0.0))
+    return stop in ready
 
 
 def picture(board: "Board", size: os.terminal_size, now: float) -> str:
@@ -110,7 +117,7 @@ def picture(board: "Board", size: os.terminal_size, now: float) -> str:
     lines = header(board, size.columns, shared.header, now, LOCAL)
     if shared.form != "grid" and len(rows):
         lines += _devices(rows, size.columns)[: shared.devices]
-    pen = Pen(_system())
+    pen = Pen(system_of(os.environ))
     for y, line in enumerate(lines[: size.lines]):
         pen.move(y, 0)
         for text, style, _ in board.paint.segments(line, size.columns, "" if y else "edge"):
@@ -124,14 +131,6 @@ def _devices(rows: DeviceList, width: int) -> list[Line]:
     for index in range(len(rows)):
         given += [rows.line(index, width, part) for part in range(rows.stride)]
     return given
-
-
-def _system() -> ColorSystem:
-    """What rich, and with it Textual, takes the terminal to be able of."""
-    from rich.console import Console
-
-    names = {"standard": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT}
-    return names.get(Console(force_terminal=True).color_system or "", ColorSystem.TRUECOLOR)
 
 
 def _write(descriptor: int, text: str) -> None:

@@ -1,6 +1,7 @@
 """Texts in styles as characters and escape sequences for a terminal."""
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -11,6 +12,23 @@ _MARK = "x"
 _BRAILLE = re.compile("[\u2800-\u28ff]*")
 """Besides ASCII what takes one cell on every terminal; of other signs some take two where people write
 Chinese, Japanese or Korean."""
+
+
+_SYSTEMS = {
+    "kitty": ColorSystem.EIGHT_BIT,
+    "256color": ColorSystem.EIGHT_BIT,
+}
+"""Colours by the last word of a terminal's name, as in rich."""
+
+
+def system_of(environ: Mapping[str, str]) -> ColorSystem:
+    """What rich's console, and with it Textual, takes the terminal to be able of; neither is loaded."""
+    term = environ.get("TERM", "")
+    if environ.get("COLORTERM", "").strip().lower() in {"truecolor", "24bit"}:
+        return ColorSystem.TRUECOLOR
+    if term.lower() in {"dumb", "unknown"}:  # of these it says nothing
+        return ColorSystem.TRUECOLOR
+    return _SYSTEMS.get(term.strip().lower().rpartition("-")[2], ColorSystem.STANDARD)
 
 
 class Look(NamedTuple):

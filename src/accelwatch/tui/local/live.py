@@ -91,6 +91,11 @@ class LiveSource:
         """Readable when there is something to receive, for owners without an event loop."""
         return None if self._supervisor is None else self._supervisor.descriptor
 
+    @property
+    def told(self) -> bool:
+        """Whether the backends of all accelerators have been heard once."""
+        return self._unheard <= NO_ACCELERATORS
+
     def receive(self) -> bool:
         """Take in what has come; whether there is something new to show. Not once `run` has begun."""
         news: list[bool] = []
