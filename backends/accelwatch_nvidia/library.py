@@ -1,21 +1,10 @@
 """The names of pynvml that are used, as types for the real module and for a stand-in alike."""
 # ruff: noqa: N802, N803, N815, D102 - the names are pynvml's, and so is what they do
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 Handle = Any
 """An opaque pointer to a device, event set or sample (ctypes)."""
-
-
-class FieldValue(Protocol):
-    """One entry of nvmlDeviceGetFieldValues; `value` is a union read by `valueType`."""
-
-    fieldId: int
-    scopeId: int
-    valueType: int
-    nvmlReturn: int
-    value: Any
 
 
 class Library(Protocol):
@@ -34,11 +23,6 @@ class Library(Protocol):
     def nvmlDeviceGetCount(self) -> int: ...
     def nvmlDeviceGetHandleByIndex(self, index: int) -> Handle: ...
     def nvmlDeviceGetHandleByPciBusId(self, pciBusId: bytes) -> Handle: ...
-    def nvmlDeviceGetFieldValues(
-        self,
-        handle: Handle,
-        fieldIds: Sequence[tuple[int, int]],
-    ) -> Sequence[FieldValue]: ...
     def nvmlEventSetCreate(self) -> Handle: ...
     def nvmlEventSetFree(self, eventSet: Handle) -> None: ...
     def nvmlEventSetWait_v2(self, eventSet: Handle, timeoutms: int) -> Any: ...

@@ -8,14 +8,12 @@ from typing import Any
 from accelwatch.errors import BackendUnavailable, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Number
-from accelwatch_nvidia import returns
-from accelwatch_nvidia.library import FieldValue, Handle, Library
+from accelwatch_nvidia import field_values, returns
+from accelwatch_nvidia.field_values import FieldPair
+from accelwatch_nvidia.library import Handle, Library
 
 MAX_GPUS = 1024
 """More than any machine holds; a count above it is no count."""
-
-FieldPair = tuple[int, int]
-"""(field id, scope id)."""
 
 
 def import_library() -> Library:
@@ -203,10 +201,11 @@ class DeviceCalls:
         self, asked: tuple[FieldPair, ...], answers: dict[FieldPair, Number | Absence]
     ) -> None:
         """Ask the driver; one that refuses the whole list for one unknown field is asked in halves."""
-        try:
-            answer = self.library.nvmlDeviceGetFieldValues(self.handle, asked)
-        except self.library.NVMLError as error:
-            code = code_of(error)
+        call = self.symbol(field_values.NAME)
+        if call is None:
+            return
+        code, answer = field_values.ask(call, self.handle, asked)
+        if code != returns.SUCCESS:
             if code != returns.INVALID_ARGUMENT:
                 answers.update(dict.fromkeys(asked, self._judge_all(code, asked)))
             elif len(asked) == 1:
@@ -216,19 +215,18 @@ class DeviceCalls:
                 self._ask_fields(asked[:middle], answers)
                 self._ask_fields(asked[middle:], answers)
             return
-        for pair, entry in zip(asked, answer, strict=True):
-            code = entry.nvmlReturn
-            if code == 0:
-                answers[pair] = field_number(entry)
-            elif code == returns.INVALID_ARGUMENT:
+        for pair, (own, value) in zip(asked, answer, strict=True):
+            if own == returns.SUCCESS:
+                answers[pair] = value
+            elif own == returns.INVALID_ARGUMENT:
                 self._unsupported.add(pair)
             else:
-                answers[pair] = self.judge(code, pair)
+                answers[pair] = self.judge(own, pair)
 
     def _judge_all(self, code: int, asked: tuple[FieldPair, ...]) -> Absence:
         if code in returns.PERMANENT:
             self._unsupported.update(asked)
-        return self.judge(code, ("nvmlDeviceGetFieldValues",))
+        return self.judge(code, (field_values.NAME,))
 
     def symbol(self, function: str) -> Callable[..., int] | None:
         """The library's own function, which returns a code; None where the device has none."""
@@ -250,18 +248,3 @@ class DeviceCalls:
     def failure(self, code: int, doing: str) -> ReadError:
         """The exception for this device and code."""
         return returns.failure(code, self._device, doing)
-
-
-_UNION_MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
-"""Members of nvmlValue_t in the order of nvmlValueType_t (nvml.h)."""
-
-_ALL_ONES = frozenset({0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF})
-
-
-def field_number(entry: FieldValue) -> Number | Absence:
-    """The number of a field entry; all ones mean that there is none."""
-    kind = entry.valueType
-    if kind >= len(_UNION_MEMBERS):
-        return Absence.ERROR
-    number: Number = getattr(entry.value, _UNION_MEMBERS[kind])
-    return Absence.UNSUPPORTED if number in _ALL_ONES else number

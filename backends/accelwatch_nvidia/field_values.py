@@ -1,0 +1,51 @@
+"""Values of NVML's fields as one call asks for them and answers, packed and unpacked here.
+
+The binding's own function makes several objects of each field, and a GPU has some hundreds of them.
+"""
+
+from collections.abc import Callable, Iterator
+from ctypes import c_int, create_string_buffer
+from functools import lru_cache
+from struct import Struct
+from typing import Any
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Number
+from accelwatch_nvidia import returns
+
+NAME = "nvmlDeviceGetFieldValues"
+FieldPair = tuple[int, int]
+"""(field id, scope id)."""
+_FIELD = Struct("@IIqqII8s")
+"""nvmlFieldValue_t (nvml.h): field, scope, moment, latency, type of the value, return code, value."""
+_KINDS = tuple(Struct(f"@{kind}").unpack_from for kind in "dILQqiH")
+"""How each nvmlValueType_t is read out of nvmlValue_t (nvml.h)."""
+_ALL_ONES = frozenset({0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF})
+
+
+def ask(
+    call: Callable[..., int], handle: Any, asked: tuple[FieldPair, ...]
+) -> tuple[int, Iterator[tuple[int, Number | Absence]]]:
+    """The return code of the whole call; then of each field in turn its own, and its value."""
+    question = _packed(asked)
+    rows = create_string_buffer(question, len(question))
+    code = call(handle, c_int(len(asked)), rows)
+    return code, map(_answer, _FIELD.iter_unpack(rows))
+
+
+@lru_cache(maxsize=128)
+def _packed(asked: tuple[FieldPair, ...]) -> bytes:
+    return b"".join(_FIELD.pack(field, scope, 0, 0, 0, 0, b"") for field, scope in asked)
+
+
+def _answer(row: tuple[Any, ...]) -> tuple[int, Number | Absence]:
+    kind, code, value = row[4:]
+    return code, _number(kind, value) if code == returns.SUCCESS else Absence.ERROR
+
+
+def _number(kind: int, value: bytes) -> Number | Absence:
+    """All ones mean that there is none."""
+    if kind >= len(_KINDS):
+        return Absence.ERROR
+    number: Number = _KINDS[kind](value)[0]
+    return Absence.UNSUPPORTED if number in _ALL_ONES else number
