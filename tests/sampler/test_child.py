@@ -74,13 +74,32 @@ reading, writing = os.pipe()
 told = child._Reports(writing)
 told(Returned(call=1))
 told(Cycle(backend="x" * MAX_FRAME_BYTES, result="ok", duration_s=1.0, wall=1.0))
+told.flush()
 print(len(os.read(reading, 4096)))
 os.close(reading)
 for _ in range(2):
+    told(Returned(call=2))
     try:
-        told(Returned(call=2))
+        told.flush()
     except BrokenPipeError:
         print("nobody reads")
+"""
+
+
+HELD = """
+import os
+from accelwatch.sampler import child
+from accelwatch.store.reports import Called, Returned
+reading, writing = os.pipe()
+os.set_blocking(reading, False)
+told = child._Reports(writing)
+told(Returned(call=1))
+try:
+    os.read(reading, 4096)
+except BlockingIOError:
+    print("nothing yet")
+told(Called(call=2, backend="x", action="read", slot="", thread=7))
+print(len(os.read(reading, 4096)))
 """
 
 
@@ -117,6 +136,12 @@ def test_orders_are_followed_and_their_end_is_the_order_to_stop() -> None:
 
 def test_what_cannot_be_told_is_left_out_and_that_nobody_reads_is_said_once() -> None:
     assert run(REPORTED).stdout == b"%d\nnobody reads\n" % len(encode(Returned(call=1)))
+
+
+def test_a_call_is_told_at_once_and_what_came_before_with_it() -> None:
+    called = Called(call=2, backend="x", action="read", slot="", thread=7)
+    length = len(encode(Returned(call=1))) + len(encode(called))
+    assert run(HELD).stdout == b"nothing yet\n%d\n" % length
 
 
 def test_nothing_behind_the_first_order_is_read() -> None:

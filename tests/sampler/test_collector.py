@@ -12,6 +12,7 @@ from accelwatch.errors import (
     DeviceSuspended,
     ReadError,
 )
+from accelwatch.sampler.gate import PATIENCE_S
 from accelwatch.sampler.settings import HeldOut
 from accelwatch.sampler.worker import Admit, Answer, Batch, Stop
 from accelwatch.schema.absence import Absence
@@ -132,6 +133,39 @@ def test_a_failing_device_is_asked_ever_more_rarely_and_reported_at_every_tick()
         rig.tick()
     assert rig.outcomes()[-1] == ("s:0", None)
     assert backend.identified.count("s:0") > 1
+
+
+def test_devices_are_read_one_after_another_for_as_long_as_they_get_on() -> None:
+    backend = Scripted(3)
+    go = backend.gates["s:0"] = threading.Event()
+    rig = Rig(backend, timeout_s=5.0)
+    rig.until(lambda: ("s:2", None) in rig.outcomes())
+    assert ("s:0", None) not in rig.outcomes()
+    go.set()
+    rig.first_cycle()
+
+
+@pytest.mark.parametrize(("passed_s", "called"), [(0.0, ["s:0"]), (PATIENCE_S, ["s:0", "s:1"])])
+def test_turns_do_not_wait_because_the_loop_has_much_to_do(
+    passed_s: float, called: list[str]
+) -> None:
+    rig = Rig(Scripted(2))
+    rig.until(lambda: rig.of(Slots))
+    inbox, rig.collector.inbox = rig.collector.inbox, SimpleQueue()
+    rig.collector.inbox.put(Batch(backend="scripted", events=(), taken=lambda: None))
+    rig.clock.advance(passed_s)
+    rig.collector.step(0.0)
+    assert [call.slot for call in rig.told if isinstance(call, Called) and call.slot] == called
+    rig.collector.inbox = inbox
+    rig.first_cycle()
+
+
+def test_the_loop_does_not_wait_long_for_a_turn_that_others_wait_for() -> None:
+    rig = Rig(Scripted(2))
+    rig.until(lambda: rig.of(Slots))
+    assert waited(rig.collector) == [PATIENCE_S]
+    rig.first_cycle()
+    assert waited(rig.collector) == [0.5]
 
 
 def test_a_serial_driver_gets_one_call_at_a_time() -> None:

@@ -15,6 +15,7 @@ from accelwatch.sampler.calls import Calls, CollectorContext
 from accelwatch.sampler.collector import Collector
 from accelwatch.sampler.contract import ContractError
 from accelwatch.sampler.cycle import CycleTracker
+from accelwatch.sampler.gate import PATIENCE_S
 from accelwatch.sampler.opening import (
     not_there,
     open_backend,
@@ -192,7 +193,7 @@ class Tracked:
             CollectorContext(
                 settings=CollectSettings(),
                 clock=self.clock,
-                calls=Calls(self.told.append),
+                calls=Calls(self.told.append, self.clock),
                 emit=self.told.append,
                 inbox=Inbox(),
             ),
@@ -300,7 +301,7 @@ def test_an_answer_tells_what_came_and_when() -> None:
 
 def test_calls_are_numbered_and_told_before_and_after() -> None:
     told: list[Written] = []
-    calls, inbox = Calls(told.append), Inbox()
+    calls, inbox = Calls(told.append, ManualClock()), Inbox()
     worker = Worker("w", ManualClock(), inbox)
     answered: list[Answer] = []
     number = calls.begin(worker, lambda: 7, answered.append, backend="x", action="read", slot="s:0")
@@ -314,8 +315,90 @@ def test_calls_are_numbered_and_told_before_and_after() -> None:
         Called(call=number, backend="x", action="read", slot="s:0", thread=ident),
         Returned(call=number),
     ]
-    assert calls.announce(worker, "x", "open") == number + 1
+    assert calls.begin(worker, lambda: 8, answered.append, backend="x", action="open") == number + 1
     assert told[-1] == Called(call=number + 1, backend="x", action="open", slot="", thread=ident)
+
+
+class Turns:
+    """Turns of a worker that wait for each other, and what was told of them."""
+
+    def __init__(self) -> None:
+        self.told: list[Written] = []
+        self.answered: list[int] = []
+        self.clock = ManualClock()
+        self.calls, self.inbox = Calls(self.told.append, self.clock), Inbox()
+        self.worker = Worker("w", self.clock, self.inbox)
+
+    def begin(self, *, in_turn: bool = True) -> int:
+        return self.calls.begin(
+            self.worker,
+            lambda: None,
+            lambda answer: self.answered.append(answer.call),
+            backend="x",
+            action="read",
+            in_turn=in_turn,
+        )
+
+    @property
+    def made(self) -> list[int]:
+        return [report.call for report in self.told if isinstance(report, Called)]
+
+    def deliver(self) -> None:
+        answer = self.inbox.get(timeout=10)
+        assert isinstance(answer, Answer)
+        self.calls.deliver(answer)
+
+
+@pytest.fixture
+def turns() -> Iterator[Turns]:
+    given = Turns()
+    yield given
+    given.worker.stop()
+
+
+def test_a_turn_is_begun_when_the_one_before_has_been_answered(turns: Turns) -> None:
+    first, second = turns.begin(), turns.begin()
+    assert (turns.made, turns.calls.waiting) == ([first], True)
+    turns.deliver()
+    assert (turns.made, turns.answered, turns.calls.waiting) == ([first, second], [first], False)
+    third = turns.begin()
+    turns.deliver()
+    turns.deliver()
+    assert (turns.made, turns.answered) == ([first, second, third], [first, second, third])
+
+
+def test_other_calls_wait_for_no_turn_and_no_turn_for_them(turns: Turns) -> None:
+    first, other, second = turns.begin(), turns.begin(in_turn=False), turns.begin()
+    assert turns.made == [first, other]
+    turns.deliver()
+    assert turns.made == [first, other, second]
+    turns.deliver()
+    turns.deliver()
+    assert turns.begin() in turns.made
+
+
+def test_turns_are_held_up_by_one_that_takes_long(turns: Turns) -> None:
+    turns.begin()
+    turns.clock.advance(1.0)
+    assert not turns.calls.held_up
+    turns.deliver()
+    turns.begin()
+    turns.begin()
+    turns.clock.advance(PATIENCE_S / 2)
+    assert not turns.calls.held_up
+    turns.clock.advance(PATIENCE_S)
+    assert turns.calls.held_up
+    turns.deliver()
+    assert not turns.calls.held_up
+
+
+def test_turns_that_must_not_wait_any_longer_are_begun_together(turns: Turns) -> None:
+    numbers = [turns.begin() for _ in range(3)]
+    turns.calls.hurry()
+    assert (turns.made, turns.calls.waiting) == (numbers, False)
+    for _ in numbers:
+        turns.deliver()
+    assert turns.answered == numbers
 
 
 def opened_with(**settings: Any) -> Context:

@@ -124,3 +124,13 @@ def test_a_device_is_known_by_what_was_discovered_last() -> None:
     backend.index = 6
     rediscover(rig)
     assert backend.seen == [5, 6]
+
+
+def test_a_backend_that_goes_down_leaves_no_call_unmade() -> None:
+    backend = Scripted(3)
+    backend.gates["s:0"] = threading.Event()
+    rig = Rig(backend)
+    rig.until(lambda: rig.of(Slots))
+    rig.collector.close()
+    backend.gates["s:0"].set()
+    assert sorted(threads(rig)) == ["s:0", "s:1", "s:2"]

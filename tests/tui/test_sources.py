@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -78,6 +79,77 @@ def test_all_is_told_once_each_accelerator_was_heard() -> None:
     status = BackendStatus(name="amd", vendor="amd", state=BackendState.ABSENT)
     receive(BackendFound(status=status))
     assert source.told
+
+
+class Loop:
+    """Whom an event loop would call, and when."""
+
+    def __init__(self) -> None:
+        self.readers: dict[int, Callable[[], None]] = {}
+        self.later: list[Callable[[], None]] = []
+
+    def add_reader(self, descriptor: int, call: Callable[..., None], *words: object) -> None:
+        self.readers[descriptor] = partial(call, *words)
+
+    def remove_reader(self, descriptor: int) -> bool:
+        return self.readers.pop(descriptor, None) is not None
+
+    def call_later(self, _: float, call: Callable[..., None], *words: object) -> None:
+        self.later.append(partial(call, *words))
+
+
+class Telling:
+    """A supervisor whose child tells something, and may end with that."""
+
+    def __init__(self) -> None:
+        self.descriptor: int | None = 7
+        self.received = 0
+        self.ends = False
+
+    def receive(self) -> None:
+        self.received += 1
+        if self.ends:
+            self.descriptor = None
+
+
+def watched() -> tuple[LiveSource, Telling, Loop]:
+    source, supervisor, loop = live(), Telling(), Loop()
+    source._supervisor = supervisor  # type: ignore[assignment]
+    source._loop = loop  # type: ignore[assignment]
+    source._watched(7)
+    return source, supervisor, loop
+
+
+def test_reports_that_come_together_are_taken_in_together() -> None:
+    _, supervisor, loop = watched()
+    for taken in (1, 2):
+        loop.readers[7]()
+        assert (loop.readers, supervisor.received) == ({}, taken - 1)
+        loop.later.pop()()
+        assert ([*loop.readers], supervisor.received) == ([7], taken)
+
+
+def test_a_child_that_has_ended_is_not_watched() -> None:
+    _, supervisor, loop = watched()
+    supervisor.ends = True
+    loop.readers[7]()
+    loop.later.pop()()
+    assert (loop.readers, supervisor.received) == ({}, 1)
+
+
+def test_a_child_of_another_interval_is_not_watched() -> None:
+    source, _, loop = watched()
+    loop.readers[7]()
+    source._supervisor = None
+    loop.later.pop()()
+    assert loop.readers == {}
+
+
+def test_a_child_that_ended_meanwhile_is_left_alone() -> None:
+    _, supervisor, loop = watched()
+    supervisor.descriptor = None
+    loop.readers[7]()
+    assert loop.later == []
 
 
 def test_the_host_is_shown_beside_the_devices_of_a_named_backend(

@@ -27,7 +27,7 @@ from accelwatch.sampler.load import Absent, resolve
 from accelwatch.sampler.settings import Begin, LetIn
 from accelwatch.sampler.worker import Admit, Inbox, Stop
 from accelwatch.schema.frames import Splitter
-from accelwatch.store.reports import Written
+from accelwatch.store.reports import Called, Written
 
 _LAST_MOMENT_S = 0.5
 """How long an orderly end may take before the process just ends."""
@@ -62,6 +62,7 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
         gate=gate,
         began=order.began,
         absent=None if settings.one_shot else absent,
+        flush=reports.flush,
     )
     if control is not None:
         _obey(control, collector.inbox)
@@ -74,23 +75,34 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
 
 
 class _Reports:
-    """Where reports go. Once nobody reads them the loop ends, and the backends are closed unheard."""
+    """Where reports go. Once nobody reads them the loop ends, and the backends are closed unheard.
+
+    Each write wakes the owner: reports go with the announcement of the next call, which is made only
+    when the owner may know of it, or before the loop waits.
+    """
 
     def __init__(self, out: int) -> None:
         self._out = out
+        self._held = bytearray()
         self._unread = False
 
     def __call__(self, report: Written) -> None:
-        """Write it. Raises BrokenPipeError the first time that nobody reads."""
-        if self._unread:
-            return
+        """Write an announcement at once, others with it. Raises BrokenPipeError as `flush` does."""
         with contextlib.suppress(WireError):
-            frame = encode(report)
-            try:
-                write_all(self._out, frame)
-            except BrokenPipeError:
-                self._unread = True
-                raise
+            self._held += encode(report)
+        if isinstance(report, Called):
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was held back. Raises BrokenPipeError the first time that nobody reads."""
+        held, self._held = self._held, bytearray()
+        if self._unread or not held:
+            return
+        try:
+            write_all(self._out, held)
+        except BrokenPipeError:
+            self._unread = True
+            raise
 
 
 def _prepare(crash: int) -> None:

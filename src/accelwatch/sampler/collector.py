@@ -13,7 +13,7 @@ from queue import Empty
 from accelwatch.backend import Context
 from accelwatch.clock import Clock
 from accelwatch.sampler.calls import Calls, CollectorContext, Emit
-from accelwatch.sampler.gate import Gate
+from accelwatch.sampler.gate import PATIENCE_S, Gate
 from accelwatch.sampler.load import Factory
 from accelwatch.sampler.opening import not_there
 from accelwatch.sampler.schedule import Ticks
@@ -47,18 +47,23 @@ class Collector:
         environ: Mapping[str, str] | None = None,
         began: float | None = None,
         absent: Callable[[str], str] | None = None,
+        flush: Callable[[], None] = lambda: None,
     ) -> None:
-        """`absent` says why a backend need not be loaded now, each time that it would be brought up."""
+        """`absent` says why a backend need not be loaded now, each time that it would be brought up.
+
+        `flush` has everything told that `emit` was given; it is called before the loop waits.
+        """
         self.inbox: Inbox = Inbox()
         self._settings = settings
         self._backends = backends
         self._clock = clock
+        self._flush = flush
         self._environ = dict(os.environ if environ is None else environ)
         start = clock.monotonic() if began is None else began
         self._collector = CollectorContext(
             settings=settings,
             clock=clock,
-            calls=Calls(emit),
+            calls=Calls(emit, clock),
             emit=emit,
             inbox=self.inbox,
             gate=gate or Gate(),
@@ -98,8 +103,11 @@ class Collector:
 
     def run(self) -> None:
         """Loop until a Stop arrives or a single reading is complete."""
-        while self.step(self._wait()):
-            pass
+        going = True
+        while going:
+            self._flush()
+            going = self.step(self._wait())
+        self._flush()
 
     def step(self, timeout_s: float) -> bool:
         """Handle one message, or what is due after at most `timeout_s`; False when all is over."""
@@ -113,6 +121,8 @@ class Collector:
             return False
         if message is not None:
             self._handle(message)
+        if message is None or self._collector.calls.held_up:
+            self._collector.calls.hurry()
         now = self._clock.monotonic()
         self._begin_rest(now)
         if self._later and now >= self._later_at:
@@ -150,7 +160,8 @@ class Collector:
         if not self._settings.one_shot:
             moments.append(self._heartbeat.next)
         nearest = min(moments, default=0.0)
-        return min(max(nearest - self._clock.monotonic(), 0.0), _LONGEST_WAIT_S)
+        longest = PATIENCE_S if self._collector.calls.waiting else _LONGEST_WAIT_S
+        return min(max(nearest - self._clock.monotonic(), 0.0), longest)
 
     def _handle(self, message: Answer | Batch | Admit) -> None:
         if isinstance(message, Answer):

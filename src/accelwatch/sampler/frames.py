@@ -76,7 +76,7 @@ class Stream:
         return reports
 
 
-def write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes | bytearray) -> None:
     """Write everything to a blocking descriptor; OSError passes (EPIPE: the reader has gone)."""
     rest = memoryview(data)
     while rest:

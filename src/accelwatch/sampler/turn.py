@@ -151,7 +151,13 @@ class Slot:
 
     def _ask(self, action: str, job: Callable[[], object], then: Callable[[Answer], None]) -> None:
         self._call = self._around.collector.calls.begin(
-            self.worker, job, then, backend=self._around.name, action=action, slot=self.device.id
+            self.worker,
+            job,
+            then,
+            backend=self._around.name,
+            action=action,
+            slot=self.device.id,
+            in_turn=True,
         )
 
     def _guard(self, device: Device) -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import asyncio
 
 _NEWS = (Outcome, Slots, Cycle, Events, BackendFound, CollectorEnded)
+_TOGETHER_S = 0.01
+"""Devices are read one after another: their readings come within some milliseconds."""
 _SETTLE_S = 0.4
 """A new interval is taken up when no other follows within this time."""
 
@@ -112,7 +114,19 @@ class LiveSource:
 
     def _watched(self, descriptor: int) -> None:
         if self._loop is not None and self._supervisor is not None:
-            self._loop.add_reader(descriptor, self._supervisor.receive)
+            self._loop.add_reader(descriptor, self._come, self._loop, self._supervisor)
+
+    def _come(self, loop: "asyncio.AbstractEventLoop", supervisor: Supervisor) -> None:
+        """The first reports of some have come: look again when the others will have."""
+        descriptor = supervisor.descriptor
+        if descriptor is not None:
+            loop.remove_reader(descriptor)
+            loop.call_later(_TOGETHER_S, self._take_in, supervisor)
+
+    def _take_in(self, supervisor: Supervisor) -> None:
+        supervisor.receive()
+        if supervisor.descriptor is not None and supervisor is self._supervisor:
+            self._watched(supervisor.descriptor)
 
     def _unwatched(self, descriptor: int) -> None:
         if self._loop is not None:
