@@ -89,6 +89,25 @@ def test_the_first_readings_wait_for_no_others(
         terminal.until(b"nvidia0", b"nvidia3", b"%")
 
 
+def test_nothing_is_loaded_before_the_first_readings_are_shown(
+    terminal: Terminal, source: LiveSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accelwatch.tui.first_picture._FIRST_S", LONG_S)
+    board = Board(Preferences(), Looks())
+    with first_picture(board, source, terminal.descriptor):
+        assert source.told
+        assert [view.state.value for view in board.devices] == ["ok"] * 4
+
+
+def test_a_driver_that_takes_long_is_not_waited_for(
+    terminal: Terminal, source: LiveSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accelwatch.tui.first_picture._FIRST_S", 0.0)
+    monkeypatch.setattr(LiveSource, "told", False)
+    with first_picture(Board(Preferences(), Looks()), source, terminal.descriptor):
+        terminal.until(b"nvidia3", b"%")
+
+
 def test_reports_of_later_are_drawn_together(terminal: Terminal, source: LiveSource) -> None:
     while not source.told:
         source.receive()

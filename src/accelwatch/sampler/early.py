@@ -33,10 +33,11 @@ def load_shared() -> None:
     import accelwatch.sampler.frames
     import accelwatch.sampler.inside
     import accelwatch.schema.plausible
-    import accelwatch.store.usage  # noqa: F401 - for having them loaded
+    import accelwatch.store.usage
     from accelwatch.schema.metrics import by_key
 
     by_key()
+    accelwatch.plugins.names(accelwatch.plugins.BACKENDS)
 
 
 def begin(*, lasting: bool = False) -> None:

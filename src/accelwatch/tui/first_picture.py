@@ -30,23 +30,29 @@ _ENTER = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J"
 _LEAVE = "\x1b[?25h\x1b[?1049l"
 _SWITCH_S = 0.0005
 """So soon whoever draws gets its turn beside the imports; Python's own 5 ms would be many a wait."""
+_FIRST_S = 0.04
+"""So long nothing else is loaded while the first readings are under way: it would take processor and
+interpreter from them. A driver that takes longer is not waited for."""
 _GATHER_S = 0.01
 """Reports that come together are drawn together; the last of the first ones is drawn at once."""
 
 
 @contextlib.contextmanager
 def first_picture(board: "Board", source: "LiveSource", descriptor: int) -> Iterator[None]:
-    """Draw on the terminal behind the descriptor until the block ends.
+    """Draw on the terminal behind the descriptor until the block ends, which waits for first readings.
 
     An error in the block gives the terminal back.
     """
     stop, ending = os.pipe()
-    drawing = threading.Thread(target=_draw, args=(board, source, descriptor, stop), daemon=True)
+    told = threading.Event()
+    words = board, source, descriptor, stop, told
+    drawing = threading.Thread(target=_draw, args=words, daemon=True)
     usual = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_S)
     try:
         _write(descriptor, _ENTER)
         drawing.start()
+        told.wait(_FIRST_S)
         yield
     except BaseException:
         _end(drawing, ending)
@@ -73,12 +79,16 @@ def _end(drawing: threading.Thread, ending: int) -> None:
         drawing.join()
 
 
-def _draw(board: "Board", source: "LiveSource", descriptor: int, stop: int) -> None:
+def _draw(
+    board: "Board", source: "LiveSource", descriptor: int, stop: int, told: threading.Event
+) -> None:
     while True:
         snapshot = source.snapshot()
         if snapshot is not None:
             board.show(snapshot)
         _write(descriptor, picture(board, _size(descriptor), time.time()))
+        if source.told:
+            told.set()
         if not _news(source, stop):
             return
 
