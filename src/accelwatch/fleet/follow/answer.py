@@ -6,7 +6,7 @@ What is wrong with it raises TargetFault, after which nothing more of its connec
 import re
 from collections.abc import Callable
 
-from accelwatch.fleet.follow.body import OpenBody, TakesBody
+from accelwatch.fleet.follow.body import Beginning, OpenBody, TakesBody
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 
 _MAX_HEAD = 32 << 10
@@ -25,15 +25,19 @@ _TLS_ALERT = b"\x15\x03"
 """How a TLS alert begins (RFC 8446, 5.1)."""
 _FRAMING = ("content-length", "transfer-encoding")
 _OK = 200
+_BODILESS = (204, 304)
 
 
 class Answer:
-    """One answer to GET: `feed` it until it says that it is complete."""
+    """One answer: `feed` it until it says that it is complete."""
 
-    def __init__(self, open_body: OpenBody) -> None:
-        """`open_body` gives what takes the body of an answer with code 200, and bounds it."""
+    def __init__(self, open_body: OpenBody, told_bytes: int = 0) -> None:
+        """`open_body` gives what takes the body of an answer with code 200, and bounds it.
+
+        Of any other `told_bytes` are waited for, if it is plain text.
+        """
         self.status = 0
-        """0 until its headers have come; the body of any other than 200 is not waited for."""
+        """0 until its headers have come."""
         self.headers: dict[str, str] = {}
         """By lower-case name; of one that is repeated the first."""
         self.begun = False
@@ -41,6 +45,9 @@ class Answer:
         self.keeps = False
         """Whether its connection may be used again, once it is complete."""
         self._open_body = open_body
+        self._told_bytes = told_bytes
+        self._told: Beginning | None = None
+        """What a refusal says."""
         self._data = b""
         """What has come and is not taken yet, from `_at` on."""
         self._at = 0
@@ -69,12 +76,13 @@ class Answer:
 
     def end(self) -> None:
         """The connection has ended. Raises TargetFault when that does not end the answer."""
-        if not self._complete and self._step is not Answer._until_close:
+        told = self._told is not None or self._step is Answer._until_close
+        if not (self._complete or told):
             raise TargetFault(Reason.GARBAGE, "the answer breaks off or is no HTTP")
         self._complete = True
 
     def body(self) -> bytes:
-        """The body of a complete answer. Raises TargetFault."""
+        """The body of a complete answer, of a refusal what was waited for. Raises TargetFault."""
         return b"" if self._body is None else self._body.whole()
 
     def _head(self) -> bool:
@@ -120,13 +128,16 @@ class Answer:
         said = {word.strip() for word in self.headers.get("connection", "").lower().split(",")}
         self.keeps = "close" not in said and (keeps_unless_told or "keep-alive" in said)
         length, coding = self.headers.get("content-length"), self.headers.get("transfer-encoding")
-        if self.status != _OK:
+        if self.status == _OK:
+            self._body = self._open_body(self.headers)
+        elif self._tells():
+            self._body = self._told = Beginning(self._told_bytes)
+        else:
             self._complete = True
             # A refusal that came whole leaves a connection on which the next answer can be told apart.
             self.keeps &= coding is None and length == str(len(self._data) - self._at)
             self._at = len(self._data)
             return
-        self._body = self._open_body(self.headers)
         if coding is not None:
             if coding.lower() != "chunked" or length is not None:
                 raise TargetFault(Reason.GARBAGE, "no HTTP answer: it does not say how it ends")
@@ -141,9 +152,15 @@ class Answer:
             self._complete = not self._left
             self._step = Answer._sized
 
+    def _tells(self) -> bool:
+        """Whether a refusal says in words why."""
+        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        bare = kind == "text/plain" and "content-encoding" not in self.headers
+        return bare and self._told_bytes > 0 and self.status not in _BODILESS
+
     def _sized(self) -> bool:
         self._some()
-        self._complete = not self._left
+        self._complete |= not self._left
         return True
 
     def _until_close(self) -> bool:
@@ -157,6 +174,8 @@ class Answer:
         self._left -= self._at - begin
         if self._body is not None:
             self._body.feed(self._data[begin : self._at])
+        if self._told is not None and self._told.enough:
+            self._complete, self.keeps = True, False
 
     def _chunk_line(self) -> bool:
         line = self._line()

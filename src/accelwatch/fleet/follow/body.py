@@ -2,11 +2,12 @@
 
 import zlib
 from collections.abc import Callable, Mapping
-from typing import Protocol
-
-import aiohttp
+from typing import TYPE_CHECKING, Protocol
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
+
+if TYPE_CHECKING:
+    import aiohttp
 
 _GZIP = 16 + zlib.MAX_WBITS
 
@@ -27,12 +28,33 @@ OpenBody = Callable[[Mapping[str, str]], TakesBody]
 """What takes a body, by its headers in lower case. Raises TargetFault for one that was not asked for."""
 
 
-async def read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:
+async def read_body(response: "aiohttp.ClientResponse", limit_bytes: int) -> bytes:
     """The body, unpacked when it is gzip. Raises TargetFault above the limit and for damage."""
     body = Body(response.headers.get("Content-Encoding"), limit_bytes)
     async for chunk in response.content.iter_any():
         body.feed(chunk)
     return body.whole()
+
+
+class Beginning:
+    """The first bytes of a body as it is sent; what comes after them is not kept."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._kept = b""
+
+    @property
+    def enough(self) -> bool:
+        """Whether no more is wanted."""
+        return len(self._kept) >= self._most
+
+    def feed(self, chunk: bytes) -> None:
+        """Another piece."""
+        self._kept += chunk[: self._most - len(self._kept)]
+
+    def whole(self) -> bytes:
+        """What is kept of it."""
+        return self._kept
 
 
 class Body:

@@ -9,12 +9,12 @@ import math
 import socket
 
 import aiohappyeyeballs
-from aiohttp.abc import AbstractResolver
 
 from accelwatch.fleet.follow.answer import Answer
 from accelwatch.fleet.follow.body import OpenBody
+from accelwatch.fleet.follow.failures import MAY_WANT, os_text
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.follow.session import MAY_WANT, os_text
+from accelwatch.fleet.follow.resolver import Resolver
 
 _NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 _OTHER_FAMILY_AFTER_S = 0.25
@@ -24,7 +24,7 @@ _OTHER_FAMILY_AFTER_S = 0.25
 async def connect(
     host: str,
     port: int,
-    resolver: AbstractResolver,
+    resolver: Resolver,
     buffer: memoryview,
     families: dict[str, int],
 ) -> "KeptConnection":
@@ -51,7 +51,7 @@ async def connect(
 
 
 async def _addresses(
-    host: str, port: int, resolver: AbstractResolver
+    host: str, port: int, resolver: Resolver
 ) -> "list[aiohappyeyeballs.AddrInfoType]":
     try:
         return [*socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=_NUMERIC)]
@@ -84,15 +84,17 @@ class KeptConnection(asyncio.BufferedProtocol):
         self.is_open = False
         """Whether another request may be sent."""
 
-    async def ask(self, request: bytes, open_body: OpenBody, until: float) -> Answer:
-        """The complete answer, or the head of one that is not 200. Raises TargetFault.
+    async def ask(
+        self, request: bytes, open_body: OpenBody, until: float, told_bytes: int = 0
+    ) -> Answer:
+        """The complete answer; of one that is not 200 the head, and so much of what it tells.
 
-        `until` is a time of the loop. What `open_body` and the body raise is raised.
+        Raises TargetFault. `until` is a time of the loop. What `open_body` and the body raise is raised.
         """
         loop = asyncio.get_running_loop()
         if self._transport is None or not self.is_open:
             raise TargetFault(Reason.CLOSED, "the connection was closed")
-        answer = self._answer = Answer(open_body)
+        answer = self._answer = Answer(open_body, told_bytes)
         waiting = self._waiting = loop.create_future()
         self.is_open = False
         self._transport.write(request)

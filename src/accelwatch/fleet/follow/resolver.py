@@ -7,9 +7,7 @@ uses, a few dozen of them would keep the inventory from being written and the pr
 import asyncio
 import socket
 from collections.abc import Callable
-from typing import Any
-
-from aiohttp.abc import AbstractResolver, ResolveResult
+from typing import Any, TypedDict
 
 from accelwatch.fleet.follow.lookup_threads import LookupThreads
 
@@ -21,8 +19,19 @@ LookUp = Callable[..., Found]
 """Arguments and results of socket.getaddrinfo. Raises OSError."""
 
 
-class Resolver(AbstractResolver):
-    """The system's resolver for aiohttp; who asks for a name that is being looked up waits for that."""
+class Address(TypedDict):
+    """One address of a name, as aiohttp wants it."""
+
+    hostname: str
+    host: str
+    port: int
+    family: int
+    proto: int
+    flags: int
+
+
+class Resolver:
+    """The system's resolver; who asks for a name that is being looked up waits for that."""
 
     def __init__(self, look_up: LookUp = socket.getaddrinfo) -> None:
         self._look_up = look_up
@@ -32,7 +41,7 @@ class Resolver(AbstractResolver):
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
+    ) -> list[Address]:
         """The addresses of a name. Raises OSError."""
         lookup = self._asked.get((host, family))
         if lookup is None:
@@ -41,9 +50,6 @@ class Resolver(AbstractResolver):
             lookup.add_done_callback(lambda done: self._over(host, family, done))
         # One of those who wait may give up.
         return [_result(host, port, *entry) for entry in await asyncio.shield(lookup)]
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
     def _over(self, host: str, family: socket.AddressFamily, lookup: "asyncio.Task[Found]") -> None:
         del self._asked[host, family]
@@ -81,11 +87,11 @@ def _give(answer: "asyncio.Future[Found]", outcome: Found | OSError | UnicodeErr
 
 def _result(
     host: str, port: int, family: int, _kind: int, proto: int, _name: str, address: tuple[Any, ...]
-) -> ResolveResult:
+) -> Address:
     shown = str(address[0])
     if family == socket.AF_INET6 and len(address) > 3 and address[3]:
         shown = f"{shown.partition('%')[0]}%{address[3]}"
-    return ResolveResult(
+    return Address(
         hostname=host, host=shown, port=port, family=family, proto=proto, flags=_NUMERIC
     )
 

@@ -1,16 +1,10 @@
-"""Requests to targets over aiohttp: no proxies, cookies, redirects; every failure becomes a fault."""
+"""What all requests to targets share: credentials, names, and the hub's hello; sessions when they are needed."""
 
 import contextlib
-import os
-import socket
-import ssl
-import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-import aiohttp
-
-from accelwatch.backoff import retry_after
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.follow.access import Ticket, Tickets
 from accelwatch.fleet.follow.faults import Reason, TargetFault
@@ -19,40 +13,15 @@ from accelwatch.fleet.follow.resolver import Resolver
 from accelwatch.fleet.follow.turn import Turn
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.target import Target
-from accelwatch.version import __version__
 
-USER_AGENT = f"accelwatch/{__version__}"
+if TYPE_CHECKING:
+    import aiohttp
+
 _READ_BUFFER = 64 << 10
-_MAX_HEADER = 8190
-_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
-"""What OpenSSL says of bytes that are no TLS at all."""
-_TLS_ALERT = "\\x15\\x03"
-"""How a TLS alert begins (RFC 8446, 5.1), as an error message shows it."""
-
-MAY_WANT = {
-    "http": "; does it expect TLS?",
-    "https": "; does it ask for a client certificate?",
-}
-"""What a peer that hangs up at once may have wanted, by what was spoken."""
-
-
-def open_session(connector: aiohttp.BaseConnector) -> aiohttp.ClientSession:
-    """A session without proxies, cookies or deadlines of its own; bodies come as they are sent."""
-    return aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        auto_decompress=False,
-        trust_env=False,
-        timeout=aiohttp.ClientTimeout(total=None),
-        read_bufsize=_READ_BUFFER,
-        max_line_size=_MAX_HEADER,
-        max_field_size=_MAX_HEADER,
-        headers={"User-Agent": USER_AGENT},
-    )
 
 
 class Client:
-    """One HTTP session for all targets."""
+    """Asks all targets; who reads them over plain http has connections of his own."""
 
     def __init__(
         self, scrape: Scrape, access: Tickets, hello: Mapping[str, str] = MappingProxyType({})
@@ -69,13 +38,13 @@ class Client:
         self.buffer = memoryview(bytearray(_READ_BUFFER))
         """What connections that are kept for polls read into, one after the other."""
         self._access = access
-        self._session = open_session(
-            aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, resolver=self.resolver)
-        )
+        self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._session.close()
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
 
     async def ticket(self, target: Target) -> Ticket:
         """What a request to the target carries now. Raises TargetFault."""
@@ -95,12 +64,16 @@ class Client:
     @contextlib.asynccontextmanager
     async def get(
         self, target: Target, url: str, headers: dict[str, str]
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    ) -> "AsyncIterator[aiohttp.ClientResponse]":
         """The answer to GET with code 200; the caller's own deadline applies. Raises TargetFault."""
+        from accelwatch.fleet.follow.by_aiohttp import check_status, faults, open_session
+
         ticket = await self.ticket(target)
+        if self._session is None:
+            self._session = open_session(self.resolver)
         try:
             with faults(target.scheme):
-                async with self._request(target, url, headers, ticket) as response:
+                async with _request(self._session, target, url, headers, ticket) as response:
                     check_status(response)
                     yield response
         except TargetFault as fault:
@@ -109,79 +82,19 @@ class Client:
                 raise
             raise explained from fault
 
-    def _request(
-        self, target: Target, url: str, headers: dict[str, str], ticket: Ticket
-    ) -> "contextlib.AbstractAsyncContextManager[aiohttp.ClientResponse]":
-        return self._session.get(
-            url,
-            headers={**headers, **ticket.headers},
-            allow_redirects=False,
-            ssl=ticket.tls if target.scheme == "https" else True,
-            server_hostname=ticket.server_name if target.scheme == "https" else None,
-        )
 
-
-def check_status(response: aiohttp.ClientResponse) -> None:
-    """Raise TargetFault for any code but 200."""
-    check_code(response.status, response.headers.get("Retry-After"))
-
-
-def check_code(code: int, asked_to_wait: str | None) -> None:
-    """Raise TargetFault for any code but 200; beside it its header Retry-After."""
-    if code == 200:
-        return
-    wait = retry_after(asked_to_wait, time.time())
-    if 300 <= code < 400:
-        raise TargetFault(
-            Reason.REDIRECT, f"answered {code}; redirects are not followed", code=code
-        )
-    if code in (401, 403):
-        raise TargetFault(Reason.CREDENTIALS, f"answered {code}; check the credentials", code=code)
-    reason = Reason.BUSY if code in (429, 503) else Reason.STATUS
-    asked = "" if wait is None else f" and asks to wait {wait:.0f} s"
-    raise TargetFault(reason, f"answered {code}{asked}", code=code, retry_after_s=wait)
-
-
-@contextlib.contextmanager
-def faults(scheme: str = "") -> Iterator[None]:
-    """Turn the failures of a request into faults; `scheme` is what was spoken."""
-    try:
-        yield
-    except TimeoutError as error:
-        raise TargetFault(Reason.TIMEOUT, "no answer in time") from error
-    except aiohttp.ClientConnectorDNSError as error:
-        raise TargetFault(Reason.DNS, f"the name does not resolve: {error.os_error}") from error
-    except (aiohttp.ClientSSLError, ssl.SSLError) as error:
-        raise TargetFault(Reason.TLS, _tls_text(error)) from error
-    except aiohttp.ClientConnectorError as error:
-        raise TargetFault(Reason.CONNECT, f"cannot connect: {os_text(error.os_error)}") from error
-    except aiohttp.ServerDisconnectedError as error:
-        hint = MAY_WANT.get(scheme, "")
-        raise TargetFault(Reason.CLOSED, f"closed without an answer{hint}") from error
-    except aiohttp.ClientOSError as error:
-        raise TargetFault(Reason.CLOSED, f"the connection was closed: {os_text(error)}") from error
-    except aiohttp.ClientPayloadError as error:
-        raise TargetFault(Reason.GARBAGE, "the answer breaks off or is no HTTP") from error
-    except aiohttp.ClientResponseError as error:
-        raise TargetFault(Reason.GARBAGE, _answer_text(error)) from error
-    except (aiohttp.ClientError, ValueError, socket.gaierror, UnicodeError) as error:
-        raise TargetFault(Reason.GARBAGE, f"cannot be asked: {type(error).__name__}") from error
-
-
-def _tls_text(error: BaseException) -> str:
-    inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
-    reason = getattr(inner, "verify_message", None) or getattr(inner, "reason", None) or str(inner)
-    if reason in _NO_TLS:
-        return f"the target does not speak TLS ({reason})"
-    return f"TLS failed: {reason}"
-
-
-def os_text(error: OSError) -> str:
-    """What the system says of it, for people."""
-    return os.strerror(error.errno) if error.errno else str(error)
-
-
-def _answer_text(error: aiohttp.ClientResponseError) -> str:
-    if _TLS_ALERT in error.message:
-        return "no HTTP answer; the target speaks TLS, and http is configured"
-    return "no HTTP answer, or headers beyond all bounds"
+def _request(
+    session: "aiohttp.ClientSession",
+    target: Target,
+    url: str,
+    headers: dict[str, str],
+    ticket: Ticket,
+) -> "contextlib.AbstractAsyncContextManager[aiohttp.ClientResponse]":
+    secure = target.scheme == "https"
+    return session.get(
+        url,
+        headers={**headers, **ticket.headers},
+        allow_redirects=False,
+        ssl=ticket.tls if secure else True,
+        server_hostname=ticket.server_name if secure else None,
+    )

@@ -1,22 +1,18 @@
 """Requests to one target, one after the other: over http on a connection of its own that is kept."""
 
 import asyncio
-import re
 from collections.abc import Mapping
 from typing import Protocol
 
-from yarl import URL
-
 from accelwatch.fleet.follow.access import Ticket
-from accelwatch.fleet.follow.answer import Answer
 from accelwatch.fleet.follow.body import OpenBody
+from accelwatch.fleet.follow.failures import USER_AGENT, check_code
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.kept import KeptConnection, connect
-from accelwatch.fleet.follow.session import USER_AGENT, Client, check_code
+from accelwatch.fleet.follow.link import Link
+from accelwatch.fleet.follow.request import path_of, request
+from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.target import Target
-
-_ZONE = re.compile(r"%[^\]]*")
-"""Of an IPv6 address: it says which way to go, and the other side has no use for it."""
 
 
 class TargetClient(Protocol):
@@ -79,7 +75,7 @@ class PlainClient:
     def __init__(self, client: Client, target: Target) -> None:
         self._client = client
         self._target = target
-        self._connection: KeptConnection | None = None
+        self._link = Link(self._connected)
         self._ticket: Ticket | None = None
         self._requests: dict[str, bytes] = {}
         """What is sent with that ticket, by what is asked for."""
@@ -91,12 +87,12 @@ class PlainClient:
         ticket = await self._client.ticket(self._target)
         if ticket is not self._ticket:
             self._requests, self._ticket = {}, ticket
-        request = self._requests.get(url)
-        if request is None:
-            request = self._requests[url] = self._request(url, headers, ticket)
+        asked = self._requests.get(url)
+        if asked is None:
+            asked = self._requests[url] = self._request(url, headers, ticket)
         until = asyncio.get_running_loop().time() + timeout_s
         try:
-            answer = await self._answer(request, open_body, until)
+            answer = await self._link.ask(asked, open_body, until)
             check_code(answer.status, answer.headers.get("retry-after"))
             return answer.body()
         except TargetFault as fault:
@@ -107,34 +103,13 @@ class PlainClient:
 
     def prolong(self, timeout_s: float) -> None:
         """Give the answer that is coming so long from now on."""
-        if self._connection is not None:
-            self._connection.prolong(asyncio.get_running_loop().time() + timeout_s)
+        self._link.prolong(timeout_s)
 
     def close(self) -> None:
         """Let go of the connection, if there is one."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    async def _answer(self, request: bytes, open_body: OpenBody, until: float) -> Answer:
-        """The answer on the connection of before, or on a new one."""
-        kept = self._connection
-        if kept is not None and kept.is_open:
-            try:
-                return await kept.ask(request, open_body, until)
-            except TargetFault as fault:
-                # Nobody can tell a connection that has just been closed from one that is kept.
-                if fault.reason is not Reason.CLOSED:
-                    raise
-        try:
-            async with asyncio.timeout_at(until):
-                self._connection = await self._connected()
-        except TimeoutError as error:
-            raise TargetFault(Reason.TIMEOUT, "no answer in time") from error
-        return await self._connection.ask(request, open_body, until)
+        self._link.close()
 
     async def _connected(self) -> KeptConnection:
-        self.close()
         host, _, port = self._target.address.rpartition(":")
         client = self._client
         return await connect(
@@ -142,16 +117,9 @@ class PlainClient:
         )
 
     def _request(self, url: str, asked: Mapping[str, str], ticket: Ticket) -> bytes:
+        headers = {**asked, **ticket.headers, "User-Agent": USER_AGENT}
         try:
-            path = URL(url).raw_path_qs
+            return request("GET", path_of(url), self._target.address, headers)
         except ValueError as error:
             text = f"cannot be asked: {type(error).__name__}"
             raise TargetFault(Reason.GARBAGE, text) from error
-        headers = {
-            "Host": _ZONE.sub("", self._target.address),
-            **asked,
-            **ticket.headers,
-            "User-Agent": USER_AGENT,
-        }
-        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
-        return ("\r\n".join(lines) + "\r\n\r\n").encode()

@@ -1,16 +1,13 @@
 """One connection to a hub's stream, from request to end."""
 
-import asyncio
-from collections.abc import Callable
-
-import aiohttp
+from collections.abc import Callable, Mapping
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.messages import Received, message
-from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.hub_client.session import HubSession, Prolong
 from accelwatch.fleet.picture.model import FIELDS
 from accelwatch.fleet.wire import FleetHello
-from accelwatch.schema.frames import PREFIX_BYTES, FrameSizeError, body_size
+from accelwatch.schema.frames import FrameSizeError, Splitter
 from accelwatch.web.stream import INCIDENTS, MSGPACK, STREAM
 
 _MAX_FRAME = 256 << 20
@@ -35,39 +32,60 @@ async def follow(
     false is left out undecoded. No message may keep us waiting for longer than the session's timeout, or
     three intervals of the hub.
     """
-    loop = asyncio.get_running_loop()
     query = {"fields": ",".join(FIELDS)} | ({"filter": condition} if condition else {})
-    silence_s = session.timeout_s
     accept = _WITH_INCIDENTS if incidents else MSGPACK
     headers = {"Accept": accept, "Accept-Encoding": "identity"}
+
+    def take(answered: Mapping[str, str], prolong: Prolong) -> _Messages:
+        kind = answered.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in (MSGPACK, INCIDENTS):
+            raise TargetFault(Reason.GARBAGE, NO_HUB)
+        return _Messages(receive, wants, session.timeout_s, prolong)
+
     try:
-        async with asyncio.timeout(session.timeout_s) as deadline:
-            async with session.open("GET", STREAM, query, headers) as response:
-                if response.content_type not in (MSGPACK, INCIDENTS):
-                    raise TargetFault(Reason.GARBAGE, NO_HUB)
-                while True:
-                    body = await _frame(response.content)
-                    deadline.reschedule(loop.time() + silence_s)
-                    if not wants(body):
-                        continue
-                    received = message(body)
-                    if isinstance(received, FleetHello):
-                        silence_s = max(session.timeout_s, 3 * min(received.interval_s, 600.0))
-                    if received is not None:
-                        receive(received)
-    except TimeoutError as error:
-        raise TargetFault(Reason.TIMEOUT, "it is silent") from error
+        await session.stream(STREAM, query, headers, take)
     except TargetFault as fault:
+        if fault.reason is Reason.TIMEOUT:
+            raise TargetFault(Reason.TIMEOUT, "it is silent") from fault
         if fault.code in _NO_STREAM or (fault.code == _REFUSED and not condition):
             raise TargetFault(Reason.GARBAGE, NO_HUB) from fault
         raise
+    raise TargetFault(Reason.CLOSED, "it ended the stream")
 
 
-async def _frame(content: aiohttp.StreamReader) -> bytes:
-    try:
-        size = body_size(await content.readexactly(PREFIX_BYTES), _MAX_FRAME)
-        return await content.readexactly(size)
-    except FrameSizeError as error:
-        raise TargetFault(Reason.TOO_LARGE, str(error)) from error
-    except asyncio.IncompleteReadError as error:
-        raise TargetFault(Reason.CLOSED, "it ended the stream") from error
+class _Messages:
+    """The body of a stream: nothing of it is kept."""
+
+    def __init__(
+        self,
+        receive: Callable[[Received], None],
+        wants: Callable[[bytes], bool],
+        least_s: float,
+        prolong: Prolong,
+    ) -> None:
+        self._splitter = Splitter(_MAX_FRAME)
+        self._receive = receive
+        self._wants = wants
+        self._least_s = self._silence_s = least_s
+        self._prolong = prolong
+
+    def feed(self, chunk: bytes) -> None:
+        """Hand over what has become complete. Raises TargetFault."""
+        try:
+            for body in self._splitter.feed(chunk):
+                self._prolong(self._silence_s)
+                if self._wants(body):
+                    self._take(body)
+        except FrameSizeError as error:
+            raise TargetFault(Reason.TOO_LARGE, str(error)) from error
+
+    def whole(self) -> bytes:
+        """Nothing."""
+        return b""
+
+    def _take(self, body: bytes) -> None:
+        received = message(body)
+        if isinstance(received, FleetHello):
+            self._silence_s = max(self._least_s, 3 * min(received.interval_s, 600.0))
+        if received is not None:
+            self._receive(received)

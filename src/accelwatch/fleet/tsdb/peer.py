@@ -9,12 +9,13 @@ import aiohttp
 
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.follow.access import Access
+from accelwatch.fleet.follow.by_aiohttp import faults, open_session
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.resolver import Resolver
-from accelwatch.fleet.follow.session import faults, open_session
 from accelwatch.fleet.tsdb.settings import RemoteWrite, Store, scrape_of
 from accelwatch.located_yaml.nodes import read_file
 
+_CONNECTIONS = 32
 _TENANT = "X-Scope-OrgID"
 
 
@@ -27,9 +28,7 @@ class Peer:
         self._settings = settings
         self._access = Access(scrape_of(settings))
         self._https = self.url.startswith("https:")
-        self._session = open_session(
-            aiohttp.TCPConnector(limit=32, ttl_dns_cache=30, resolver=Resolver())
-        )
+        self._session = open_session(Resolver(), connections=_CONNECTIONS)
 
     async def close(self) -> None:
         """Close every connection."""

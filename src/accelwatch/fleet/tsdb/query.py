@@ -12,8 +12,8 @@ import aiohttp
 import msgspec
 
 from accelwatch.fleet.follow.body import read_body
+from accelwatch.fleet.follow.by_aiohttp import check_status
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.follow.session import check_status
 from accelwatch.fleet.tsdb.peer import Peer
 from accelwatch.fleet.tsdb.settings import Store
 

@@ -1,0 +1,36 @@
+"""What an answer or a failure means for who asked, in the words that people read."""
+
+import os
+import time
+
+from accelwatch.backoff import retry_after
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.version import __version__
+
+USER_AGENT = f"accelwatch/{__version__}"
+MAY_WANT = {
+    "http": "; does it expect TLS?",
+    "https": "; does it ask for a client certificate?",
+}
+"""What a peer that hangs up at once may have wanted, by what was spoken."""
+
+
+def check_code(code: int, asked_to_wait: str | None) -> None:
+    """Raise TargetFault for any code but 200; beside it its header Retry-After."""
+    if code == 200:
+        return
+    wait = retry_after(asked_to_wait, time.time())
+    if 300 <= code < 400:
+        raise TargetFault(
+            Reason.REDIRECT, f"answered {code}; redirects are not followed", code=code
+        )
+    if code in (401, 403):
+        raise TargetFault(Reason.CREDENTIALS, f"answered {code}; check the credentials", code=code)
+    reason = Reason.BUSY if code in (429, 503) else Reason.STATUS
+    asked = "" if wait is None else f" and asks to wait {wait:.0f} s"
+    raise TargetFault(reason, f"answered {code}{asked}", code=code, retry_after_s=wait)
+
+
+def os_text(error: OSError) -> str:
+    """What the system says of it, for people."""
+    return os.strerror(error.errno) if error.errno else str(error)

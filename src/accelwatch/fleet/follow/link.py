@@ -1,0 +1,52 @@
+"""Answers of one server over plain HTTP, one after the other: on a connection that is made when it is needed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from accelwatch.fleet.follow.answer import Answer
+from accelwatch.fleet.follow.body import OpenBody
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.kept import KeptConnection
+
+
+class Link:
+    """One connection, made anew when the other side has closed it."""
+
+    def __init__(self, connect: Callable[[], Awaitable[KeptConnection]]) -> None:
+        """`connect` raises TargetFault."""
+        self._connect = connect
+        self._kept: KeptConnection | None = None
+
+    async def ask(
+        self, request: bytes, open_body: OpenBody, until: float, told_bytes: int = 0
+    ) -> Answer:
+        """The answer on the connection of before, or on a new one. Raises TargetFault.
+
+        `until` is a time of the loop; so many bytes are waited for of what a refusal tells.
+        """
+        kept = self._kept
+        if kept is not None and kept.is_open:
+            try:
+                return await kept.ask(request, open_body, until, told_bytes)
+            except TargetFault as fault:
+                # Nobody can tell a connection that has just been closed from one that is kept.
+                if fault.reason is not Reason.CLOSED:
+                    raise
+        self.close()
+        try:
+            async with asyncio.timeout_at(until):
+                kept = self._kept = await self._connect()
+        except TimeoutError as error:
+            raise TargetFault(Reason.TIMEOUT, "no answer in time") from error
+        return await kept.ask(request, open_body, until, told_bytes)
+
+    def prolong(self, timeout_s: float) -> None:
+        """Give the answer that is coming so long from now on."""
+        if self._kept is not None:
+            self._kept.prolong(asyncio.get_running_loop().time() + timeout_s)
+
+    def close(self) -> None:
+        """Let go of the connection, if there is one."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
