@@ -49,3 +49,40 @@ def test_what_is_older_than_a_fold_is_not_in_it() -> None:
     assert buckets.fold(np.add, 13, 19).tolist() == [0.0, 0.0]
     longer = buckets.resized(15, 19)
     assert longer.fold(np.add, 12, 19).tolist() == [-1.0, 0.0]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_what_is_read_is_what_was_put_and_nothing_before(data: st.DataObject) -> None:
+    """Whether lines are written yet or not: rows come, rows are cleared, buckets are left out."""
+    kept, rows, now = 7, 2, data.draw(st.integers(0, 20))
+    buckets = Buckets(kept, np.float32, math.nan)
+    buckets.grow(rows)
+    told: dict[tuple[int, int], float] = {}
+    for _ in range(data.draw(st.integers(1, 30))):
+        match data.draw(st.sampled_from(["put", "put", "skip", "grow", "clear", "fold", "longer"])):
+            case "put":
+                numbers = np.arange(rows, dtype=np.float32) + data.draw(st.integers(0, 9))
+                buckets.put(now, numbers)
+                told |= {(row, now): float(number) for row, number in enumerate(numbers)}
+                now += 1
+            case "skip":
+                last = now + data.draw(st.integers(-1, kept))
+                buckets.skip(now, last)
+                now = last + 1
+            case "grow":
+                rows += data.draw(st.sampled_from([1, PART]))
+                buckets.grow(rows)
+            case "clear":
+                cleared = data.draw(st.integers(0, rows - 1))
+                buckets.clear(np.array([cleared]))
+                told = {at: number for at, number in told.items() if at[0] != cleared}
+            case "fold":
+                buckets.fold(np.fmax, now - kept, now - 1)
+            case "longer":
+                kept += 1
+                buckets = buckets.resized(kept, now - 1)
+                told = {at: number for at, number in told.items() if at[1] > now - kept}
+        row = data.draw(st.integers(0, rows - 1))
+        expected = [told.get((row, bucket), math.nan) for bucket in range(now - kept, now)]
+        np.testing.assert_array_equal(buckets.read(row, now - kept, now - 1), expected)

@@ -1,6 +1,7 @@
 """Ten-second buckets of the past: a plane of one number a row for each, as many as are kept.
 
-Rows are kept by the thousand: another thousand is added without moving those that are there.
+Rows are kept by the thousand: another thousand is added without moving those that are there. A plane
+takes memory once it is written: the past of a hub that has just begun takes none.
 """
 
 import math
@@ -30,6 +31,10 @@ class Buckets:
         self._empty = empty
         self._parts: list[Plane] = []
         self._rows = 0
+        self._first = 0
+        """The bucket of the first line; those of the following ones follow."""
+        self._lines = 0
+        """Lines that were written; the buckets of the others are empty."""
         self._filled: int | None = None
         """The newest bucket in which any number is not 0."""
 
@@ -41,12 +46,17 @@ class Buckets:
             if begun:
                 self._parts[-1] = grown(self._parts[-1], size, self._empty)
             else:
-                self._parts.append(np.full((self.count, size), self._empty, dtype=self._width))
+                part = np.empty((self.count, size), dtype=self._width)
+                part[: self._lines] = self._empty
+                self._parts.append(part)
             self._rows += size - begun
 
     def put(self, bucket: int, values: Plane) -> None:
         """Close a bucket with the numbers of all rows, instead of the oldest that is there."""
-        at = bucket % self.count
+        if not self._lines:
+            self._first = bucket
+        at = self._line(bucket)
+        self._write(at + 1)
         for begin, part in self._places():
             part[at] = values[begin : begin + part.shape[1]]
         if not self._empty and np.count_nonzero(values):
@@ -57,7 +67,10 @@ class Buckets:
         first = max(first, last - self.count + 1)
         if first > last:
             return
+        if not self._lines:
+            self._first = first
         for begin, end in self._cuts(first, last):
+            self._write(end)
             for part in self._parts:
                 part[begin:end] = self._empty
 
@@ -65,6 +78,7 @@ class Buckets:
         """What `how` makes of the buckets `first` to `last`, all of which are still here; by row."""
         if not self._empty and (self._filled is None or self._filled < first):
             return np.zeros(self._rows)
+        self._write(self.count)
         # Counts, and the least and the most, are exact in any width: only sums have to be wide.
         width = np.uint32 if self._width == np.uint8 else np.float64 if how is np.add else None
         folds: Floats = np.empty(self._rows)
@@ -77,7 +91,8 @@ class Buckets:
 
     def each(self, first: int, last: int, rows: range | None = None) -> Floats:
         """The buckets `first` to `last` themselves, a bucket a line; of all rows, or of some."""
-        at = [bucket % self.count for bucket in range(first, last + 1)]
+        self._write(self.count)
+        at = [self._line(bucket) for bucket in range(first, last + 1)]
         rows = range(self._rows) if rows is None else rows
         numbers: Floats = np.empty((len(at), len(rows)))
         for begin, part in self._places():
@@ -89,7 +104,8 @@ class Buckets:
 
     def some(self, first: int, last: int, rows: npt.NDArray[np.intp]) -> Floats:
         """The same of a few rows."""
-        at = np.arange(first, last + 1) % self.count
+        self._write(self.count)
+        at = (np.arange(first, last + 1) - self._first) % self.count
         numbers: Floats = np.empty((len(at), len(rows)))
         for begin, part in self._places():
             here = (rows >= begin) & (rows < begin + part.shape[1])
@@ -99,28 +115,41 @@ class Buckets:
     def read(self, row: int, first: int, last: int) -> list[float]:
         """The numbers of one row in these buckets."""
         part, at = self._parts[row // PART], row % PART
-        return [float(part[bucket % self.count, at]) for bucket in range(first, last + 1)]
+        lines = [self._line(bucket) for bucket in range(first, last + 1)]
+        return [float(part[line, at]) if line < self._lines else self._empty for line in lines]
 
     def clear(self, rows: npt.NDArray[np.intp]) -> None:
         """Begin these rows anew."""
         for begin, part in self._places():
             here = rows[(rows >= begin) & (rows < begin + part.shape[1])]
             if len(here):
-                part[:, here - begin] = self._empty
+                part[: self._lines, here - begin] = self._empty
 
     def resized(self, count: int, newest: int) -> "Buckets":
         """The same with room for another number of buckets, of which `newest` was closed last."""
         made = Buckets(count, np.uint8 if self._width == np.uint8 else np.float32, self._empty)
         made.grow(self._rows)
-        made._filled = self._filled
+        made._filled, made._first = self._filled, self._first
+        self._write(self.count)
+        made._write(count)
         for bucket in range(newest - min(count, self.count) + 1, newest + 1):
             for (_, old), (_, new) in zip(self._places(), made._places(), strict=True):
-                new[bucket % count] = old[bucket % self.count]
+                new[made._line(bucket)] = old[self._line(bucket)]
         return made
+
+    def _line(self, bucket: int) -> int:
+        return (bucket - self._first) % self.count
+
+    def _write(self, lines: int) -> None:
+        """Let so many lines be written."""
+        if lines > self._lines:
+            for part in self._parts:
+                part[self._lines : lines] = self._empty
+            self._lines = lines
 
     def _cuts(self, first: int, last: int) -> list[tuple[int, int]]:
         """Where these buckets lie: one run of lines, or two."""
-        begin, end = first % self.count, last % self.count + 1
+        begin, end = self._line(first), self._line(last) + 1
         return [(begin, end)] if begin < end else [(begin, self.count), (0, end)]
 
     def _places(self) -> Iterator[tuple[int, Plane]]:
