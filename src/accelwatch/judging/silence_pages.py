@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from accelwatch.clock import Clock
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.incidents.incident import OWN_LABELS
-from accelwatch.incidents.register import Line, Register
 from accelwatch.incidents.silence import Maintenance, Silence, named
 from accelwatch.judging.paths import MAINTENANCE, SILENCES, id_below, to_close, to_note
 from accelwatch.judging.silence_documents import (
@@ -42,6 +41,7 @@ from accelwatch.web.json_page import json_page
 from accelwatch.web.page import JSON, Change, Headers, Page, Query, ask_again, only, plain
 
 if TYPE_CHECKING:
+    from accelwatch.incidents.register import Register
     from accelwatch.judging.runner import RuleRunner
 
 _NO_JSON = "the body is JSON: Content-Type: application/json"
@@ -109,7 +109,7 @@ class SilencePages:
         told = SilenceChanged(silence=document, problem=problem, unknown=unknown)
         return json_page(told, change.headers)
 
-    def _known_labels(self, register: Register) -> set[str]:
+    def _known_labels(self, register: "Register") -> set[str]:
         of_incidents = (name for incident in register.open for name in incident.facts.labels)
         return {*OWN_LABELS, *self._labels(), *of_incidents}
 
@@ -159,6 +159,8 @@ class SilencePages:
         return json_page(Closed(id=incident.id, closed=closed, problem=problem), change.headers)
 
     async def _note(self, runner: "RuleRunner", change: Change) -> Page:
+        from accelwatch.incidents.register import Line
+
         asked, id_ = asked_for(change.body, NewNote), to_note(change.path)
         actor = named(who(change.user, asked.by), bool(change.user))
         text = note_of(asked.text)

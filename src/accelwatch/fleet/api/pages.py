@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,7 +24,6 @@ from accelwatch.fleet.api.fleet_history import KeptTotals
 from accelwatch.fleet.api.groups import check_grouping, groups
 from accelwatch.fleet.api.http import index_page, listed, states_of
 from accelwatch.fleet.api.names import columns, condition, target_labels
-from accelwatch.fleet.api.openapi import openapi
 from accelwatch.fleet.api.own import RenderOwn, own_series
 from accelwatch.fleet.api.remedy_pages import RemedyPages
 from accelwatch.fleet.api.rows import cursor_of, page, place_of
@@ -136,7 +135,7 @@ class HubPages:
             RULES: self._incidents.rules,
             AUDIT: self._audit.page,
             EXPLAIN: self._incidents.explanation,
-            "/v1/openapi.json": lambda query, _: _plain_json(query, openapi()),
+            "/v1/openapi.json": lambda query, _: _openapi(query),
             "/-/healthy": lambda _query, _: plain(200, "healthy"),
             "/-/ready": lambda _query, _: self._readiness(),
         }
@@ -384,9 +383,11 @@ def _next(name: str) -> str:
     return cursor_of((name, 0, ""))
 
 
-def _plain_json(query: Query, document: dict[str, Any]) -> Page:
+def _openapi(query: Query) -> Page:
+    from accelwatch.fleet.api.openapi import openapi
+
     ask_again(query, ())
-    return json_page(document, {})
+    return json_page(openapi(), {})
 
 
 async def _later(coming: "Awaitable[HistoryDocument | Page]", headers: Headers) -> Page:

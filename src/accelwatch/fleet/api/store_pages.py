@@ -1,6 +1,7 @@
 """Pages of the hub that need a store, or walk the whole fleet in slices."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from accelwatch.config.forms import seconds
 from accelwatch.errors import UsageError
@@ -10,9 +11,6 @@ from accelwatch.fleet.api.documents import HistoryDocument
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import STEP_S
-from accelwatch.fleet.tsdb.federation import Federating
-from accelwatch.fleet.tsdb.follow import StoreFollower
-from accelwatch.fleet.tsdb.history import MAX_STEPS, store_history
 from accelwatch.fleet.tsdb.peers import Peers
 from accelwatch.fleet.tsdb.settings import Federation
 from accelwatch.schema.device import Device
@@ -21,6 +19,10 @@ from accelwatch.schema.moments import timestamp
 from accelwatch.schema.reading import Number
 from accelwatch.web.negotiation import choose, takes_gzip
 from accelwatch.web.page import Headers, Page, Query, ask_again, many, plain
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.tsdb.federation import Federating
+    from accelwatch.fleet.tsdb.follow import StoreFollower
 
 _RANGE_S = 900.0
 _MAX_RANGE_S = 31 * 86400.0
@@ -35,7 +37,7 @@ class PeerPages:
         self._fleet = fleet
         self._peers = peers
         self._federation = federation
-        self._federating = Federating(fleet)
+        self._federating: Federating | None = None
 
     def own(self) -> Mapping[Series, Number]:
         """Our own series of store and remote write."""
@@ -53,6 +55,10 @@ class PeerPages:
         return self._federate(profile, groups, headers)
 
     async def _federate(self, profile: str, groups: frozenset[str], headers: Headers) -> Page:
+        from accelwatch.fleet.tsdb.federation import Federating
+
+        if self._federating is None:
+            self._federating = Federating(self._fleet)
         made = await self._federating.made(profile, groups)
         media = choose(headers.get("Accept", ""), (TEXT, OPENMETRICS)) or TEXT
         packed = takes_gzip(headers.get("Accept-Encoding", ""))
@@ -68,6 +74,8 @@ class PeerPages:
         store = self._peers.store
         if store is None or not store.origins(node):
             return None
+        from accelwatch.fleet.tsdb.history import MAX_STEPS
+
         range_s = _duration(query, "range", _RANGE_S, _MAX_RANGE_S)
         least = max(range_s / MAX_STEPS, 1.0)
         step_s = _duration(query, "step", max(STEP_S, range_s / _USUAL_STEPS), range_s)
@@ -77,8 +85,10 @@ class PeerPages:
         return self._history(store, node, device, step, max(int(range_s // step), 1))
 
     async def _history(
-        self, store: StoreFollower, node: str, device: Device, step: int, steps: int
+        self, store: "StoreFollower", node: str, device: Device, step: int, steps: int
     ) -> HistoryDocument | Page:
+        from accelwatch.fleet.tsdb.history import store_history
+
         end = self._fleet.clock.wall()
         try:
             rows = await store_history(store, device, node, end=end, steps=steps, step_s=step)

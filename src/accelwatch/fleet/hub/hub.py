@@ -29,7 +29,6 @@ from accelwatch.fleet.targets.discovery import MakeWay, standing_targets, ways, 
 from accelwatch.fleet.targets.watch import TargetWatch
 from accelwatch.fleet.tsdb.peers import Peers
 from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.journal.file import FILE
 from accelwatch.incidents.silence import Maintenance
 from accelwatch.rules.document import Mode
 from accelwatch.schema.metrics import Series
@@ -283,7 +282,11 @@ class Hub:
     def journal(self) -> Path | None:
         """The file that incidents are written to; None where they are not."""
         keeps = self.rules is not None and self.rules.register.writer is not None
-        return self._state_dir / FILE if keeps and self._state_dir is not None else None
+        if self._state_dir is None or not keeps:
+            return None
+        from accelwatch.incidents.journal.file import FILE
+
+        return self._state_dir / FILE
 
     def own(self) -> dict[Series, Number]:
         """How the discoveries, the rules and the remedies do."""

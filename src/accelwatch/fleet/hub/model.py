@@ -31,7 +31,6 @@ from accelwatch.fleet.tsdb.settings import REFUSED as REFUSED_OF_PEERS
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite, Store, check_peers
 from accelwatch.located_yaml.complaint import Complaint, refuse
 from accelwatch.remedy import settings as remedies
-from accelwatch.rules.configured import loaded_rules
 
 _OWN_WEB = ("listen_address", "stream_max_clients", "max_connections")
 """Settings of `web` whose defaults are not an agent's; more connections than streams: room to ask."""
@@ -127,10 +126,13 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
         except ConfigError as error:
             key, _, text = str(error).partition(": ")
             yield key, text
-    try:
-        loaded_rules(settings.rules)
-    except ConfigError as error:
-        yield "rules", str(error)
+    if settings.rules.any:
+        from accelwatch.rules.configured import loaded_rules
+
+        try:
+            loaded_rules(settings.rules)
+        except ConfigError as error:
+            yield "rules", str(error)
     yield from mistakes(settings.targets, settings.scrape)
     if settings.alerts != Alerts():
         from accelwatch.delivery import sinks

@@ -3,12 +3,15 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from accelwatch.errors import UsageError
 from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.fleet.targets.slurm_reservations import reservations
-from accelwatch.incidents.register import Register
 from accelwatch.incidents.silence import Maintenance
+
+if TYPE_CHECKING:
+    from accelwatch.incidents.register import Register
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +27,7 @@ class SlurmMaintenance:
     def __init__(
         self,
         clusters: Callable[[], Sequence[SlurmSd]],
-        register: Callable[[], Register | None],
+        register: "Callable[[], Register | None]",
         ask: Callable[[SlurmSd], list[Maintenance]] = reservations,
     ) -> None:
         """`clusters` gives the settings in force, `register` who is told, None while nobody judges."""

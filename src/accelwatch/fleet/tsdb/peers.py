@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 from accelwatch.clock import Clock
 from accelwatch.config.otlp import Otlp
-from accelwatch.fleet.tsdb.follow import Sink, StoreFollower
 from accelwatch.fleet.tsdb.settings import RemoteWrite, Store
-from accelwatch.fleet.tsdb.writing import OwnSeries, Writer
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
 if TYPE_CHECKING:
+    from accelwatch.fleet.tsdb.follow import Sink, StoreFollower
     from accelwatch.fleet.tsdb.otlp_writing import OtlpWriter
+    from accelwatch.fleet.tsdb.writing import OwnSeries, Writer
 
 
 class Peers:
     """A hub's store and receivers, each if it is configured; the loop's thread only."""
 
     def __init__(
-        self, store: Store, write: RemoteWrite, otlp: Otlp, sink: Sink, clock: Clock
+        self, store: Store, write: RemoteWrite, otlp: Otlp, sink: "Sink", clock: Clock
     ) -> None:
         self._settings = store, write, otlp
         self._sink = sink
@@ -36,9 +36,13 @@ class Peers:
         store, write, otlp = self._settings
         loop = asyncio.get_running_loop()
         if store.url:
+            from accelwatch.fleet.tsdb.follow import StoreFollower
+
             self.store = StoreFollower(store, self._sink, self._clock)
             self._tasks.append(loop.create_task(self.store.run(), name="store"))
         if write.url:
+            from accelwatch.fleet.tsdb.writing import Writer
+
             self.writer = Writer(write, self._sink.fleet, self._clock)
             self.writer.own_series = self._own_series
             self._tasks.append(loop.create_task(self.writer.run(), name="remote write"))
@@ -49,7 +53,7 @@ class Peers:
             self.otlp.own_series = self._own_series
             self._tasks.append(loop.create_task(self.otlp.run(), name="otlp"))
 
-    def also_write(self, own_series: OwnSeries) -> None:
+    def also_write(self, own_series: "OwnSeries") -> None:
         """Where `accel_fleet_*` come from, which are written as well."""
         self._own_series = own_series
         if self.writer is not None:
