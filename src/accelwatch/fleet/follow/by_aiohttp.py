@@ -1,6 +1,6 @@
-"""Requests by aiohttp: over TLS, and to servers of discoveries and stores; every failure becomes a fault.
+"""Requests by aiohttp: over TLS, to discoveries and to stores; every failure becomes a fault.
 
-It takes a tenth of a second and megabytes to load, so this is imported where the first such request is made.
+It takes a tenth of a second and megabytes to load: this is imported where the first of them is made.
 """
 
 import contextlib
@@ -32,7 +32,6 @@ class _Names(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        found = await self._resolver.resolve(host, family)
         """The addresses of a name. Raises OSError."""
         return [ResolveResult(**one) for one in await self._resolver.resolve(host, port, family)]
 

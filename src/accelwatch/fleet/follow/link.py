@@ -1,4 +1,4 @@
-"""Answers of one server over plain HTTP, one after the other: on a connection that is made when it is needed."""
+"""Answers of one server over plain HTTP, one after the other, on a connection that is kept."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

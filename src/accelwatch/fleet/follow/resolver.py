@@ -91,9 +91,7 @@ def _result(
     shown = str(address[0])
     if family == socket.AF_INET6 and len(address) > 3 and address[3]:
         shown = f"{shown.partition('%')[0]}%{address[3]}"
-    return Address(
-        hostname=host, host=shown, port=port, family=family, proto=proto, flags=_NUMERIC
-    )
+    return Address(hostname=host, host=shown, port=port, family=family, proto=proto, flags=_NUMERIC)
 
 
 _NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV

@@ -1,4 +1,4 @@
-"""What all requests to targets share: credentials, names, and the hub's hello; sessions when they are needed."""
+"""What requests to targets share: credentials, the names of hosts, and a session for those over TLS."""
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping

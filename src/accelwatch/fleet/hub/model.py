@@ -126,13 +126,7 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
         except ConfigError as error:
             key, _, text = str(error).partition(": ")
             yield key, text
-    if settings.rules.any:
-        from accelwatch.rules.configured import loaded_rules
-
-        try:
-            loaded_rules(settings.rules)
-        except ConfigError as error:
-            yield "rules", str(error)
+    yield from _mistakes_of_rules(settings.rules)
     yield from mistakes(settings.targets, settings.scrape)
     if settings.alerts != Alerts():
         from accelwatch.delivery import sinks
@@ -171,3 +165,13 @@ def _of_remedies(settings: remedies.RemedySettings) -> Iterator[Mistake]:
         from accelwatch.remedy import actions
 
         yield from actions.mistakes(settings)
+
+
+def _mistakes_of_rules(settings: RuleSettings) -> Iterator[Mistake]:
+    if settings.any:
+        from accelwatch.rules.configured import loaded_rules
+
+        try:
+            loaded_rules(settings)
+        except ConfigError as error:
+            yield "rules", str(error)

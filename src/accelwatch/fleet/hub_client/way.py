@@ -1,4 +1,4 @@
-"""How a hub is asked: one request after the other on each of several links, over plain HTTP or a socket."""
+"""How a hub is asked over plain HTTP or a socket: on several links, each for one request at a time."""
 
 import asyncio
 from collections.abc import Mapping
