@@ -113,6 +113,45 @@ def test_a_refusal_that_came_whole_leaves_its_connection(
     assert (answer.status, answer.keeps, answer.body()) == (404, keeps, b"")
 
 
+REFUSAL = b"HTTP/1.1 404 None\r\nContent-Type: text/plain\r\n"
+
+
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+@pytest.mark.parametrize(
+    ("rest", "told", "keeps"),
+    [
+        (b"Content-Length: 4\r\n\r\nnone", b"none", True),
+        (b"Content-Length: 0\r\n\r\n", b"", True),
+        (b"Content-Length: 12\r\n\r\nnone of them", b"none of ", False),
+        (b"Transfer-Encoding: chunked\r\n\r\n4\r\nnone\r\n0\r\n\r\n", b"none", True),
+        (b"\r\nnone", b"none", False),
+        (b"Content-Length: 40\r\n\r\nnone", b"none", False),
+    ],
+)
+def test_of_a_refusal_as_much_is_waited_for_as_is_told(
+    rest: bytes, told: bytes, keeps: bool, piece: int
+) -> None:
+    answer, data = Answer(page(LIMIT), told_bytes=8), REFUSAL + rest
+    if not any(answer.feed(data[at : at + piece]) for at in range(0, len(data), piece)):
+        answer.end()
+    assert (answer.status, answer.keeps, answer.body()) == (404, keeps, told)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        REFUSAL.replace(b"plain", b"html"),
+        REFUSAL + b"Content-Encoding: gzip\r\n",
+        REFUSAL.replace(b"404", b"204"),
+        REFUSAL.replace(b"404", b"304"),
+    ],
+)
+def test_a_refusal_without_words_is_not_waited_for(head: bytes) -> None:
+    answer = Answer(page(LIMIT), told_bytes=8)
+    assert answer.feed(head + b"Content-Length: 4\r\n\r\n")
+    assert answer.body() == b""
+
+
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKS = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 NONE = {

@@ -79,7 +79,7 @@ class Answer:
         told = self._told is not None or self._step is Answer._until_close
         if not (self._complete or told):
             raise TargetFault(Reason.GARBAGE, "the answer breaks off or is no HTTP")
-        self._complete = True
+        self._complete, self.keeps = True, False
 
     def body(self) -> bytes:
         """The body of a complete answer, of a refusal what was waited for. Raises TargetFault."""

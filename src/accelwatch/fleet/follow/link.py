@@ -30,8 +30,8 @@ class Link:
                 return await kept.ask(request, open_body, until, told_bytes)
             except TargetFault as fault:
                 # Nobody can tell a connection that has just been closed from one that is kept.
-                if fault.reason is not Reason.CLOSED:
-                    raise
+                if fault.reason is not Reason.CLOSED or self._kept is not kept:
+                    raise  # for another reason, or because we have let go of it
         self.close()
         try:
             async with asyncio.timeout_at(until):

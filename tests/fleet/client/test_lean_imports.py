@@ -1,0 +1,52 @@
+"""What follows plain targets and hubs starts without the client that speaks TLS, and without YAML."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("aiohttp", "attr", "frozenlist", "idna", "multidict", "propcache", "typer", "yaml", "yarl")
+CLIENTS = (
+    "accelwatch.fleet.follow.follow",
+    "accelwatch.fleet.hub.foreign",
+    "accelwatch.fleet.hub_client.early",
+    "accelwatch.fleet.hub_client.incidents",
+    "accelwatch.fleet.hub_client.once",
+    "accelwatch.fleet.hub_client.source",
+)
+
+
+def loaded_by(module: str) -> set[str]:
+    """The modules of a new process that has imported this one."""
+    code = f"import sys, {module}\nprint(*sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(run.stdout.split())
+
+
+@pytest.mark.parametrize("module", CLIENTS)
+def test_a_client_of_plain_http_loads_what_it_needs(module: str) -> None:
+    loaded = loaded_by(module)
+    assert not {name.partition(".")[0] for name in loaded} & {*HEAVY, "numpy", "sqlite3"}
+
+
+def test_a_hub_loads_nothing_for_what_is_not_configured() -> None:
+    loaded = loaded_by("accelwatch.fleet.hub.hub")
+    assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
+    unused = (
+        "accelwatch.delivery",
+        "accelwatch.fleet.follow.by_aiohttp",
+        "accelwatch.fleet.remedies",
+        "accelwatch.fleet.rules",
+        "accelwatch.fleet.ssh.follow",
+        "accelwatch.fleet.targets.http",
+        "accelwatch.fleet.targets.kubernetes",
+        "accelwatch.fleet.tsdb.query",
+        "accelwatch.fleet.tsdb.writing",
+        "accelwatch.history",
+        "accelwatch.incidents.journal",
+        "accelwatch.otlp",
+        "accelwatch.rules.rule",
+    )
+    assert not [name for name in loaded if name.startswith(unused)]
