@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accelwatch.fleet.follow.lookup_threads import LookupThreads
-from accelwatch.fleet.follow.resolver import Resolver
+from accelwatch.fleet.follow.resolver import Resolver, name_of
 from waiting import wait_until
 
 ADDRESS = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", 0))
@@ -109,3 +109,8 @@ def test_a_call_on_its_way_to_a_thread_that_gives_up_is_done_all_the_same() -> N
     for _ in range(500):
         assert done.acquire(timeout=30)
     wait_until(lambda: set(threading.enumerate()) <= before)
+
+
+@pytest.mark.parametrize(("host", "given"), [("localhost", b"localhost"), ("bücher", "bücher")])
+def test_a_name_of_plain_letters_is_looked_up_as_it_is(host: str, given: str | bytes) -> None:
+    assert name_of(host) == given

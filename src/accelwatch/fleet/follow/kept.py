@@ -14,7 +14,7 @@ from accelwatch.fleet.follow.answer import Answer
 from accelwatch.fleet.follow.body import OpenBody
 from accelwatch.fleet.follow.failures import MAY_WANT, os_text
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.follow.resolver import Resolver
+from accelwatch.fleet.follow.resolver import Resolver, name_of
 
 _NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 _OTHER_FAMILY_AFTER_S = 0.25
@@ -54,7 +54,8 @@ async def _addresses(
     host: str, port: int, resolver: Resolver
 ) -> "list[aiohappyeyeballs.AddrInfoType]":
     try:
-        return [*socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=_NUMERIC)]
+        name = name_of(host)
+        return [*socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=_NUMERIC)]
     except (OSError, UnicodeError):
         pass  # a name
     try:

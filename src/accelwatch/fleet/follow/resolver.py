@@ -19,6 +19,15 @@ LookUp = Callable[..., Found]
 """Arguments and results of socket.getaddrinfo. Raises OSError."""
 
 
+def name_of(host: str) -> str | bytes:
+    """A name as socket.getaddrinfo takes it as it is; text has it load the rules of all alphabets."""
+    return host.encode() if host.isascii() else host
+
+
+def _look_up(host: str, *asked: int) -> Found:
+    return [*socket.getaddrinfo(name_of(host), *asked)]
+
+
 class Address(TypedDict):
     """One address of a name, as aiohttp wants it."""
 
@@ -33,7 +42,7 @@ class Address(TypedDict):
 class Resolver:
     """The system's resolver; who asks for a name that is being looked up waits for that."""
 
-    def __init__(self, look_up: LookUp = socket.getaddrinfo) -> None:
+    def __init__(self, look_up: LookUp = _look_up) -> None:
         self._look_up = look_up
         self._room = asyncio.Semaphore(MAX_LOOKUPS)
         self._threads = LookupThreads()

@@ -17,7 +17,7 @@ from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import Web
 from accelwatch.errors import UsageError
 from accelwatch.fleet.archive.settings import History
-from accelwatch.fleet.hub.collecting import spare_the_old, tend
+from accelwatch.fleet.hub.collecting import give_back, spare_the_old, tend
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings
@@ -138,6 +138,7 @@ async def _tell_all(hub: Hub, server: HubServer) -> None:
     """Show the whole fleet as soon as every target was tried, not up to an interval later."""
     while not (hub.ready and _all_tried(hub.fleet)):
         await asyncio.sleep(_GLANCE_S)
+    give_back()  # the first pages of all; half a millisecond
     server.tick_now()
 
 

@@ -22,7 +22,8 @@ class Claims:
     """Uuids with the nodes on which they are present; the loop's thread only."""
 
     def __init__(self) -> None:
-        self._nodes: dict[str, set[str]] = {}
+        self._node: dict[str, str] = {}
+        """Who has a uuid alone; of one that several have, any node."""
         self._contested: dict[str, set[str]] = {}
 
     def change(self, node: str, before: Uuids, now: Uuids) -> None:
@@ -33,19 +34,23 @@ class Claims:
             self._claim(node, uuid)
 
     def _give_up(self, node: str, uuid: str) -> None:
-        claiming = self._nodes[uuid]
+        claiming = self._contested.get(uuid)
+        if claiming is None:
+            del self._node[uuid]
+            return
         claiming.discard(node)
         if len(claiming) < 2:
-            self._contested.pop(uuid, None)
-        if not claiming:
-            del self._nodes[uuid]
+            (self._node[uuid],) = self._contested.pop(uuid)
 
     def _claim(self, node: str, uuid: str) -> None:
-        claiming = self._nodes.setdefault(uuid, set())
-        if claiming:
-            others = ",".join(sorted(claiming))
-            logger.warning("a uuid on two nodes uuid=%s node=%s other=%s", uuid, node, others)
-            self._contested[uuid] = claiming
+        claiming = self._contested.get(uuid)
+        if claiming is None:
+            first = self._node.setdefault(uuid, node)
+            if first == node:
+                return
+            claiming = self._contested[uuid] = {first}
+        others = ",".join(sorted(claiming))
+        logger.warning("a uuid on two nodes uuid=%s node=%s other=%s", uuid, node, others)
         claiming.add(node)
 
     @property

@@ -42,11 +42,13 @@ class Skew:
     __slots__ = ("_seen", "seconds")
 
     def __init__(self) -> None:
-        self._seen: deque[float] = deque(maxlen=_SAMPLES)
+        self._seen: deque[float] | None = None
         self.seconds: float | None = None
 
     def observe(self, node_time: float, arrival: float) -> None:
         """A message written at `node_time` arrived at `arrival`, both Unix seconds."""
+        if self._seen is None:  # most exporters do not say what time it is
+            self._seen = deque(maxlen=_SAMPLES)
         self._seen.append(node_time - arrival)
         self.seconds = max(self._seen)
 
