@@ -64,7 +64,7 @@ async def _addresses(
             address
             for entry in resolved
             for address in socket.getaddrinfo(
-                entry["host"], port, type=socket.SOCK_STREAM, flags=_NUMERIC
+                name_of(entry["host"]), port, type=socket.SOCK_STREAM, flags=_NUMERIC
             )
         ]
     except (OSError, UnicodeError) as error:
