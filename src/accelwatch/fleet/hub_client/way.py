@@ -121,9 +121,7 @@ class PlainLink:
         parts = urlsplit(way.place.base)
         assert parts.hostname is not None  # as `hub_place` has seen to
         assert parts.port is not None
-        return await connect(
-            parts.hostname, parts.port, way.resolver, way.buffer, way.families
-        )
+        return await connect(parts.hostname, parts.port, way.resolver, way.buffer, way.families)
 
 
 async def _to_socket(path: str, buffer: memoryview) -> KeptConnection:
