@@ -39,7 +39,7 @@ def interrupted(module: str, words: tuple[str, ...]) -> "subprocess.CompletedPro
     [
         ("accelwatch.fleet.hub_client.early", FLEET),
         ("accelwatch.sampler.frames", FLEET),
-        ("aiohttp", FLEET),
+        ("aiohappyeyeballs", FLEET),
         ("accelwatch.cli.entry", FLEET),
         ("accelwatch.cli.entry", ("--hub", "127.0.0.1:1")),
         ("accelwatch.sampler.early", ("--json",)),
