@@ -1,11 +1,11 @@
-"""What follows plain targets and hubs starts without the client that speaks TLS, and without YAML."""
+"""What follows plain targets and hubs starts without the client that speaks TLS."""
 
 import subprocess
 import sys
 
 import pytest
 
-HEAVY = ("aiohttp", "attr", "frozenlist", "idna", "multidict", "propcache", "typer", "yaml", "yarl")
+HEAVY = ("aiohttp", "attr", "frozenlist", "idna", "multidict", "propcache", "typer", "yarl")
 CLIENTS = (
     "accelwatch.fleet.follow.follow",
     "accelwatch.fleet.hub.foreign",
