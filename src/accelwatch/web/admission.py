@@ -6,13 +6,12 @@ import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from aiohttp import web
-
 from accelwatch.web.authentication import Verdict, challenges, judge
 from accelwatch.web.bodies import refusal_of_body
 from accelwatch.web.hosts import meant_for, own_names
 from accelwatch.web.page import OPEN_PATHS, Page, plain
 from accelwatch.web.passwords import Busy, PasswordChecker
+from accelwatch.web.request import Request
 from accelwatch.web.roles import Role
 from accelwatch.web.web_config import Protection
 
@@ -50,7 +49,7 @@ class Admission:
 
     async def look(
         self,
-        request: web.BaseRequest,
+        request: Request,
         protection: Protection,
         hosts: Iterable[str],
         guest: str = "",
@@ -59,16 +58,16 @@ class Admission:
 
         `guest` is the name under which it is let in without credentials, if it is.
         """
-        refusal = refusal_of_body(request.headers, request.content_length)
+        refusal = refusal_of_body(request.headers, request.length)
         if refusal is not None:
             return Admitted(refusal)
         if request.path in OPEN_PATHS:
             return Admitted()
-        sock = request.get_extra_info("socket")
+        sock = request.transport.get_extra_info("socket")
         if sock is not None and sock.family == socket.AF_UNIX:
             # The mode of the socket says who may connect.
             return Admitted(user=_user_behind(sock), role=Role.ADMIN)
-        local = request.get_extra_info("sockname") or ("",)
+        local = request.transport.get_extra_info("sockname") or ("",)
         named = request.headers.getall("Host", ())
         if not (
             protection.authenticates or meant_for(local[0], named, self._own_names | set(hosts))
@@ -76,11 +75,9 @@ class Admission:
             return Admitted(plain(403, _NOT_MEANT))
         return await self._identified(request, protection, guest)
 
-    async def _identified(
-        self, request: web.BaseRequest, protection: Protection, guest: str
-    ) -> Admitted:
+    async def _identified(self, request: Request, protection: Protection, guest: str) -> Admitted:
         authorization = request.headers.get("Authorization", "")
-        certificate = request.get_extra_info("peercert")
+        certificate = request.transport.get_extra_info("peercert")
         try:
             verdict, user, role = await judge(protection, self._checker, authorization, certificate)
         except Busy:

@@ -4,7 +4,8 @@ A body is judged by the headers alone and before credentials are: whoever can co
 have us inflate megabytes to gigabytes without being known.
 """
 
-from multidict import CIMultiDictProxy
+from collections.abc import Iterable
+from typing import Protocol
 
 from accelwatch.web.page import Page, plain
 
@@ -12,7 +13,17 @@ MAX_BODY = 64 << 10
 """Bytes of a body that are taken, or read past where none is needed."""
 
 
-def refusal_of_body(headers: CIMultiDictProxy[str], length: int | None) -> Page | None:
+class BodyHeaders(Protocol):
+    """Headers by name, whatever its case."""
+
+    def getall(self, name: str, default: tuple[str, ...]) -> Iterable[str]:
+        """Every value of a header."""
+        ...
+
+    def __contains__(self, name: object) -> bool: ...
+
+
+def refusal_of_body(headers: BodyHeaders, length: int | None) -> Page | None:
     """The answer to a body that is not taken: encoded (415), chunked or too long (413)."""
     encodings = ",".join(headers.getall("Content-Encoding", ()))
     if any(encoding.strip().lower() not in ("", "identity") for encoding in encodings.split(",")):

@@ -7,21 +7,22 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Protocol
 from urllib.parse import parse_qs
 
 import msgspec
-from aiohttp import web
 
 from accelwatch.clock import Clock
 from accelwatch.errors import AccelwatchError, UnmetError, UsageError
 from accelwatch.web.admission import RETRY, Admission, Admitted
 from accelwatch.web.connections import Connection, Connections, Limits
 from accelwatch.web.failures import FailureLog
-from accelwatch.web.http_protocol import STANDING_HEADERS, HttpProtocol
+from accelwatch.web.http_protocol import HttpProtocol
 from accelwatch.web.negotiation import choose
 from accelwatch.web.page import BusyError, Change, Headers, Page, Query, Visit, VisitedPages, plain
+from accelwatch.web.reply import STANDING_HEADERS, Reply
+from accelwatch.web.request import Request
 from accelwatch.web.stream import STREAM, Outlet, Stalled
 from accelwatch.web.web_config import Protection
 
@@ -31,6 +32,10 @@ _MAX_PARAMETERS = 64
 _READING = ("GET", "HEAD")
 _BODY_WAIT_S = 5.0
 """Longer than any honest client needs for the little that is taken."""
+_LAST_WORDS_S = 0.1
+"""For answers whose connections have been closed."""
+_LAST = frozenset({401, 413, 415})
+"""Answers after which a connection is closed."""
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +119,7 @@ class HttpServer:
         self._answered = answered
         self._admission = Admission()
         self._failures = FailureLog(logger, clock)
-        self._http = web.Server(self._handle)
+        self._answering: set[asyncio.Task[None]] = set()
         self._connections = Connections(
             self._protocol, self.limits.connections, lambda: self.protection.tls
         )
@@ -155,45 +160,54 @@ class HttpServer:
                     self._quiet.clear()
                     await self._quiet.wait()
         await self._connections.close()
-        await self._http.shutdown(0.1)
+        await self._give_up_answers()
         self._admission.close()
 
-    def _protocol(self) -> asyncio.Protocol:
-        return HttpProtocol(self._http, self._failures, asyncio.get_running_loop())
+    async def _give_up_answers(self) -> None:
+        if self._answering:
+            _, late = await asyncio.wait(self._answering, timeout=_LAST_WORDS_S)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+    def _protocol(self) -> asyncio.Protocol:
+        return HttpProtocol(self._handle, self._failures, self._spawn)
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    async def _handle(self, request: Request, reply: Reply) -> None:
         began = self._clock.monotonic()
         connection = self._connections.of(request.transport)
         if connection is not None:
             connection.request_began(timed=True)
-        code = 500
         try:
-            response = await self._answer(request, connection)
-            code = response.status
+            await self._answer(request, reply, connection)
         finally:
             if connection is not None:
                 connection.request_ended()
-            self._answered(request.path, code, self._clock.monotonic() - began)
-        return response
+            self._answered(request.path, reply.code, self._clock.monotonic() - began)
 
-    async def _answer(
-        self, request: web.BaseRequest, connection: Connection | None
-    ) -> web.StreamResponse:
+    async def _answer(self, request: Request, reply: Reply, connection: Connection | None) -> None:
         if self._in_flight >= self.limits.requests and not self._make_room():
-            return await self._send(request, plain(503, "too many requests", RETRY))
+            await self._send(reply, plain(503, "too many requests", RETRY))
+            return
         self._in_flight += 1
         try:
             page = await self._page(request)
             if page is not None:
                 if connection is not None:
                     self._sending[connection] = self._clock.monotonic()
-                return await self._send(request, page)
+                await self._send(reply, page)
+                return
         finally:
             if connection is not None:
                 self._sending.pop(connection, None)
             self._in_flight -= 1
             self._quiet.set()
-        return await self._stream(request, connection)
+        await self._stream(request, reply, connection)
 
     def _make_room(self) -> bool:
         """Let go of the client that has been reading its answer for longest, if it is slow."""
@@ -205,7 +219,7 @@ class HttpServer:
             return True
         return False
 
-    async def _page(self, request: web.BaseRequest) -> Page | None:
+    async def _page(self, request: Request) -> Page | None:
         """The answer; None when it is a stream, which takes longer than a request."""
         visited = self._visited
         if visited is not None and not visited.methods(request.path):
@@ -238,7 +252,7 @@ class HttpServer:
             self._failures.tell("a page failed", error, f"path={request.path[:100]}")
             return plain(500, "internal error")
 
-    def _out_of_place(self, request: web.BaseRequest) -> Page | None:
+    def _out_of_place(self, request: Request) -> Page | None:
         """Why a path or method is not answered."""
         methods = self._pages.methods(request.path)
         if not methods and self._visited is not None:
@@ -249,50 +263,45 @@ class HttpServer:
             return plain(405, f"only {_listed(methods)} answered", {"Allow": ", ".join(methods)})
         return None
 
-    async def _send(self, request: web.BaseRequest, page: Page) -> web.StreamResponse:
-        body = page.body if page.parts is None else page.parts()
-        response = web.Response(body=body, status=page.code, headers=self._headers(page.headers))
-        if self._stopping or page.code in (401, 413, 415):
-            response.force_close()
-        with contextlib.suppress(ConnectionError):  # the client has gone; aiohttp notices it too
-            await response.prepare(request)
-            await response.write_eof()
-        return response
+    async def _send(self, reply: Reply, page: Page) -> None:
+        headers = self._headers(page.headers)
+        last = self._stopping or page.code in _LAST
+        if page.parts is None:
+            await reply.send(page.code, headers, page.body, close=last)
+            return
+        await reply.begin(page.code, headers, close=last)
+        if not reply.bodiless:
+            async for piece in page.parts():
+                await reply.write(piece)
+        await reply.end()
 
     def _headers(self, headers: dict[str, str]) -> dict[str, str]:
         return {**STANDING_HEADERS, **self.protection.headers, **headers}
 
-    async def _stream(
-        self, request: web.BaseRequest, connection: Connection | None
-    ) -> web.StreamResponse:
+    async def _stream(self, request: Request, reply: Reply, connection: Connection | None) -> None:
         offered = self._source.offered
         media = choose(request.headers.get("Accept", ""), offered)
         if media is None:
-            return await self._send(request, plain(406, f"there are {', '.join(offered)}"))
+            return await self._send(reply, plain(406, f"there are {', '.join(offered)}"))
         if self.streams >= self.limits.streams or self._stopping:
-            return await self._send(request, plain(503, "too many streams", RETRY))
+            return await self._send(reply, plain(503, "too many streams", RETRY))
         if connection is not None:
             connection.request_began(timed=False)
         headers = {"Content-Type": media, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        response = web.StreamResponse(headers=self._headers(headers))
-        response.force_close()
         self.streams += 1
         stall_s = self.limits.stall_s
-        outlet = _Outlet(response, request, stall_s)
+        outlet = _Outlet(reply, request.headers, stall_s)
         try:
-            await response.prepare(request)
+            await reply.begin(200, self._headers(headers), close=True)
             await self._source.send(media, outlet, _query(request), stall_s)
-            await response.write_eof()
-        except ConnectionError:
-            logger.debug("a stream's client has gone")
+            await reply.end()
         except (Stalled, TimeoutError):
             logger.info("a stream's client does not read and is let go")
-            if request.transport is not None:
-                request.transport.abort()
+            request.transport.abort()
         finally:
             self.streams -= 1
             self._quiet.set()
-        return response
+        return None
 
 
 def _listed(methods: Sequence[str]) -> str:
@@ -301,34 +310,25 @@ def _listed(methods: Sequence[str]) -> str:
 
 
 class _Outlet:
-    """Writes to a response; a write that waits longer than the stall time is given up."""
+    """Writes to an answer; a write that waits longer than the stall time is given up."""
 
-    def __init__(
-        self, response: web.StreamResponse, request: web.BaseRequest, stall_s: float
-    ) -> None:
-        self._response = response
-        self._request = request
+    def __init__(self, reply: Reply, headers: Headers, stall_s: float) -> None:
+        self._reply = reply
+        self.headers = headers
         self._stall_s = stall_s
-
-    @property
-    def headers(self) -> Headers:
-        return self._request.headers
 
     async def write(self, data: bytes) -> None:
         async with asyncio.timeout(self._stall_s):
-            await self._response.write(data)
+            await self._reply.write(data)
 
     def backlog(self) -> int:
-        transport = self._request.transport
-        if transport is None:
-            raise ConnectionResetError("the client has gone")
-        return transport.get_write_buffer_size()
+        return self._reply.backlog()
 
 
-def _query(request: web.BaseRequest) -> Query:
+def _query(request: Request) -> Query:
     try:
         return parse_qs(
-            request.rel_url.raw_query_string,
+            request.raw_query,
             keep_blank_values=True,
             max_num_fields=_MAX_PARAMETERS,
         )
@@ -336,12 +336,12 @@ def _query(request: web.BaseRequest) -> Query:
         raise AccelwatchError("the query cannot be read") from error
 
 
-async def _change_of(request: web.BaseRequest, query: Query, admitted: Admitted) -> Change:
+async def _change_of(request: Request, query: Query, admitted: Admitted) -> Change:
     """What is asked for, with its body, which was judged by its length before. Raises UsageError."""
     try:
         async with asyncio.timeout(_BODY_WAIT_S):
             body = await request.read()
-    except (TimeoutError, ConnectionError, web.RequestPayloadError) as error:
+    except (TimeoutError, ConnectionError) as error:
         raise UsageError("the body did not arrive") from error
     return Change(
         method=request.method,
@@ -351,12 +351,12 @@ async def _change_of(request: web.BaseRequest, query: Query, admitted: Admitted)
         body=body,
         user=admitted.user,
         role=admitted.role,
-        address=request.remote or "",
+        address=request.remote,
         guest=admitted.guest,
     )
 
 
-def _guest(request: web.BaseRequest, visited: VisitedPages | None) -> str:
+def _guest(request: Request, visited: VisitedPages | None) -> str:
     """Under which name a request without credentials is let in by a link; empty when it is not."""
     if visited is None:
         return ""
@@ -366,7 +366,7 @@ def _guest(request: web.BaseRequest, visited: VisitedPages | None) -> str:
         return ""
 
 
-def _visit_of(request: web.BaseRequest, query: Query, admitted: Admitted) -> Visit:
+def _visit_of(request: Request, query: Query, admitted: Admitted) -> Visit:
     return Visit(
         path=request.path,
         query=query,

@@ -1,0 +1,43 @@
+"""The body of a request while it arrives: kept where it is short, otherwise never looked into."""
+
+import asyncio
+
+
+class Body:
+    """As many bytes as the head says; who wants them waits for all."""
+
+    def __init__(self, missing: int | None) -> None:
+        """`missing` bytes are to come; None: nobody knows or cares how many."""
+        self.missing = missing
+        self.whole = False
+        """Whether all of it is here."""
+        self._pieces: list[bytes] = []
+        self._gone = False
+        self._reader: asyncio.Future[None] | None = None
+
+    def add(self, piece: bytes) -> None:
+        """More of it."""
+        self._pieces.append(piece)
+
+    def end(self) -> None:
+        """That was all."""
+        self.whole = True
+        self._wake()
+
+    def lose(self) -> None:
+        """Nothing more will come."""
+        self._gone = True
+        self._wake()
+
+    async def read(self) -> bytes:
+        """All of it. Raises ConnectionError when the client goes before."""
+        if not self.whole and not self._gone:
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
+        if not self.whole:
+            raise ConnectionResetError("the client has gone")
+        return b"".join(self._pieces)
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)

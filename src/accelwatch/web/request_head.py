@@ -1,0 +1,76 @@
+"""The head of a request as bytes: when it is whole, how long it may be, and what is refused unread.
+
+h11 takes what was once allowed: lines that are folded or end without a carriage return, control
+characters, a length that is said twice. Where two servers see different requests in the same bytes, one
+can be smuggled past the other; so none of it is taken.
+"""
+
+import re
+
+_MAX_LINE = 8190
+_MAX_FIELDS = 64
+MAX_HEAD = 64 << 10
+_END = b"\r\n\r\n"
+_CONTROL = re.compile(rb"(?<!\r)\n|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+"""None of these stands in a head; a carriage return and a line feed do together."""
+_PRINTABLE = range(0x21, 0x7F)
+
+
+class BadHeadError(Exception):
+    """What came is not taken as a request's head; the code says why."""
+
+    def __init__(self, code: int = 400) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class HeadReader:
+    """Cuts the next head off the bytes of a connection."""
+
+    def __init__(self) -> None:
+        self._looked_at = 0
+
+    def take(self, arrived: bytearray) -> bytes | None:
+        """The head, which is then gone from `arrived`; None while it is not whole.
+
+        Raises BadHeadError, as soon as it is certain.
+        """
+        if self._looked_at == 0:
+            while arrived.startswith(b"\r\n"):  # RFC 9112, section 2.2
+                del arrived[:2]
+            if arrived in (b"", b"\r"):
+                return None
+            if arrived[0] not in _PRINTABLE:
+                raise BadHeadError
+        end = arrived.find(_END, max(self._looked_at - len(_END) + 1, 0), MAX_HEAD)
+        if end < 0:
+            self._looked_at = len(arrived)
+            _check_beginning(arrived)
+            return None
+        self._looked_at = 0
+        head = bytes(arrived[: end + len(_END)])
+        del arrived[: end + len(_END)]
+        _check_whole(head)
+        return head
+
+
+def _check_beginning(arrived: bytearray) -> None:
+    if len(arrived) - (arrived.rfind(b"\n") + 1) > _MAX_LINE:
+        raise BadHeadError
+    if arrived.count(b"\n") != arrived.count(b"\r\n"):
+        raise BadHeadError
+    if len(arrived) >= MAX_HEAD:
+        raise BadHeadError(431)
+
+
+def _check_whole(head: bytes) -> None:
+    if _CONTROL.search(head):
+        raise BadHeadError
+    _, *fields = lines = head[: -len(_END)].split(b"\r\n")
+    if len(fields) > _MAX_FIELDS or max(map(len, lines)) > _MAX_LINE:
+        raise BadHeadError
+    if any(line.startswith((b" ", b"\t")) for line in fields):
+        raise BadHeadError
+    lengths = [line for line in fields if line.lower().startswith(b"content-length:")]
+    if len(lengths) > 1 or any(b"," in line for line in lengths):
+        raise BadHeadError

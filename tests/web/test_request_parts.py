@@ -1,0 +1,63 @@
+"""Paths as yarl reads them, which is what aiohttp's clients and our pages were written for; dates."""
+
+import email.utils
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from yarl import URL
+
+from accelwatch.web.reply import http_date
+from accelwatch.web.request import Headers, decoded, split_target
+from accelwatch.web.request_head import BadHeadError, HeadReader
+
+PIECES = ["%41", "%2f", "%2F", "%c3%a9", "%C3", "%a9", "%FF", "%", "%zz", "%%41", "+", "a", "/"]
+
+
+@given(st.lists(st.sampled_from(PIECES)).map("".join))
+def test_a_path_is_decoded_as_before(rest: str) -> None:
+    path = f"/{rest}"
+    assert decoded(path) == URL.build(path=path, encoded=True).path
+
+
+@pytest.mark.parametrize("target", ["", "echo", "?a", "http:", "http:///a", "http://[::1/a"])
+def test_what_names_nothing_is_no_target(target: str) -> None:
+    with pytest.raises(BadHeadError):
+        split_target("GET", target)
+
+
+def test_headers_are_a_mapping() -> None:
+    headers = Headers([(b"A", b"1"), (b"b", b"2"), (b"a", b"3")])
+    assert dict(headers) == {"a": "1", "b": "2"}
+    assert len(headers) == 2
+    assert "B" in headers
+    assert headers.getall("A") == ["1", "3"]
+    assert headers.getall("c", ("none",)) == ("none",)
+    assert headers.get("c") is None
+
+
+@given(st.integers(0, 4_000_000_000))
+def test_a_date_is_written_as_mail_writes_it(moment: int) -> None:
+    assert http_date(moment).decode() == email.utils.formatdate(moment, usegmt=True)
+
+
+def test_a_head_is_cut_off_once_it_is_whole() -> None:
+    arrived, heads = bytearray(b"\r\n"), HeadReader()
+    assert heads.take(arrived) is None
+    for piece in (b"\r", b"\nGET / HTTP/1.1\r", b"\nA: b\r\n", b"\r"):
+        arrived += piece
+        assert heads.take(arrived) is None
+    arrived += b"\nrest"
+    assert heads.take(arrived) == b"GET / HTTP/1.1\r\nA: b\r\n\r\n"
+    assert arrived == b"rest"
+    assert heads.take(arrived) is None
+
+
+def test_a_head_has_64_kib_at_most() -> None:
+    arrived, heads = bytearray(b"GET / HTTP/1.1\r\n"), HeadReader()
+    with pytest.raises(BadHeadError) as caught:
+        for _ in range(70):
+            arrived += b"A: " + b"a" * 995 + b"\r\n"
+            heads.take(arrived)
+    assert caught.value.code == 431
+    assert len(arrived) < 66 << 10

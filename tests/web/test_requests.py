@@ -1,0 +1,224 @@
+"""What is taken as a request, what it says to a page, and what is refused, by raw bytes."""
+
+import logging
+
+import pytest
+
+from web.echo_site import LAST, EchoSite, asked, codes, received, told
+
+LIMIT = 8190
+
+
+def line_of(size: int, version: str = " HTTP/1.1") -> str:
+    """A request line of this many bytes."""
+    return "GET /echo/".ljust(size - len(version), "a") + version
+
+
+def field_of(size: int) -> str:
+    return "X-Seen: ".ljust(size, "a")
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "query"),
+    [
+        ("/echo/a", "/echo/a", {}),
+        ("/echo/a?", "/echo/a", {}),
+        ("/echo/%41%2F%C3%A9+%2B", "/echo/A/é++", {}),
+        ("/echo/%FF%41%zz%", "/echo/%FFA%zz%", {}),
+        ("/echo/../b//c", "/echo/../b//c", {}),
+        ("/echo/a?x=%41+b&x=2&y=", "/echo/a", {"x": ["A b", "2"], "y": [""]}),
+        ("/echo/a?x=?&y=/", "/echo/a", {"x": ["?"], "y": ["/"]}),
+        ("/echo/a#b?x=1", "/echo/a#b", {"x": ["1"]}),
+        ("http://elsewhere:80/echo/a%20b?x=1", "/echo/a b", {"x": ["1"]}),
+    ],
+)
+def test_a_target_is_a_path_and_a_query(
+    site: EchoSite, target: str, path: str, query: dict[str, list[str]]
+) -> None:
+    said = told(site.exchange(asked(f"GET {target} HTTP/1.1", "Connection: close")))
+    assert (said["path"], said["query"]) == (path, query)
+
+
+@pytest.mark.parametrize("line", ["OPTIONS *", "CONNECT localhost:80", "GET http://localhost"])
+def test_other_targets_are_no_page_of_ours(site: EchoSite, line: str) -> None:
+    assert codes(site.exchange(asked(f"{line} HTTP/1.1", "Connection: close"))) == [404]
+
+
+@pytest.mark.parametrize(
+    ("fields", "seen"),
+    [
+        (["X-Seen: a b"], "a b"),
+        (["x-seEN:  a\t"], "a"),
+        (["X-Seen: a", "X-Seen: b"], "a"),
+        (["X-Seen:"], ""),
+        (["X-Seen: a", "Other: x"], "a"),
+        ([], None),
+    ],
+)
+def test_a_header_is_found_in_any_case(site: EchoSite, fields: list[str], seen: str | None) -> None:
+    answer = site.exchange(asked("GET /echo/a HTTP/1.1", *fields, "Connection: close"))
+    assert told(answer)["seen"] == seen
+
+
+def test_bytes_of_no_text_reach_a_page(site: EchoSite) -> None:
+    words = asked("GET /echo/a HTTP/1.1", "Connection: close", "X-Seen: _").replace(b"_", b"a\xff")
+    assert told(site.exchange(words))["seen"] == "a\udcff"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        asked("GET /echo/a HTTP/1.1", host=False),
+        asked("GET /echo/a HTTP/1.1", "Host: other"),
+        asked("GET echo HTTP/1.1"),
+        asked("GET /echo/\xe9 HTTP/1.1"),
+        asked("GET /echo/a HTTP/1.2"),
+        asked("GET /echo/a HTTP/9.9"),
+        asked("GET /echo/a http/1.1"),
+        asked("GET /echo/a"),
+        asked("G(T /echo/a HTTP/1.1"),
+        asked("PRI * HTTP/2.0"),
+        asked("GET /echo/a HTTP/1.1", "X-Seen : a"),
+        asked("GET /echo/a HTTP/1.1", ": a"),
+        asked("GET /echo/a HTTP/1.1", "no colon"),
+        asked("GET /echo/a HTTP/1.1", "X-Seen: a", " b"),
+        asked("GET /echo/a HTTP/1.1", "X-Seen: a", "\tb"),
+        asked("GET /echo/a HTTP/1.1", "X-Seen: a\x00b"),
+        asked("GET /echo/a HTTP/1.1", "X-Seen: a\x01b"),
+        asked("GET /echo/a HTTP/1.1", "X-Seen: a\x7fb"),
+        asked("GET /echo/a HTTP/1.1", "X-Seen: a\rb"),
+        asked("GET /echo/a HTTP/1.1", "X-Seen: a\nX: b"),
+        asked("GET /echo/a HTTP/1.1").replace(b"\r\n", b"\n"),
+        asked("GET /echo/a HTTP/1.1", *["X: a"] * 64),
+        asked(line_of(LIMIT + 100)),
+        asked("GET /echo/a HTTP/1.1", field_of(LIMIT + 100)),
+        line_of(LIMIT + 100).encode(),
+        b"GET /echo/a HTTP/1.1\r\nX-Seen: " + b"a" * (LIMIT + 100),
+        b"\x16\x03\x01" * 9,
+        b"\x80",
+    ],
+)
+def test_what_is_no_request_is_refused_and_the_connection_closed(
+    site: EchoSite, caplog: pytest.LogCaptureFixture, words: bytes
+) -> None:
+    with caplog.at_level(logging.DEBUG, "accelwatch"):
+        answer = site.exchange(words + (LAST if words.endswith(b"\r\n\r\n") else b""))
+    assert codes(answer) == [400]
+    assert answer.endswith(b"\r\n\r\nbad request\n")
+    assert b"X-Content-Type-Options: nosniff" in answer
+    assert site.answered == []
+    assert all("echo" not in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ["Content-Length: 3", "Transfer-Encoding: chunked"],
+        ["Transfer-Encoding: chunked", "Content-Length: 3"],
+        ["Content-Length: 3", "Content-Length: 4"],
+        ["Content-Length: 3", "Content-Length: 3"],
+        ["Content-Length: 3, 3"],
+        ["Content-Length: -3"],
+        ["Content-Length: +3"],
+        ["Content-Length: 0x3"],
+        ["Content-Length:"],
+        ["Content-Length: 99999999999999999999999999"],
+    ],
+)
+def test_a_length_that_can_be_read_in_two_ways_is_refused(
+    site: EchoSite, fields: list[str]
+) -> None:
+    words = asked("POST /echo/a HTTP/1.1", *fields, body=b"abc")
+    assert codes(site.exchange(words + LAST)) == [400]
+    assert site.answered == []
+
+
+@pytest.mark.parametrize("coding", ["gzip, chunked", "chunked, chunked", "identity", "xchunked"])
+def test_no_other_coding_is_taken(site: EchoSite, coding: str) -> None:
+    words = asked("POST /echo/a HTTP/1.1", f"Transfer-Encoding: {coding}", body=b"0\r\n\r\n")
+    (code,) = codes(site.exchange(words + LAST))
+    assert code >= 400
+
+
+def test_requests_up_to_the_limits_are_taken(site: EchoSite) -> None:
+    for words in (
+        asked(line_of(LIMIT), "Connection: close"),
+        asked("GET /echo/a HTTP/1.1", field_of(LIMIT), "Connection: close"),
+        asked("GET /echo/a HTTP/1.1", *["X: a"] * 62, "Connection: close"),
+        b"\r\n\r\n" + LAST,
+    ):
+        assert codes(site.exchange(words)) == [200]
+
+
+def test_a_request_may_come_byte_by_byte(site: EchoSite) -> None:
+    words = b"\r\n" + asked("POST /echo/a HTTP/1.1", "Content-Length: 3", body=b"abc") + LAST
+    with site.connect() as client:
+        for number in range(len(words)):
+            client.sendall(words[number : number + 1])
+        answer = received(client)
+    assert codes(answer) == [200, 200]
+    assert told(answer)["body"] == "abc"
+
+
+def test_requests_are_answered_in_turn(site: EchoSite) -> None:
+    words = (
+        asked("GET /echo/1 HTTP/1.1")
+        + asked("POST /echo/2 HTTP/1.1", "Content-Length: 3", body=b"abc")
+        + asked("DELETE /echo/3 HTTP/1.1", "Content-Length: 3", body=b"abc")
+        + asked("HEAD /echo/4 HTTP/1.1")
+        + asked("GET /none HTTP/1.1", "Content-Length: 3", body=b"abc")
+        + asked("GET /echo/6 HTTP/1.1", "Upgrade: websocket", "Connection: Upgrade")
+    )
+    assert codes(site.exchange(words + LAST)) == [200, 200, 405, 200, 404, 200, 200]
+    assert [path for path, _ in site.answered[:3]] == ["/echo/1", "/echo/2", "/echo/3"]
+
+
+def test_many_requests_at_once_are_all_answered(site: EchoSite) -> None:
+    one = asked("GET /echo/a HTTP/1.1", field_of(1000))
+    assert codes(site.exchange(one * 500 + LAST)) == [200] * 501
+
+
+def test_nothing_is_answered_after_a_request_that_closes(site: EchoSite) -> None:
+    assert codes(site.exchange(LAST + LAST)) == [200]
+    assert codes(site.exchange(LAST + b"rubbish")) == [200]
+
+
+def test_rubbish_behind_a_request_is_refused(site: EchoSite) -> None:
+    assert codes(site.exchange(asked("GET /echo/a HTTP/1.1") + b"rubb ish\r\n\r\n"))[-1] == 400
+
+
+def test_a_body_is_read_whole(site: EchoSite) -> None:
+    body = b"x" * (64 << 10)
+    words = asked("POST /echo/a HTTP/1.1", f"Content-Length: {len(body)}", body=body)
+    answer = site.exchange(words + LAST)
+    assert codes(answer) == [200, 200]
+    assert told(answer)["body"] == body.decode()
+    assert told(answer)["address"] == "127.0.0.1"
+
+
+def test_a_body_that_is_too_long_is_refused_and_its_sender_reads_that(site: EchoSite) -> None:
+    body = b"x" * (8 << 20)
+    words = asked("POST /echo/a HTTP/1.1", f"Content-Length: {len(body)}", body=body)
+    assert codes(site.exchange(words + LAST)) == [413]
+    chunk = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    words = asked("POST /echo/a HTTP/1.1", "Transfer-Encoding: chunked", body=chunk)
+    assert codes(site.exchange(words + LAST)) == [413]
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(site: EchoSite) -> None:
+    words = asked("POST /echo/a HTTP/1.1", "Expect: 100-continue", "Content-Length: 3", body=b"a")
+    with site.connect() as client:
+        client.sendall(words)
+        while not site.answered:
+            site.pass_time(5.0)
+        answer = received(client)
+    assert codes(answer) == [400]
+    assert answer.endswith(b"the body did not arrive\n")
+
+
+def test_a_client_that_goes_before_its_body_has_come_is_forgotten(site: EchoSite) -> None:
+    with site.connect() as client:
+        client.sendall(asked("POST /echo/a HTTP/1.1", "Content-Length: 3", body=b"a"))
+    while site.server.connections:
+        site.pass_time(0.1)
+    assert codes(site.exchange(LAST)) == [200]
