@@ -25,6 +25,12 @@ def main() -> None:
         from accelwatch.sampler import early
 
         early.begin(lasting=True)
+    elif _serves(words):
+        from accelwatch.daemon.privacy import new_files_for_ourselves
+        from accelwatch.sampler import early
+
+        new_files_for_ourselves()
+        early.begin(lasting=True)
     elif _follows(words):
         from accelwatch.cli.terminal import on_terminal
         from accelwatch.fleet.hub_client import early as early_hub
@@ -52,6 +58,7 @@ def _version() -> int:
 
 _NOT_ONCE = ("-w", "--watch", "-l", "--loop", "-h", "--help", "--install", "--show")
 _NOT_OWN = ("--hub", "--replay", "-h", "--help", "--install", "--show")
+_NOT_SERVED = ("-h", "--help", "--install", "--show")
 _NOT_LIVE = ("--replay", "-h", "--help", "--install", "--show")
 
 
@@ -69,6 +76,13 @@ def _watches(words: list[str]) -> bool:
     if words and (words[0] != "dashboard" or any(word.startswith(_NOT_LIVE) for word in words)):
         return False
     return on_terminal()
+
+
+def _serves(words: list[str]) -> bool:
+    """Whether the words look like the agent, whose collector has less memory of its own begun early."""
+    if "_ACCELWATCH_COMPLETE" in os.environ or any(word.startswith(_NOT_SERVED) for word in words):
+        return False
+    return words[:1] == ["agent"]
 
 
 def _follows(words: list[str]) -> bool:

@@ -15,10 +15,15 @@ def keep_to_ourselves() -> None:
 
     A limit alone does not keep a core from a handler that the kernel pipes it to (core(5)); a process
     that is not dumpable has none, and others of its user cannot read its memory (prctl(2), Linux only).
-    The collector is a program of its own and becomes dumpable again when it starts (execve(2)).
+    The collector, which holds none, stays dumpable: it is begun before, or as a program of its own (execve(2)).
     """
-    os.umask(_FOR_OURSELVES)
+    new_files_for_ourselves()
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def new_files_for_ourselves() -> None:
+    """Have files that are made from now on, by children of this process too, be for this user only."""
+    os.umask(_FOR_OURSELVES)

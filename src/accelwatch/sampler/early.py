@@ -56,6 +56,7 @@ def begin(*, lasting: bool = False) -> None:
     control, orders = os.pipe()
     crash = os.memfd_create("accelwatch-crash")
     printed = _printed() if lasting else None
+    gc.freeze()  # a collection would write to what is shared, and so part it
     pid = os.fork()
     if pid == 0:
         os.close(reports)
