@@ -30,6 +30,7 @@ def main() -> None:
         from accelwatch.sampler import early
 
         new_files_for_ourselves()
+        early.load_more_shared()
         early.begin(lasting=True)
     elif _follows(words):
         from accelwatch.cli.terminal import on_terminal

@@ -5,18 +5,17 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import typer
 
 from accelwatch.cli import server_flags
-from accelwatch.cli.options import Given, Setting, command, given, row, split
+from accelwatch.cli.flag import Flag
+from accelwatch.cli.options import Given, Setting, command, flag, given, split
 from accelwatch.cli.plan import root_folder
 from accelwatch.default_addresses import AGENT_ADDRESS
-from accelwatch.exit_codes import OK
 from accelwatch.schema.metrics import opt_in_groups
 
 
-def run_agent(config_file: Path | None, flags: Mapping[str, Given]) -> int:
-    """Serve until told to stop; returns the exit code. Raises AccelwatchError.
+def run_agent(config_file: Path | None, flags: Mapping[str, Given]) -> None:
+    """Serve until told to stop. Raises AccelwatchError.
 
     `flags` maps dotted settings (`web.listen_address`) to texts; None and empty lists are not given.
     """
@@ -32,7 +31,6 @@ def run_agent(config_file: Path | None, flags: Mapping[str, Given]) -> int:
         return effective(file, os.environ, flags)
 
     asyncio.run(serve_agent(read))
-    return OK
 
 
 class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,9 +38,7 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     config_file: Annotated[
         Path | None,
-        typer.Option(
-            "--config.file", metavar="FILE", help="Configuration (docs/configuration.md)."
-        ),
+        Flag(("--config.file",), metavar="FILE", help="Configuration (docs/configuration.md)."),
     ] = None
     listen_address: Annotated[
         server_flags.Texts,
@@ -52,38 +48,38 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     access: server_flags.Access = server_flags.Access()
     max_requests: Annotated[
         server_flags.Text,
-        typer.Option(
-            "--web.max-requests", metavar="N", help="Requests answered at one time. Default: 40."
+        Flag(
+            ("--web.max-requests",), metavar="N", help="Requests answered at one time. Default: 40."
         ),
         Setting("web.max_requests"),
     ] = None
     max_connections: Annotated[
         server_flags.Text,
-        typer.Option(
-            "--web.max-connections", metavar="N", help="Connections at one time. Default: 512."
+        Flag(
+            ("--web.max-connections",), metavar="N", help="Connections at one time. Default: 512."
         ),
         Setting("web.max_connections"),
     ] = None
     profile: Annotated[
         server_flags.Text,
-        typer.Option("--profile", metavar="NAME", help="default or minimal, for plain scrapes."),
+        Flag(("--profile",), metavar="NAME", help="default or minimal, for plain scrapes."),
         Setting("exposition.profile"),
     ] = None
     groups: Annotated[
         list[str] | None,
-        row("collect", "Opt-in groups to read and expose; also a,b,c or 'all'."),
+        flag("collect", "Opt-in groups to read and expose; also a,b,c or 'all'."),
         Setting("exposition.groups"),
     ] = None
-    backends: Annotated[list[str] | None, row("backend"), Setting("collect.backends")] = None
-    root: Annotated[server_flags.Text, row("root"), Setting("collect.root")] = None
+    backends: Annotated[list[str] | None, flag("backend"), Setting("collect.backends")] = None
+    root: Annotated[server_flags.Text, flag("root"), Setting("collect.root")] = None
     interval: Annotated[
         server_flags.Text,
-        typer.Option("--interval", metavar="DURATION", help="How often to read. Default: 1s."),
+        Flag(("--interval",), metavar="DURATION", help="How often to read. Default: 1s."),
         Setting("collect.interval"),
     ] = None
     timeout: Annotated[
         server_flags.Text,
-        typer.Option("--timeout", metavar="DURATION", help="Deadline of one read. Default: 1s."),
+        Flag(("--timeout",), metavar="DURATION", help="Deadline of one read. Default: 1s."),
         Setting("collect.timeout"),
     ] = None
     state_dir: Annotated[
@@ -105,4 +101,4 @@ def agent(options: AgentOptions) -> None:
         flags["exposition.groups"] = list(opt_in_groups())
     if options.root is not None:
         flags["collect.root"] = root_folder(options.root)
-    raise typer.Exit(run_agent(options.config_file, flags))
+    run_agent(options.config_file, flags)

@@ -4,6 +4,7 @@ That is 12 MiB, and 30 ms of the start (typer 0.29). Help, completion and every 
 on the one-shot path (`cli.arguments`): what is read here is what typer would have read.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -62,10 +63,12 @@ def _kind(annotation: Any) -> tuple[type | None, bool]:
 
 
 def _code(run: Callable[[], None]) -> int:
-    import typer
-
+    """Its exit code; one that ends without a word of typer's has ended well."""
     try:
         run()
-    except typer.Exit as end:
-        return end.exit_code
+    except Exception as end:
+        typer = sys.modules.get("typer")
+        if typer is None or not isinstance(end, typer.Exit):
+            raise
+        return int(end.exit_code)
     return 0

@@ -6,15 +6,15 @@ path parses itself are in `cli.arguments`.
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
-import typer
-from typer.models import OptionInfo
 
 from accelwatch.cli.arguments import OPTIONS, Option
 from accelwatch.cli.completion import completer
+from accelwatch.cli.flag import Flag
 
 Given = str | list[str] | bool | None
 """A flag as the settings take it; None and empty lists are not given."""
@@ -28,6 +28,8 @@ class Setting(NamedTuple):
 
 def declared(option: Option, *default: Any) -> Any:
     """What typer is told of an option; without a default, for `Annotated`."""
+    import typer
+
     return typer.Option(
         *default,
         *option.flags,
@@ -67,10 +69,17 @@ def row(name: str, meaning: str = "") -> Any:
     return declared(msgspec.structs.replace(option, help=meaning or option.help))
 
 
+def flag(name: str, meaning: str = "") -> Flag:
+    """The same for a command that does without typer while it runs."""
+    option = next(option for option in OPTIONS if option.name == name)
+    return Flag(option.flags, meaning or option.help, option.metavar, option.words)
+
+
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """The function with an option for each field of its structs in their place.
 
-    A field is an option when its annotation has a `typer.Option`; one that is a struct brings its own.
+    A field is an option when its annotation has a `Flag` or a `typer.Option`; one that is a struct
+    brings its own.
     """
 
     @functools.wraps(function)
@@ -104,11 +113,47 @@ def declarations(
     """Each option of a command as `command` made it, and its flags."""
     for parameter in inspect.signature(function).parameters.values():
         for part in get_args(parameter.annotation)[1:]:
-            if isinstance(part, OptionInfo):
+            if isinstance(part, Flag):
+                yield parameter, part.flags
+            elif _is_typers(part):
                 # In an annotation the first flag stands where else the default would.
                 said = (part.default, *(part.param_decls or ()))
                 flags = [flag for flag in said if isinstance(flag, str)]
                 yield parameter, tuple(flags) or (f"--{parameter.name.replace('_', '-')}",)
+
+
+def for_typer(function: Callable[..., None]) -> Callable[..., None]:
+    """A command as typer wants it: its flags are options of typer's."""
+    import typer
+
+    def translated(part: Any) -> Any:
+        if not isinstance(part, Flag):
+            return part
+        completion = completer(part.words) if part.words else None
+        return typer.Option(
+            *part.flags, help=part.help, metavar=part.metavar, autocompletion=completion
+        )
+
+    @functools.wraps(function)
+    def with_options(**values: Any) -> None:
+        function(**values)
+
+    signature = inspect.signature(function)
+    parameters = []
+    for one in signature.parameters.values():
+        kind, *parts = get_args(one.annotation) if _is_option(one.annotation) else (one.annotation,)
+        if parts:
+            kind = Annotated[kind, *map(translated, parts)]
+        parameters.append(one.replace(annotation=kind))
+    with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {one.name: one.annotation for one in parameters}
+    return with_options
+
+
+def _is_typers(part: Any) -> bool:
+    """Whether it is an option of typer's, which is loaded then."""
+    models = sys.modules.get("typer.models")
+    return models is not None and isinstance(part, models.OptionInfo)
 
 
 def _is_table(kind: Any) -> bool:
@@ -122,7 +167,7 @@ def _rows(table: type[msgspec.Struct]) -> Iterator[tuple[msgspec.structs.FieldIn
 
 
 def _is_option(hint: Any) -> bool:
-    return any(isinstance(part, OptionInfo) for part in get_args(hint)[1:])
+    return any(isinstance(part, Flag) or _is_typers(part) for part in get_args(hint)[1:])
 
 
 def _parameters(table: type[msgspec.Struct]) -> Iterator[inspect.Parameter]:

@@ -1,28 +1,28 @@
 """Flags that `agent` and `hub` share: where they listen, who is let in, what they keep and log."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
-import typer
 
+from accelwatch.cli.flag import Flag
 from accelwatch.cli.options import Setting
 
 Texts = list[str] | None
 Text = str | None
 
 
-def listen_address(default: str) -> Any:
+def listen_address(default: str) -> Flag:
     """The option of the addresses to listen on."""
-    return typer.Option(
-        "--web.listen-address",
+    return Flag(
+        ("--web.listen-address",),
         metavar="HOST:PORT",
         help=f"Address to listen on; may be repeated. Default: {default}.",
     )
 
 
-def state_dir(kept: str) -> Any:
+def state_dir(kept: str) -> Flag:
     """The option of the folder for what outlives the process."""
-    return typer.Option("--state-dir", metavar="DIR", help=f"Where {kept}.")
+    return Flag(("--state-dir",), metavar="DIR", help=f"Where {kept}.")
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,13 +30,13 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
     listen_any: Annotated[
         bool,
-        typer.Option("--web.listen-any", help="Let other machines read without credentials."),
+        Flag(("--web.listen-any",), help="Let other machines read without credentials."),
         Setting("web.listen_any"),
     ] = False
     allowed_hosts: Annotated[
         Texts,
-        typer.Option(
-            "--web.allowed-hosts",
+        Flag(
+            ("--web.allowed-hosts",),
             metavar="NAME",
             help="Name by which clients ask on loopback, as through a proxy; may be repeated.",
         ),
@@ -44,8 +44,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     web_config: Annotated[
         Text,
-        typer.Option(
-            "--web.config.file",
+        Flag(
+            ("--web.config.file",),
             metavar="FILE",
             help="TLS, passwords and tokens, in the format of Prometheus' exporters.",
         ),
@@ -53,7 +53,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     unix_socket: Annotated[
         Text,
-        typer.Option("--web.unix-socket", metavar="PATH", help="Serve on a Unix socket as well."),
+        Flag(("--web.unix-socket",), metavar="PATH", help="Serve on a Unix socket as well."),
         Setting("web.unix_socket"),
     ] = None
 
@@ -63,11 +63,11 @@ class Logs(msgspec.Struct, frozen=True, kw_only=True):
 
     log_level: Annotated[
         Text,
-        typer.Option("--log.level", metavar="LEVEL", help="debug, info, warning or error."),
+        Flag(("--log.level",), metavar="LEVEL", help="debug, info, warning or error."),
         Setting("log.level"),
     ] = None
     log_format: Annotated[
         Text,
-        typer.Option("--log.format", metavar="FORMAT", help="text or json."),
+        Flag(("--log.format",), metavar="FORMAT", help="text or json."),
         Setting("log.format"),
     ] = None

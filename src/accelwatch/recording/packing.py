@@ -13,6 +13,10 @@ import zstandard
 from accelwatch.recording.layout import Compression
 
 _LEVEL = 3
+_LINES = 4
+_SMALLEST_WINDOW, _LARGEST_WINDOW = 17, 21
+"""Of zstd's level 3 the window is the largest, and so are the tables."""
+_LARGEST_TABLE = 17
 _GZIP_WBITS = 31
 _LAST_ZSTD_BLOCK = b"\x01\x00\x00"
 """Raw, empty, the last one: RFC 8878, 3.1.1.2."""
@@ -29,14 +33,31 @@ class Packer(Protocol):
 
 
 class _Zstd:
+    """Remembers a few lines: what is further back is of little use, and takes memory all the same."""
+
     def __init__(self) -> None:
-        self._stream = zstandard.ZstdCompressor(
-            level=_LEVEL, write_checksum=False, write_content_size=False
-        ).compressobj()
+        self._stream: zstandard.ZstdCompressionObj | None = None
 
     def add(self, line: bytes) -> bytes:
+        if self._stream is None:
+            self._stream = _compressor(len(line)).compressobj()
         packed = self._stream.compress(line)
         return packed + self._stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+
+
+def _compressor(line_bytes: int) -> zstandard.ZstdCompressor:
+    """For lines of about this size; the window is a power of two (RFC 8878, 3.1.1.1.2)."""
+    window = min(max((_LINES * line_bytes).bit_length(), _SMALLEST_WINDOW), _LARGEST_WINDOW)
+    table = min(window - 4, _LARGEST_TABLE)
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        _LEVEL,
+        window_log=window,
+        hash_log=table,
+        chain_log=table,
+        write_checksum=False,
+        write_content_size=False,
+    )
+    return zstandard.ZstdCompressor(compression_params=parameters)
 
 
 class _Gzip:

@@ -7,6 +7,7 @@ closes.
 
 import gc
 import os
+from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself is not imported here
@@ -19,6 +20,11 @@ Begun = tuple[int, int, int, int, int | None]
 """(process id, descriptor to read reports from, descriptor to write orders to, crash file, and the file
 of what libraries print where the child goes on reading; None for a single reading)."""
 
+_MORE = (
+    *("ctypes", "hashlib", "hmac", "logging", "queue", "shutil", "subprocess", "traceback"),
+    *("accelwatch.atomic_file", "accelwatch.backend", "accelwatch.proc", "accelwatch.untrusted_text"),
+    *("accelwatch.sampler.load", "accelwatch.sampler.printed"),
+)
 _begun: Begun | None = None
 _order: "Begin | None" = None
 """What the child was told before it was handed over."""
@@ -38,6 +44,15 @@ def load_shared() -> None:
 
     by_key()
     accelwatch.plugins.names(accelwatch.plugins.BACKENDS)
+
+
+def load_more_shared() -> None:
+    """Import what an agent and its collector need besides, for a process of months that is in no hurry.
+
+    Half of what is loaded before the fork goes on being shared; what is loaded after it is there twice.
+    """
+    for name in _MORE:
+        import_module(name)
 
 
 def begin(*, lasting: bool = False) -> None:

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from html import escape
 
 from accelwatch.schema.snapshot import Snapshot, whole_devices
+from accelwatch.web.markup import escape
 from accelwatch.web.page import Page
 
 _LINKS = (

@@ -36,7 +36,7 @@ def open_tcp(address: str) -> list[socket.socket]:
     opened: list[socket.socket] = []
     try:
         resolved = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            _given(host), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         for family, place in dict.fromkeys((entry[0], entry[4]) for entry in resolved):
             opened.append(_listen(family, place))
@@ -47,6 +47,11 @@ def open_tcp(address: str) -> list[socket.socket]:
             listening.close()
         raise AccelwatchError(f"cannot listen on {address}: {error.strerror or error}") from error
     return opened
+
+
+def _given(host: str) -> str | bytes | None:
+    """The host for getaddrinfo; as bytes no table of international names is loaded for it."""
+    return (host.encode() if host.isascii() else host) or None
 
 
 def _listen(family: int, place: object) -> socket.socket:

@@ -38,7 +38,7 @@ class HeadReader:
         if self._looked_at == 0:
             while arrived.startswith(b"\r\n"):  # RFC 9112, section 2.2
                 del arrived[:2]
-            if arrived in (b"", b"\r"):
+            if not arrived or arrived == b"\r":
                 return None
             if arrived[0] not in _PRINTABLE:
                 raise BadHeadError
