@@ -36,8 +36,9 @@ class Node:
         self.scenario.write()
 
     def environ(self) -> dict[str, str]:
-        """The environment in which commands see the node."""
-        return {**os.environ, **self.scenario.environment()}
+        """The environment in which commands see the node, and share no state with other agents."""
+        state = {"ACCELWATCH_STATE_DIR": str(Path(self._folder.name) / "state")}
+        return {**os.environ, **self.scenario.environment(), **state}
 
     def close(self) -> None:
         """End the processes and remove the files."""

@@ -26,10 +26,12 @@ def main() -> None:
 
         early.begin(lasting=True)
     elif _serves(words):
+        from accelwatch.daemon.memory import one_arena
         from accelwatch.daemon.privacy import new_files_for_ourselves
         from accelwatch.sampler import early
 
         new_files_for_ourselves()
+        one_arena()
         early.load_more_shared()
         early.begin(lasting=True)
     elif _follows(words):

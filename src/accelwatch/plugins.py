@@ -97,11 +97,11 @@ def unknown(group: str, wanted: Iterable[str]) -> str:
 
     An address (`module:attribute`) is no name and always passes.
     """
-    import difflib
-
     known = names(group)
     for name in wanted:
         if ":" not in name and name not in known:
+            import difflib  # for mistakes only
+
             close = difflib.get_close_matches(name, known, n=1)
             meant = f"; did you mean {close[0]}?" if close else f"; installed: {', '.join(known)}"
             return f"{name!r} is not installed{meant}"

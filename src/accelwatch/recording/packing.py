@@ -13,7 +13,7 @@ import zstandard
 from accelwatch.recording.layout import Compression
 
 _LEVEL = 3
-_LINES = 4
+_LINES = 2
 _SMALLEST_WINDOW, _LARGEST_WINDOW = 17, 21
 """Of zstd's level 3 the window is the largest, and so are the tables."""
 _LARGEST_TABLE = 17

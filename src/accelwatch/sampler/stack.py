@@ -170,6 +170,8 @@ class Stack:
         self._tell(opening.status)
         if opening.backend is not None:
             self._up(opening.backend, opening, self._collector.clock.monotonic())
+        else:
+            self._control.rest()
 
     def _up(self, backend: Backend, opening: Opening, now: float) -> None:
         self._reopen.succeeded()

@@ -46,33 +46,45 @@ class Stop(msgspec.Struct, frozen=True):
 
 Inbox = SimpleQueue[Answer | Batch | Admit | Stop]
 Job = Callable[[], object]
+Jobs = SimpleQueue[tuple[int, Job] | None]
 
 
 class Worker:
     """One thread, one call at a time; the caller keeps that discipline and holds the deadlines."""
 
     def __init__(self, name: str, clock: Clock, inbox: Inbox) -> None:
+        self._name = name
         self._clock = clock
         self._inbox = inbox
-        self._jobs: SimpleQueue[tuple[int, Job] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
-        self._thread.start()
+        self._jobs: Jobs = SimpleQueue()
+        self._thread: threading.Thread | None = None
 
     @property
     def ident(self) -> int:
-        """The thread's identifier."""
+        """The thread's identifier; it begins, where there is none."""
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._serve, args=(self._jobs,), name=self._name, daemon=True
+            )
+            self._thread.start()
         return self._thread.ident or 0
 
     def submit(self, call: int, job: Job) -> None:
         """Make the call on the thread; its Answer goes to the inbox."""
+        assert self.ident
         self._jobs.put((call, job))
+
+    def rest(self) -> None:
+        """No call will come for long: the thread ends, with the memory it takes; the next has another."""
+        self.stop()
+        self._thread, self._jobs = None, SimpleQueue()
 
     def stop(self) -> None:
         """Let the thread end after its present call, should that ever return."""
         self._jobs.put(None)
 
-    def _serve(self) -> None:
-        while (task := self._jobs.get()) is not None:
+    def _serve(self, jobs: Jobs) -> None:
+        while (task := jobs.get()) is not None:
             call, job = task
             began = self._clock.monotonic()
             result: object = None
