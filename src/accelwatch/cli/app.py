@@ -13,7 +13,7 @@ import msgspec
 import typer
 
 from accelwatch.cli.arguments import OPTIONS, Arguments, Option
-from accelwatch.cli.options import for_typer, taking
+from accelwatch.cli.options import taking
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
@@ -176,7 +176,7 @@ def _add(app: typer.Typer, name: str, command: _Command) -> None:
     shown: dict[str, Any] = {"cls": getattr(module, command.cls)} if command.cls else {}
     if command.more_words:
         shown["context_settings"] = {"allow_extra_args": True}
-    app.command(name, **shown)(for_typer(written))
+    app.command(name, **shown)(written)
 
 
 def invoke(words: list[str]) -> int:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Flag(NamedTuple):
-    """Stands in an annotation where else a `typer.Option` would (`options.for_typer`)."""
+    """Stands in an annotation where else a `typer.Option` would (`options.command`)."""
 
     flags: tuple[str, ...]
     """As they are written on the command line."""

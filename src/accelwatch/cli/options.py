@@ -82,10 +82,6 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     brings its own.
     """
 
-    @functools.wraps(function)
-    def with_options(**values: Any) -> None:
-        call_with(function, values)
-
     hints = get_type_hints(function, include_extras=True)
     expanded: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function).parameters.items():
@@ -94,9 +90,49 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         else:
             keyword = inspect.Parameter.KEYWORD_ONLY
             expanded.append(parameter.replace(kind=keyword, annotation=hints[name]))
-    with_options.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {one.name: one.annotation for one in expanded}
-    return with_options
+    return _WithOptions(function, expanded)
+
+
+class _WithOptions:
+    """A function of structs as one of options; what typer reads of it has options of typer's."""
+
+    def __init__(self, function: Callable[..., None], parameters: list[inspect.Parameter]) -> None:
+        functools.update_wrapper(
+            self, function, ("__module__", "__name__", "__qualname__", "__doc__")
+        )
+        self._function = function
+        self._parameters = parameters
+
+    def __call__(self, **values: Any) -> None:
+        call_with(self._function, values)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        parameters = self._parameters
+        if "typer" in sys.modules:
+            parameters = [one.replace(annotation=_translated(one.annotation)) for one in parameters]
+        return inspect.Signature(parameters)
+
+    @property
+    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
+        return {one.name: one.annotation for one in self.__signature__.parameters.values()}
+
+
+def _translated(annotation: Any) -> Any:
+    """An annotation with an option of typer's in the place of a flag."""
+    kind, *parts = get_args(annotation) if _is_option(annotation) else (annotation,)
+    return Annotated[kind, *map(_option_of, parts)] if parts else annotation
+
+
+def _option_of(part: Any) -> Any:
+    if not isinstance(part, Flag):
+        return part
+    import typer
+
+    completion = completer(part.words) if part.words else None
+    return typer.Option(
+        *part.flags, help=part.help, metavar=part.metavar, autocompletion=completion
+    )
 
 
 def call_with(function: Callable[..., None], values: dict[str, Any]) -> None:
@@ -120,34 +156,6 @@ def declarations(
                 said = (part.default, *(part.param_decls or ()))
                 flags = [flag for flag in said if isinstance(flag, str)]
                 yield parameter, tuple(flags) or (f"--{parameter.name.replace('_', '-')}",)
-
-
-def for_typer(function: Callable[..., None]) -> Callable[..., None]:
-    """A command as typer wants it: its flags are options of typer's."""
-    import typer
-
-    def translated(part: Any) -> Any:
-        if not isinstance(part, Flag):
-            return part
-        completion = completer(part.words) if part.words else None
-        return typer.Option(
-            *part.flags, help=part.help, metavar=part.metavar, autocompletion=completion
-        )
-
-    @functools.wraps(function)
-    def with_options(**values: Any) -> None:
-        function(**values)
-
-    signature = inspect.signature(function)
-    parameters = []
-    for one in signature.parameters.values():
-        kind, *parts = get_args(one.annotation) if _is_option(one.annotation) else (one.annotation,)
-        if parts:
-            kind = Annotated[kind, *map(translated, parts)]
-        parameters.append(one.replace(annotation=kind))
-    with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {one.name: one.annotation for one in parameters}
-    return with_options
 
 
 def _is_typers(part: Any) -> bool:

@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 from msgspec import inspect
 
 from accelwatch.config.forms import FORMS, duration_text, expected
-from accelwatch.located_yaml import nodes
+from accelwatch.located_yaml import nodes, tree
 from accelwatch.located_yaml.nodes import PlainReader, kind
 
 
@@ -22,13 +21,13 @@ class Mistake(Exception):  # noqa: N818 - it is one in the user's file, and beco
         super().__init__(text)
         self.inside = inside
 
-    def under(self, key: str, node: yaml.Node) -> list[nodes.Mistake]:
+    def under(self, key: str, node: tree.Node) -> list[nodes.Mistake]:
         """As mistakes of the mapping that has the node under a key."""
         inside = self.inside or (nodes.Mistake(nodes.line(node), (), str(self)),)
         return [msgspec.structs.replace(mistake, place=(key, *mistake.place)) for mistake in inside]
 
 
-def convert(wanted: inspect.Type, node: yaml.Node, base: Path) -> Any:
+def convert(wanted: inspect.Type, node: tree.Node, base: Path) -> Any:
     """The node as a value of the type; relative paths are resolved against `base`. Raises Mistake."""
     form = ""
     if isinstance(wanted, inspect.Metadata):
@@ -42,31 +41,31 @@ def convert(wanted: inspect.Type, node: yaml.Node, base: Path) -> Any:
         return frozenset(_items(wanted.item_type, node, base))
     if isinstance(wanted, inspect.DictType):
         return _mapping(wanted, node, base)
-    if not isinstance(node, yaml.ScalarNode):
+    if not isinstance(node, tree.Scalar):
         raise Mistake(f"{_shape(node)} is out of place; expected {describe(wanted, form)}")
     if form:
         return _formed(form, wanted, node, base)
     return _scalar(wanted, node)
 
 
-def _optional(wanted: inspect.UnionType, node: yaml.Node, base: Path) -> Any:
+def _optional(wanted: inspect.UnionType, node: tree.Node, base: Path) -> Any:
     if kind(node) == "null":
         return None
     inner = next(part for part in wanted.types if not isinstance(part, inspect.NoneType))
     return convert(inner, node, base)
 
 
-def _items(wanted: inspect.Type, node: yaml.Node, base: Path) -> list[Any]:
+def _items(wanted: inspect.Type, node: tree.Node, base: Path) -> list[Any]:
     """Items of a list; a single value stands for a list of one."""
-    if isinstance(node, yaml.SequenceNode):
+    if isinstance(node, tree.Sequence):
         return [convert(wanted, item, base) for item in node.value]
-    if isinstance(node, yaml.MappingNode) or kind(node) == "null":
+    if isinstance(node, tree.Mapping) or kind(node) == "null":
         raise Mistake(f"{_shape(node)} is out of place; expected a list of {describe_item(wanted)}")
     return [convert(wanted, node, base)]
 
 
-def _mapping(wanted: inspect.DictType, node: yaml.Node, base: Path) -> dict[str, Any]:
-    if not isinstance(node, yaml.MappingNode):
+def _mapping(wanted: inspect.DictType, node: tree.Node, base: Path) -> dict[str, Any]:
+    if not isinstance(node, tree.Mapping):
         raise Mistake(f"{_shape(node)} is out of place; expected a mapping")
     free = isinstance(wanted.value_type, inspect.CustomType | inspect.AnyType)
     given: dict[str, Any] = {}
@@ -82,7 +81,7 @@ def _mapping(wanted: inspect.DictType, node: yaml.Node, base: Path) -> dict[str,
     return given
 
 
-def plain(node: yaml.Node) -> Any:
+def plain(node: tree.Node) -> Any:
     """The node as plain data, for mappings that are passed through. Raises Mistake."""
     reader = PlainReader()
     data = reader.read(node)
@@ -91,7 +90,7 @@ def plain(node: yaml.Node) -> Any:
     return data
 
 
-def _formed(form: str, wanted: inspect.Type, node: yaml.ScalarNode, base: Path) -> Any:
+def _formed(form: str, wanted: inspect.Type, node: tree.Scalar, base: Path) -> Any:
     # YAML reads 22:00 as a number of base sixty.
     numbers = form in ("duration", "address", "share", "time_of_day", "price")
     allowed = ("str", "int", "float") if numbers else ("str",)
@@ -106,7 +105,7 @@ def _formed(form: str, wanted: inspect.Type, node: yaml.ScalarNode, base: Path) 
     return value
 
 
-def _scalar(wanted: inspect.Type, node: yaml.ScalarNode) -> Any:
+def _scalar(wanted: inspect.Type, node: tree.Scalar) -> Any:
     text, tag = str(node.value), kind(node)
     if isinstance(wanted, inspect.BoolType) and tag == "bool":
         return text.lower() in ("true", "yes", "on")
@@ -153,12 +152,12 @@ def describe_item(wanted: inspect.Type) -> str:
     return describe(wanted, "")
 
 
-def _shown(node: yaml.Node) -> str:
-    text = str(node.value) if isinstance(node, yaml.ScalarNode) else _shape(node)
+def _shown(node: tree.Node) -> str:
+    text = str(node.value) if isinstance(node, tree.Scalar) else _shape(node)
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
-def _shape(node: yaml.Node) -> str:
-    if isinstance(node, yaml.MappingNode):
+def _shape(node: tree.Node) -> str:
+    if isinstance(node, tree.Mapping):
         return "a mapping"
-    return "a list" if isinstance(node, yaml.SequenceNode) else _shown(node)
+    return "a list" if isinstance(node, tree.Sequence) else _shown(node)

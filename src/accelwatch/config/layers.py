@@ -7,13 +7,13 @@ from functools import cache
 from pathlib import Path
 
 import msgspec
-import yaml
 from msgspec import inspect
 
 from accelwatch.config.convert import Mistake, convert
 from accelwatch.config.model import Settings
 from accelwatch.config.reader import LocatedValue, Reader, Values, build
 from accelwatch.config.secret import secret_key
+from accelwatch.located_yaml import tree
 from accelwatch.located_yaml.complaint import Complaint, refuse, unknown
 from accelwatch.located_yaml.nodes import joined, scalar
 
@@ -174,8 +174,10 @@ def _assign(
     listed = isinstance(wanted, inspect.VarTupleType | inspect.FrozenSetType)
     try:
         if listed:
-            nodes = [scalar(text.strip(), quoted=True) for text in texts if text.strip()]
-            node: yaml.Node = yaml.SequenceNode(tag="tag:yaml.org,2002:seq", value=nodes)
+            nodes: list[tree.Node] = [
+                scalar(text.strip(), quoted=True) for text in texts if text.strip()
+            ]
+            node: tree.Node = tree.Sequence(tag="tag:yaml.org,2002:seq", value=nodes)
         else:
             text = ",".join(texts)
             node = scalar(text, quoted=not isinstance(wanted, inspect.BoolType | inspect.IntType))

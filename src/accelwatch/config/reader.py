@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 from msgspec import inspect
 
 from accelwatch.config.convert import Mistake, convert
 from accelwatch.errors import ConfigError
-from accelwatch.located_yaml import nodes
+from accelwatch.located_yaml import nodes, tree
 from accelwatch.located_yaml.complaint import Complaint, unknown
 from accelwatch.located_yaml.nodes import compose, joined, kind, line, read_file
 
@@ -46,7 +45,7 @@ class Reader:
         complaints: list[Complaint] = []
         if root is None or kind(root) == "null":
             return values, complaints
-        if not isinstance(root, yaml.MappingNode):
+        if not isinstance(root, tree.Mapping):
             raise ConfigError(f"{path}:{line(root)}: a mapping is expected at the top")
         walk = _Walk(str(path), path.absolute().parent, self._refused, values, complaints)
         walk.struct(root, self._shape, "")
@@ -68,7 +67,7 @@ class _Walk:
         self._values = values
         self._complaints = complaints
 
-    def struct(self, node: yaml.MappingNode, shape: inspect.Type, prefix: str) -> None:
+    def struct(self, node: tree.Mapping, shape: inspect.Type, prefix: str) -> None:
         """Take every key of a mapping that stands for a struct."""
         assert isinstance(shape, inspect.StructType)
         known = {field.encode_name: field.type for field in shape.fields}
@@ -83,9 +82,9 @@ class _Walk:
                 self._complain(key_node, dotted, text)
         self._complaints += nodes.complaints_of(mistakes, self._file, prefix)
 
-    def _value(self, shape: inspect.Type, node: yaml.Node, key: yaml.Node, dotted: str) -> None:
+    def _value(self, shape: inspect.Type, node: tree.Node, key: tree.Node, dotted: str) -> None:
         if isinstance(shape, inspect.StructType):
-            if isinstance(node, yaml.MappingNode):
+            if isinstance(node, tree.Mapping):
                 self.struct(node, shape, dotted)
             elif kind(node) != "null":
                 self._complain(node, dotted, "expected a mapping")
@@ -104,15 +103,15 @@ class _Walk:
         self._values[dotted] = LocatedValue(value, f"{self._file}:{line(key)}")
 
     def _structs(
-        self, shape: inspect.StructType, node: yaml.Node, key: yaml.Node, dotted: str
+        self, shape: inspect.StructType, node: tree.Node, key: tree.Node, dotted: str
     ) -> None:
         """A list of mappings; a single one stands for a list of one."""
         structs = []
-        items = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        items = node.value if isinstance(node, tree.Sequence) else [node]
         for number, item in enumerate(items):
             place = f"{dotted}[{number}]"
             alone = _alone(shape)
-            if isinstance(item, yaml.MappingNode):
+            if isinstance(item, tree.Mapping):
                 self.struct(item, shape, place)
             elif alone is not None and kind(item) == "str":
                 self._value(alone.type, item, item, f"{place}.{alone.encode_name}")
@@ -122,7 +121,7 @@ class _Walk:
             structs.append(build(shape.cls, self._values, place))
         self._values[dotted] = LocatedValue(tuple(structs), f"{self._file}:{line(key)}")
 
-    def _complain(self, node: yaml.Node, key: str, text: str) -> None:
+    def _complain(self, node: tree.Node, key: str, text: str) -> None:
         self._complaints.append(Complaint(f"{self._file}:{line(node)}", key, text))
 
 

@@ -1,4 +1,4 @@
-"""What a process of months asks of its allocator: one place to take memory from, for all of its threads."""
+"""What a process of months asks of its allocator: one place to take memory from, for all threads."""
 
 import contextlib
 import ctypes

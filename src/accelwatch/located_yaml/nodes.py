@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from accelwatch.errors import ConfigError
+from accelwatch.located_yaml import tree
 from accelwatch.located_yaml.complaint import Complaint
 
 MAX_FILE_BYTES = 1 << 20
 _MAX_DEPTH = 16
-_FAST: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's, where there is one: ten times as fast."""
 _TAG = "tag:yaml.org,2002:"
 _STRING = f"{_TAG}str"
 
@@ -54,33 +52,39 @@ def read_file(path: Path) -> bytes:
     return data
 
 
-def compose(data: bytes, file: str) -> yaml.Node | None:
+def compose(data: bytes, file: str) -> tree.Node | None:
     """The root node; None for an empty document. Raises ConfigError with file and line."""
+    import yaml
+
     with contextlib.suppress(yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError):
-        return _composed(data, file)
+        # libyaml's loader, where there is one, is ten times as fast.
+        return _composed(data, file, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     # The slow loader's words for what is wrong are the same wherever we run.
     try:
-        return yaml.compose(data, Loader=yaml.SafeLoader)
+        yaml.compose(data, Loader=yaml.SafeLoader)
+        return _composed(data, file, yaml.SafeLoader)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise ConfigError(_bad_yaml(file, error)) from error
 
 
-def _composed(data: bytes, file: str) -> yaml.Node | None:
+def _composed(data: bytes, file: str, loader: Any) -> tree.Node | None:
     """What `yaml.compose` gives, in one pass that ends at what would take long or loop.
 
     Raises ValueError for what is no single document, of which the slow loader tells more.
     """
+    import yaml
+
     tag_of = _tags()
-    parts: list[yaml.Node] = []
-    around: list[tuple[Any, list[yaml.Node]]] = []
-    events: Iterator[Any] = yaml.parse(data, Loader=_FAST)
+    parts: list[tree.Node] = []
+    around: list[tuple[Any, list[tree.Node]]] = []
+    events: Iterator[Any] = yaml.parse(data, Loader=loader)
     for event in events:
         kind = type(event)
         if kind is yaml.ScalarEvent:
             tag = event.tag
             if tag is None or tag == "!":
                 tag = tag_of(event.value, event.implicit)
-            parts.append(yaml.ScalarNode(tag, event.value, event.start_mark))
+            parts.append(tree.Scalar(tag, event.value, event.start_mark))
         elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
             around.append((event, parts))
             parts = []
@@ -90,7 +94,8 @@ def _composed(data: bytes, file: str) -> yaml.Node | None:
         elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
             inner = parts
             begun, parts = around.pop()
-            parts.append(_collection(begun, inner))
+            listed = kind is yaml.SequenceEndEvent
+            parts.append(_collection(begun, inner, listed=listed))
         elif kind is yaml.AliasEvent:
             raise ConfigError(f"{file}:{line(event)}: aliases are not taken; write it out")
     if len(parts) > 1:
@@ -98,17 +103,19 @@ def _composed(data: bytes, file: str) -> yaml.Node | None:
     return parts[0] if parts else None
 
 
-def _collection(begun: Any, parts: list[yaml.Node]) -> yaml.Node:
+def _collection(begun: Any, parts: list[tree.Node], *, listed: bool) -> tree.Node:
     tag: str | None = begun.tag if begun.tag != "!" else None
     start: Any = begun.start_mark
-    if isinstance(begun, yaml.SequenceStartEvent):
-        return yaml.SequenceNode(tag or f"{_TAG}seq", parts, start)
+    if listed:
+        return tree.Sequence(tag or f"{_TAG}seq", parts, start)
     items = list(zip(parts[::2], parts[1::2], strict=True))
-    return yaml.MappingNode(tag or f"{_TAG}map", items, start)
+    return tree.Mapping(tag or f"{_TAG}map", items, start)
 
 
 def _tags() -> Callable[[str, tuple[bool, bool]], str]:
     """What plain text is typed as; most of a file is the same few words again and again."""
+    import yaml
+
     resolver: Any = yaml.resolver.Resolver()
     known: dict[str, str] = {}
 
@@ -138,30 +145,32 @@ def line(thing: Any) -> int:
     return int(thing.start_mark.line) + 1
 
 
-def kind(node: yaml.Node) -> str:
+def kind(node: tree.Node) -> str:
     """`str`, `int`, `float`, `bool`, `null`, `seq`, `map`, or an odd tag as it is."""
     return str(node.tag).removeprefix(_TAG)
 
 
-def scalar(text: str, *, quoted: bool = False) -> yaml.ScalarNode:
+def scalar(text: str, *, quoted: bool = False) -> tree.Scalar:
     """A node for text from a variable or flag; unquoted text is typed as YAML would."""
     tag = _TAG + "str"
     if not quoted:
+        import yaml
+
         loader = yaml.SafeLoader("")
         try:
             tag = loader.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
         finally:
             loader.dispose()
-    return yaml.ScalarNode(tag=tag, value=text)
+    return tree.Scalar(tag=tag, value=text)
 
 
 def pairs(
-    node: yaml.MappingNode, place: Place, mistakes: list[Mistake]
-) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
+    node: tree.Mapping, place: Place, mistakes: list[Mistake]
+) -> Iterator[tuple[tree.Scalar, tree.Node]]:
     """Key node and value node of a mapping, the first of each key; others become mistakes."""
     first: dict[str, int] = {}
     for key, value in node.value:
-        if not isinstance(key, yaml.ScalarNode):
+        if not isinstance(key, tree.Scalar):
             mistakes.append(Mistake(line(key), place, "a key must be a word"))
         elif key.value in first:
             text = f"given twice, first on line {first[key.value]}"
@@ -202,18 +211,19 @@ class PlainReader:
     def __init__(self) -> None:
         self.lines: dict[Place, int] = {}
         self.mistakes: list[Mistake] = []
-        self._scalars = yaml.SafeLoader("")
+        self._scalars: Any = None
+        """PyYAML's loader, once there is more than text."""
 
-    def read(self, node: yaml.Node, place: Place = ()) -> Any:
+    def read(self, node: tree.Node, place: Place = ()) -> Any:
         """The node's data; what is wrong is left out and told of in `mistakes`."""
         self.lines.setdefault(place, line(node))
-        if isinstance(node, yaml.MappingNode):
+        if isinstance(node, tree.Mapping):
             return self._mapping(node, place)
-        if isinstance(node, yaml.SequenceNode):
+        if isinstance(node, tree.Sequence):
             return [self.read(item, (*place, at)) for at, item in enumerate(node.value)]
         return self._scalar(node, place)
 
-    def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
+    def _mapping(self, node: tree.Mapping, place: Place) -> dict[str, Any]:
         data: dict[str, Any] = {}
         for key_node, value in pairs(node, place, self.mistakes):
             key = str(key_node.value)
@@ -221,13 +231,15 @@ class PlainReader:
             data[key] = self.read(value, (*place, key))
         return data
 
-    def _scalar(self, node: yaml.Node, place: Place) -> Any:
+    def _scalar(self, node: tree.Node, place: Place) -> Any:
         if node.tag == _STRING:
             return node.value
-        if node.tag == _STRING:
-            return node.value
+        import yaml
+
+        if self._scalars is None:
+            self._scalars = yaml.SafeLoader("")
         try:
-            return self._scalars.construct_object(node)
+            return self._scalars.construct_object(yaml.ScalarNode(node.tag, node.value))
         except (yaml.YAMLError, ValueError):
             shown = str(node.value)[:60]
             self.mistakes.append(Mistake(line(node), place, f"{shown!r} cannot be read"))

@@ -22,7 +22,12 @@ of what libraries print where the child goes on reading; None for a single readi
 
 _MORE = (
     *("ctypes", "hashlib", "hmac", "logging", "queue", "shutil", "subprocess", "traceback"),
-    *("accelwatch.atomic_file", "accelwatch.backend", "accelwatch.proc", "accelwatch.untrusted_text"),
+    *(
+        "accelwatch.atomic_file",
+        "accelwatch.backend",
+        "accelwatch.proc",
+        "accelwatch.untrusted_text",
+    ),
     *("accelwatch.sampler.load", "accelwatch.sampler.printed"),
 )
 _begun: Begun | None = None

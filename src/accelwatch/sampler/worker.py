@@ -75,7 +75,7 @@ class Worker:
         self._jobs.put((call, job))
 
     def rest(self) -> None:
-        """No call will come for long: the thread ends, with the memory it takes; the next has another."""
+        """No call will come for long: the thread ends, and the next call begins another."""
         self.stop()
         self._thread, self._jobs = None, SimpleQueue()
 

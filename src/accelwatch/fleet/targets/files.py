@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.groups import targets_in
 from accelwatch.fleet.targets.rules import Rules
+from accelwatch.located_yaml import tree
 from accelwatch.located_yaml.complaint import refuse
 from accelwatch.located_yaml.nodes import PlainReader, complaints_of, compose
 
@@ -80,7 +80,7 @@ def _parsed(data: bytes, path: Path) -> Any:
     return _plain(root, path)
 
 
-def _plain(root: yaml.Node, path: Path) -> Any:
+def _plain(root: tree.Node, path: Path) -> Any:
     reader = PlainReader()
     data = reader.read(root)
     refuse(complaints_of(reader.mistakes, str(path)))
