@@ -26,6 +26,7 @@ from accelwatch.config.layers import Effective
 from accelwatch.config.model import Settings
 from accelwatch.daemon.lifecycle import Lifecycle
 from accelwatch.daemon.logs import set_up_logging
+from accelwatch.daemon.memory import give_back
 from accelwatch.daemon.notify import Notifier, notifier_of
 from accelwatch.errors import AccelwatchError
 from accelwatch.exposition.selection import Selection
@@ -39,6 +40,9 @@ from accelwatch.web.web_config import Protection
 from accelwatch.workloads import Workloads, WorkloadSettings
 
 logger = logging.getLogger(__name__)
+
+_SETTLED_S = 5.0
+"""After the start everything is loaded and has been used once."""
 
 
 def collect_settings(settings: Settings, state_dir: Path | None) -> CollectSettings:
@@ -164,6 +168,7 @@ class Agent:
             await self._ruling.change(self._settings)
             await self._pushing.change(self._settings.otlp)
             self._own.reloads["agent"] = True
+            asyncio.get_running_loop().call_later(_SETTLED_S, give_back)
             await self.life.run(self._collection.failed)
         finally:
             await self._taking.stop()

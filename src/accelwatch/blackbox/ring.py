@@ -10,7 +10,7 @@ from pathlib import Path
 from accelwatch.blackbox.bounds import Bounds
 from accelwatch.blackbox.files import Segment, segment_path, segments
 from accelwatch.errors import AccelwatchError, WireError
-from accelwatch.recording import Recorder, Recording
+from accelwatch.recording import Recorder
 from accelwatch.schema.snapshot import Snapshot
 
 _LOOKS = 10
@@ -41,6 +41,8 @@ class Ring:
         return last
 
     def _mended(self, segment: Segment) -> float | None:
+        from accelwatch.recording import Recording  # after a crash only
+
         fresh = segment.path.with_name(segment.path.name.removesuffix(".part"))
         last = None
         with contextlib.suppress(AccelwatchError):

@@ -1,4 +1,4 @@
-"""What a process of months asks of its allocator: one place to take memory from, for all threads."""
+"""What a process of months asks of its allocator, which is glibc's where there is anything to ask."""
 
 import contextlib
 import ctypes
@@ -11,7 +11,12 @@ def one_arena() -> None:
     """Have all threads share the memory that is free, instead of each keeping some for itself.
 
     They take turns anyway, for the interpreter's lock. Call it before there are any; a child has it too.
-    Only glibc has such arenas.
     """
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+
+
+def give_back() -> None:
+    """Return to the kernel what was needed to begin, and is free since (malloc_trim(3))."""
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)

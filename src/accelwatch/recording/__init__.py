@@ -1,9 +1,13 @@
 """Recordings: snapshots written to a file as they come, and read back in any order."""
 
-from accelwatch.recording.files import holds_recording, names_recording
-from accelwatch.recording.layout import Compression, is_recording
-from accelwatch.recording.recorder import Recorder
-from accelwatch.recording.recording import Recording
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from accelwatch.recording.files import holds_recording, names_recording
+    from accelwatch.recording.layout import Compression, is_recording
+    from accelwatch.recording.recorder import Recorder
+    from accelwatch.recording.recording import Recording
 
 __all__ = [
     "Compression",
@@ -13,3 +17,19 @@ __all__ = [
     "is_recording",
     "names_recording",
 ]
+
+_HOMES = {
+    "Compression": "layout",
+    "Recorder": "recorder",
+    "Recording": "recording",
+    "holds_recording": "files",
+    "is_recording": "layout",
+    "names_recording": "files",
+}
+"""Loaded when first used: who only writes needs nothing that reads."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"accelwatch.recording.{_HOMES[name]}"), name)
