@@ -41,7 +41,7 @@ from accelwatch.workloads import Workloads, WorkloadSettings
 
 logger = logging.getLogger(__name__)
 
-_SETTLED_S = 5.0
+_SETTLED_S = 20.0
 """After the start everything is loaded and has been used once."""
 
 

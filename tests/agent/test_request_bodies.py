@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from aiohttp.compression_utils import ZLibDecompressor
 
 from accelwatch.clock import ManualClock
 from accelwatch.web.failures import FailureLog
@@ -21,17 +20,16 @@ BOMB = zlib.compress(bytes(8 << 20), 9)
 
 @pytest.fixture
 def inflated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sizes of all pieces that were inflated."""
-    pieces: list[int] = []
-    real = ZLibDecompressor.decompress_sync
+    """An entry for each time that the server would have begun to inflate something."""
+    begun: list[int] = []
+    real = zlib.decompressobj
 
-    def counting(self: ZLibDecompressor, data: bytes, max_length: int = 0) -> bytes:
-        piece = real(self, data, max_length)
-        pieces.append(len(piece))
-        return piece
+    def counting(wbits: int = zlib.MAX_WBITS) -> object:
+        begun.append(wbits)
+        return real(wbits)
 
-    monkeypatch.setattr(ZLibDecompressor, "decompress_sync", counting)
-    return pieces
+    monkeypatch.setattr(zlib, "decompressobj", counting)
+    return begun
 
 
 def chunked(body: bytes) -> bytes:

@@ -299,6 +299,44 @@ def test_an_answer_tells_what_came_and_when() -> None:
     assert not thread.is_alive()
 
 
+def test_a_worker_that_rests_has_no_thread_until_the_next_call() -> None:
+    inbox = Inbox()
+    worker = Worker("resting", ManualClock(), inbox)
+    worker.submit(0, threading.current_thread)
+    first = inbox.get(timeout=10)
+    assert isinstance(first, Answer)
+    assert isinstance(first.result, threading.Thread)
+    worker.rest()
+    first.result.join(10)
+    assert not first.result.is_alive()
+    worker.submit(1, threading.current_thread)
+    second = inbox.get(timeout=10)
+    assert isinstance(second, Answer)
+    assert isinstance(second.result, threading.Thread)
+    assert (second.call, second.result.ident) == (1, worker.ident)
+    worker.stop()
+    second.result.join(10)
+    assert not second.result.is_alive()
+
+
+def test_a_worker_that_rests_in_a_call_tells_its_answer_all_the_same() -> None:
+    inbox, go_on = Inbox(), threading.Event()
+    worker = Worker("resting", ManualClock(), inbox)
+    worker.submit(0, lambda: go_on.wait(10))
+    worker.rest()
+    worker.submit(1, lambda: "next")
+    assert _answered(inbox) == (1, "next")
+    go_on.set()
+    assert _answered(inbox) == (0, True)
+    worker.stop()
+
+
+def _answered(inbox: Inbox) -> tuple[int, object]:
+    answer = inbox.get(timeout=10)
+    assert isinstance(answer, Answer)
+    return answer.call, answer.result
+
+
 def test_calls_are_numbered_and_told_before_and_after() -> None:
     told: list[Written] = []
     calls, inbox = Calls(told.append, ManualClock()), Inbox()

@@ -1,12 +1,14 @@
 """Paths as yarl reads them, which is what aiohttp's clients and our pages were written for; dates."""
 
 import email.utils
+import html
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
+from accelwatch.web.markup import escape
 from accelwatch.web.reply import http_date
 from accelwatch.web.request import Headers, decoded, split_target
 from accelwatch.web.request_head import BadHeadError, HeadReader
@@ -59,3 +61,8 @@ def test_a_head_has_64_kib_at_most() -> None:
     with pytest.raises(BadHeadError) as caught:
         HeadReader().take(bytearray(b"GET / HTTP/1.1\r\n" + line * 66))
     assert caught.value.code == 431
+
+
+@given(st.text() | st.text("<>&'\"a"))
+def test_text_is_escaped_as_the_standard_library_does(text: str) -> None:
+    assert escape(text) == html.escape(text)

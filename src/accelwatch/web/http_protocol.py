@@ -9,14 +9,13 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from http import HTTPStatus
 
 import h11
 
 from accelwatch.web.bodies import MAX_BODY
 from accelwatch.web.failures import FailureLog
 from accelwatch.web.page import plain
-from accelwatch.web.reply import STANDING_HEADERS, Reply
+from accelwatch.web.reply import PHRASES, STANDING_HEADERS, Reply
 from accelwatch.web.request import Headers, Request, split_target
 from accelwatch.web.request_body import Body
 from accelwatch.web.request_head import MAX_HEAD, BadHeadError, HeadReader
@@ -158,7 +157,7 @@ class HttpProtocol(asyncio.Protocol):
         """A short answer that says what kind of mistake it was; the connection is closed after it."""
         logger.debug("a request cannot be read code=%d", code)
         self._body = Body(None)
-        page = plain(code, HTTPStatus(code).phrase.lower())
+        page = plain(code, PHRASES[code].lower())
         reply = self._reply("GET", close=True)
         headers = {**STANDING_HEADERS, **page.headers}
         self._begin(partial(reply.send, code, headers, page.body), reply)
@@ -181,7 +180,7 @@ class HttpProtocol(asyncio.Protocol):
         except Exception as error:  # noqa: BLE001 - a fault of ours is logged and answered
             self._failures.tell("a request failed", error)
             if not reply.begun:
-                page = plain(500, HTTPStatus(500).phrase.lower())
+                page = plain(500, PHRASES[500].lower())
                 headers = {**STANDING_HEADERS, **page.headers}
                 with contextlib.suppress(ConnectionError):
                     await reply.send(500, headers, page.body, close=True)

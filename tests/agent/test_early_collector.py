@@ -1,0 +1,180 @@
+"""The agent's collector is a fork that was made early: what it inherits and what follows it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from accelwatch.__main__ import main
+from accelwatch.sampler import early
+from agents import AgentProcess
+from sampler.test_early import loaded_by, output_of
+from standins import NvmlScenario
+
+Start = Callable[..., AgentProcess]
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is looked at")
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts agents of eight devices; all are ended after the test."""
+    started: list[AgentProcess] = []
+    scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
+    scenario.write()
+
+    def _start(config: str = "log: {level: info}", **environ: str) -> AgentProcess:
+        one = AgentProcess(tmp_path, config, {**scenario.environment(), **environ})
+        started.append(one)
+        one.wait_for(one.ready)
+        return one
+
+    yield _start
+    for one in started:
+        one.kill()
+
+
+def collectors(agent: AgentProcess) -> list[int]:
+    pid = agent.process.pid
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in text.split() if _is_collector(int(word))]
+
+
+def _is_collector(pid: int) -> bool:
+    """Neither has ended nor is a vendor's command."""
+    return b"accelwatch" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def status_of(pid: int, key: str) -> str:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(line.split(":", 1)[1].strip() for line in lines if line.startswith(f"{key}:"))
+
+
+@pytest.mark.parametrize(
+    ("words", "begun"),
+    [
+        (["agent"], True),
+        (["agent", "--interval", "1s"], True),
+        (["agent", "--help"], False),
+        (["agent", "-h"], False),
+        (["hub"], False),
+        (["config", "agent"], False),
+    ],
+)
+def test_it_is_begun_before_the_command_line_is_read(
+    words: list[str], begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds: list[bool] = []
+    monkeypatch.setattr(sys, "argv", ["accelwatch", *words])
+    monkeypatch.setattr("accelwatch.cli.entry.dispatch", lambda _: 0)
+    monkeypatch.setattr("accelwatch.cli.entry.leave", lambda _: None)
+    monkeypatch.setattr("accelwatch.daemon.privacy.new_files_for_ourselves", lambda: None)
+    monkeypatch.setattr("accelwatch.daemon.memory.one_arena", lambda: None)
+    monkeypatch.setattr(early, "begin", lambda *, lasting=False: kinds.append(lasting))
+    main()
+    assert kinds == [True] * begun
+
+
+def test_a_shell_that_asks_for_completion_begins_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_ACCELWATCH_COMPLETE", "complete_bash")
+    monkeypatch.setattr(early, "begin", pytest.fail)
+    monkeypatch.setattr(sys, "argv", ["accelwatch", "agent"])
+    monkeypatch.setattr("accelwatch.cli.entry.dispatch", lambda _: 0)
+    monkeypatch.setattr("accelwatch.cli.entry.leave", lambda _: None)
+    main()
+
+
+def test_it_is_a_fork_with_nothing_of_the_server(start: Start) -> None:
+    agent = start()
+    (collector,) = collectors(agent)
+    owner = Path(f"/proc/{agent.process.pid}/cmdline").read_bytes()
+    assert Path(f"/proc/{collector}/cmdline").read_bytes() == owner
+    assert status_of(collector, "Umask") == "0077"
+    assert Path(f"/proc/{collector}/oom_score_adj").read_text() == "1000\n"
+    assert int(status_of(collector, "SigIgn"), 16) & 1 << (signal.SIGINT - 1)
+    links = list(Path(f"/proc/{collector}/fd").iterdir())
+    targets = [link.readlink() for link in links if link.is_symlink()]
+    assert not any(str(target).startswith("socket:") for target in targets)
+    assert not any(str(target).startswith(str(agent.folder / "state")) for target in targets)
+    assert agent.told().count("listening address=") == 1
+
+
+def test_one_that_crashes_is_replaced_by_a_program_of_its_own(start: Start) -> None:
+    agent = start()
+    (first,) = collectors(agent)
+    os.kill(first, signal.SIGKILL)
+    agent.wait_for(lambda: [one for one in collectors(agent) if one != first] != [])
+    (second,) = collectors(agent)
+    agent.wait_for(
+        lambda: b"accelwatch.sampler.child" in Path(f"/proc/{second}/cmdline").read_bytes()
+    )
+    agent.wait_for(lambda: "accel_device_up{" in agent.get("/metrics"))
+    assert agent.told().count("collector ended code=SIGKILL") == 1
+
+
+def test_it_ends_with_an_agent_that_is_killed(start: Start) -> None:
+    agent = start()
+    (collector,) = collectors(agent)
+    agent.process.kill()
+    agent.process.wait(20)
+    pause = threading.Event()
+    for _ in range(600):
+        if not Path(f"/proc/{collector}").exists() or status_of(collector, "State")[0] == "Z":
+            return
+        pause.wait(0.05)
+    pytest.fail("the collector lives on")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--config.file=/nonexistent/agent.yaml"], "cannot be read"),
+        (["--interval=nonsense"], "--interval"),
+        (["--nonsense"], "No such option"),
+        (["--web.listen-address=127.0.0.1:0", "--web.unix-socket=/nonexistent/s"], "cannot listen"),
+    ],
+)
+def test_a_mistake_ends_both_and_is_told_once(tmp_path: Path, words: list[str], said: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "accelwatch", "agent", f"--state-dir={tmp_path}", *words],
+        capture_output=True,  # until nobody holds them any more
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode in (1, 2)
+    assert run.stderr.count(said) == 1
+    assert run.stdout == ""
+
+
+RUNTIME = "import accelwatch.runtime, accelwatch.agent.stream, accelwatch.blackbox.freezer"
+COLLECTOR = (
+    "import accelwatch.sampler.child, accelwatch_nvidia.backend, accelwatch_host.backend\n"
+    "import accelwatch_kernel_log.backend, pynvml"
+)
+
+
+def test_what_agent_and_collector_need_is_loaded_before_the_fork() -> None:
+    shared = "early.load_more_shared()\nshared = set(sys.modules)\n"
+    owner = loaded_by(shared + RUNTIME)
+    collector = loaded_by(shared + COLLECTOR)
+    assert "accelwatch.runtime" in owner
+    assert "accelwatch.sampler.collector" in collector
+    assert {name for name in owner & collector if not name.startswith("_")} <= {"bisect", "pwd"}
+
+
+def test_nothing_is_collected_that_was_loaded_before_the_fork() -> None:
+    program = (
+        "import gc\n"
+        "from accelwatch.sampler import early\n"
+        "early.begin(lasting=True)\n"
+        "frozen = gc.get_freeze_count()\n"
+        "print(frozen > 1000, gc.isenabled())\n"
+        "import os; os.close(early.hand_over(lasting=True)[2])\n"
+    )
+    assert output_of(program) == "True False\n"
