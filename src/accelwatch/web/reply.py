@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import h11
 
-_JOINED = 64 << 10
+_JOINED = 256 << 10
 """A body up to this size goes out in one write with its head."""
 PHRASES = {
     200: "OK",

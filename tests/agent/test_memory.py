@@ -1,0 +1,45 @@
+"""What is asked of the allocator: of glibc something, of any other nothing."""
+
+import ctypes
+from collections.abc import Callable
+
+import pytest
+
+from accelwatch.daemon.memory import give_back, one_arena
+
+
+class Library:
+    """A C library that notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, ...]] = []
+
+    def mallopt(self, option: int, value: int) -> int:
+        self.asked.append((option, value))
+        return 1
+
+    def malloc_trim(self, pad: int) -> int:
+        self.asked.append((pad,))
+        return 1
+
+
+def test_glibc_is_asked_for_one_arena_and_for_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Library()
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
+    one_arena()
+    give_back()
+    assert library.asked == [(-8, 1), (0,)]
+
+
+@pytest.mark.parametrize("ask", [one_arena, give_back])
+@pytest.mark.parametrize("kind", ["no such function", "no library"])
+def test_any_other_library_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, ask: Callable[[], None], kind: str
+) -> None:
+    def load(_: object) -> object:
+        if kind == "no library":
+            raise OSError(kind)
+        return object()
+
+    monkeypatch.setattr(ctypes, "CDLL", load)
+    ask()
