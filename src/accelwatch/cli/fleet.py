@@ -1,7 +1,6 @@
 """`accelwatch fleet`: many nodes on one screen, or as one document on a pipe."""
 
 import msgspec
-import typer
 
 from accelwatch.cli.entry import guarded
 from accelwatch.cli.fleet_plan import Asking, Keeping, Look, Targeting, checked, opened
@@ -19,7 +18,11 @@ def fleet_command(
     """Show every accelerator of many nodes: a dashboard on a terminal, a document on a pipe."""
     wanted = msgspec.structs.replace(wanted, state_dir=keeping.state_dir, no_state=keeping.no_state)
     look = msgspec.structs.replace(look, condition=asking.condition)
-    raise typer.Exit(guarded(lambda: run_fleet(wanted, asking, look, replaying)))
+    code = guarded(lambda: run_fleet(wanted, asking, look, replaying))
+    if code != OK:
+        import typer
+
+        raise typer.Exit(code)
 
 
 def run_fleet(

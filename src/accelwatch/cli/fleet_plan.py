@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
-import typer
 
 from accelwatch.cli import target_flags, view_flags
-from accelwatch.cli.completion import completer
-from accelwatch.cli.options import row
+from accelwatch.cli.flag import Flag
+from accelwatch.cli.options import flag
 from accelwatch.cli.output import output_mode
 from accelwatch.cli.target_flags import Followed
 from accelwatch.durations import deadline, reading_interval
@@ -29,10 +28,10 @@ class Keeping(msgspec.Struct, frozen=True, kw_only=True):
 
     state_dir: Annotated[
         str | None,
-        typer.Option("--state-dir", metavar="DIR", help="Where the expected inventory is kept."),
+        Flag(("--state-dir",), metavar="DIR", help="Where the expected inventory is kept."),
     ] = None
     no_state: Annotated[
-        bool, typer.Option("--no-state", help="Keep no inventory: expect only what is seen now.")
+        bool, Flag(("--no-state",), help="Keep no inventory: expect only what is seen now.")
     ] = False
 
 
@@ -44,14 +43,14 @@ class Targeting(msgspec.Struct, frozen=True, kw_only=True):
     config_file: target_flags.ConfigFile = None
     hub: Annotated[
         str | None,
-        typer.Option(
-            "--hub", metavar="URL", help="Ask this hub, http://host:9878, instead of the nodes."
+        Flag(
+            ("--hub",), metavar="URL", help="Ask this hub, http://host:9878, instead of the nodes."
         ),
     ] = None
     hub_config_file: Annotated[
         Path | None,
-        typer.Option(
-            "--hub.config.file",
+        Flag(
+            ("--hub.config.file",),
             metavar="FILE",
             help="Credentials and TLS for --hub (docs/fleet/dashboard.md).",
         ),
@@ -65,47 +64,47 @@ class Targeting(msgspec.Struct, frozen=True, kw_only=True):
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be printed, and how often."""
 
-    condition: Annotated[str, row("filter")] = ""
+    condition: Annotated[str, flag("filter")] = ""
     json: view_flags.Json = False
     format: Annotated[
         str | None,
-        typer.Option(
-            "--format",
+        Flag(
+            ("--format",),
             metavar="FORMAT",
             help="table, json, csv or prometheus.",
-            autocompletion=completer("fleet_formats"),
+            words="fleet_formats",
         ),
     ] = None
     devices: Annotated[
-        bool, typer.Option("--devices", help="A row a device instead of a row a node.")
+        bool, Flag(("--devices",), help="A row a device instead of a row a node.")
     ] = False
     by: view_flags.By = None
     fields: Annotated[
         str | None,
-        typer.Option(
-            "--fields",
+        Flag(
+            ("--fields",),
             metavar="A,B,C",
             help="These quantities of each device; 'help' lists them.",
-            autocompletion=completer("fields"),
+            words="fields",
         ),
     ] = None
     timeout: Annotated[
-        str, typer.Option(metavar="DURATION", help="How long nodes may take to answer.")
+        str, Flag(("--timeout",), metavar="DURATION", help="How long nodes may take to answer.")
     ] = "5s"
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 6 when a node or device is not heard of or lost.")
+        bool, Flag(("--strict",), help="Exit 6 when a node or device is not heard of or lost.")
     ] = False
     watch: Annotated[
         str | None,
-        typer.Option("--watch", "-w", metavar="[INTERVAL]", help="Print again every INTERVAL."),
+        Flag(("--watch", "-w"), metavar="[INTERVAL]", help="Print again every INTERVAL."),
     ] = None
     count: Annotated[
-        int | None, typer.Option("--count", "-n", metavar="N", help="With --watch: stop after N.")
+        int | None, Flag(("--count", "-n"), metavar="N", help="With --watch: stop after N.")
     ] = None
     once: view_flags.Once = False
-    output: Annotated[str, row("output")] = "-"
-    mode: Annotated[str | None, row("mode")] = None
-    pretty: Annotated[bool, row("pretty")] = False
+    output: Annotated[str, flag("output")] = "-"
+    mode: Annotated[str | None, flag("mode")] = None
+    pretty: Annotated[bool, flag("pretty")] = False
     color: view_flags.Color = "auto"
 
     @property
@@ -160,7 +159,8 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     """How the dashboard is to look and behave."""
 
     interval: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Time between two pictures: 2, 500ms.")
+        str | None,
+        Flag(("--interval",), metavar="DURATION", help="Time between two pictures: 2, 500ms."),
     ] = None
     theme: view_flags.Theme = None
     ascii_only: view_flags.Ascii = False

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
-import typer
 
+from accelwatch.cli.flag import Flag
 from accelwatch.cli.fleet_plan import Asking, Look, Targeting
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
@@ -24,36 +24,38 @@ class Replaying(msgspec.Struct, frozen=True, kw_only=True):
 
     replay: Annotated[
         Path | None,
-        typer.Option(
-            "--replay", metavar="DIR", help="Look at a history archive instead (docs/history.md)."
+        Flag(
+            ("--replay",),
+            metavar="DIR",
+            help="Look at a history archive instead (docs/history.md).",
         ),
     ] = None
     at: Annotated[
         str | None,
-        typer.Option(
-            "--at",
+        Flag(
+            ("--at",),
             metavar="TIME",
             help="With --replay: begin there, or print that moment: 2026-03-14, '2026-03-14 10:32'.",
         ),
     ] = None
     incidents: Annotated[
         Path | None,
-        typer.Option(
-            "--incidents",
+        Flag(
+            ("--incidents",),
             metavar="FILE",
             help="With --replay: these incidents, of rules backtest --format ndjson, and no back-test.",
         ),
     ] = None
     rules: Annotated[
         list[str] | None,
-        typer.Option(
-            "--rules",
+        Flag(
+            ("--rules",),
             metavar="FILE",
             help="With --replay: look for incidents by this rule file or pack; all packs without.",
         ),
     ] = None
     no_backtest: Annotated[
-        bool, typer.Option("--no-backtest", help="With --replay: do not look for incidents.")
+        bool, Flag(("--no-backtest",), help="With --replay: do not look for incidents.")
     ] = False
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
-import typer
+
+from accelwatch.cli.flag import Flag
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub.model import HubSettings
@@ -14,72 +15,69 @@ Texts = list[str] | None
 
 ConfigFile = Annotated[
     Path | None,
-    typer.Option(
-        "--config.file", "-c", metavar="FILE", help="A hub's configuration (docs/fleet/hub.md)."
+    Flag(
+        ("--config.file", "-c"), metavar="FILE", help="A hub's configuration (docs/fleet/hub.md)."
     ),
 ]
 Static = Annotated[
     Texts,
-    typer.Option(
-        "--targets",
-        "-t",
+    Flag(
+        ("--targets", "-t"),
         metavar="HOSTS",
         help="Targets with host ranges, n[001-063]:9877; may be repeated.",
     ),
 ]
 Files = Annotated[
     Texts,
-    typer.Option(
-        "--targets-file",
+    Flag(
+        ("--targets-file",),
         metavar="FILE",
         help="Targets as Prometheus' file_sd lists them, watched; may be repeated.",
     ),
 ]
 Http = Annotated[
     Texts,
-    typer.Option(
-        "--targets-http",
+    Flag(
+        ("--targets-http",),
         metavar="URL",
         help="Targets as Prometheus' http_sd answers them; may be repeated.",
     ),
 ]
 Dns = Annotated[
     Texts,
-    typer.Option(
-        "--targets-dns",
+    Flag(
+        ("--targets-dns",),
         metavar="NAME[:PORT]",
         help="Every address of a name is a target; may be repeated.",
     ),
 ]
 Kubernetes = Annotated[
     str | None,
-    typer.Option(
-        "--targets-kubernetes",
+    Flag(
+        ("--targets-kubernetes",),
         metavar="SELECTOR",
         help="Pods of this cluster with these labels, app=accelwatch.",
     ),
 ]
-Slurm = Annotated[
-    bool, typer.Option("--targets-slurm", help="Slurm's nodes with GPUs, from scontrol.")
-]
+Slurm = Annotated[bool, Flag(("--targets-slurm",), help="Slurm's nodes with GPUs, from scontrol.")]
 Ssh = Annotated[
     Texts,
-    typer.Option(
-        "--ssh",
+    Flag(
+        ("--ssh",),
         metavar="HOSTS",
         help="Hosts that ssh reaches, n[01-63] or user@host:port; nothing is installed there.",
     ),
 ]
 SshConfig = Annotated[
     str | None,
-    typer.Option(
-        "--ssh-config", metavar="FILE", help="Configuration of ssh instead of its own (ssh -F)."
+    Flag(
+        ("--ssh-config",), metavar="FILE", help="Configuration of ssh instead of its own (ssh -F)."
     ),
 ]
 Prometheus = Annotated[
     str | None,
-    typer.Option(
-        "--prometheus",
+    Flag(
+        ("--prometheus",),
         metavar="URL",
         help="Read the fleet from a Prometheus-compatible server instead of its nodes.",
     ),

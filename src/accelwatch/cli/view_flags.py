@@ -2,27 +2,23 @@
 
 from typing import Annotated
 
-import typer
+from accelwatch.cli.flag import Flag
+from accelwatch.cli.options import flag
 
-from accelwatch.cli.completion import completer
-from accelwatch.cli.options import row
-
-Json = Annotated[bool, row("json")]
+Json = Annotated[bool, flag("json")]
 By = Annotated[
     str | None,
-    typer.Option(
-        "--by",
+    Flag(
+        ("--by",),
         metavar="NAME",
         help="A row a group: by rack, partition, job, user or a label.",
-        autocompletion=completer("groupings"),
+        words="groupings",
     ),
 ]
-Once = Annotated[bool, row("once")]
-Color = Annotated[str, row("color")]
+Once = Annotated[bool, flag("once")]
+Color = Annotated[str, flag("color")]
 Theme = Annotated[
     str | None,
-    typer.Option(
-        help="Colours of the dashboard; T goes through them.", autocompletion=completer("themes")
-    ),
+    Flag(("--theme",), help="Colours of the dashboard; T goes through them.", words="themes"),
 ]
-Ascii = Annotated[bool, typer.Option("--ascii", help="Draw with ASCII only.")]
+Ascii = Annotated[bool, Flag(("--ascii",), help="Draw with ASCII only.")]

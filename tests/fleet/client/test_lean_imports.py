@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-HEAVY = ("aiohttp", "attr", "frozenlist", "idna", "multidict", "propcache", "typer", "yarl")
+HEAVY = ("aiohttp", "attr", "frozenlist", "idna", "multidict", "propcache", "typer", "yaml", "yarl")
 CLIENTS = (
+    "accelwatch.cli.fleet",
     "accelwatch.fleet.follow.follow",
     "accelwatch.fleet.hub.foreign",
     "accelwatch.fleet.hub_client.early",
@@ -29,6 +30,11 @@ def loaded_by(module: str) -> set[str]:
 def test_a_client_of_plain_http_loads_what_it_needs(module: str) -> None:
     loaded = loaded_by(module)
     assert not {name.partition(".")[0] for name in loaded} & {*HEAVY, "numpy", "sqlite3"}
+
+
+def test_a_hub_with_its_server_is_as_lean() -> None:
+    loaded = loaded_by("accelwatch.fleet.hub_client.embedded")
+    assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
 
 
 def test_a_hub_loads_nothing_for_what_is_not_configured() -> None:
