@@ -1,7 +1,6 @@
 """All GPUs through `nvidia-smi -q -x`: one run for all, and one run a GPU when that fails."""
 
 import re
-import shutil
 import threading
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element  # only the type; parsing is in smi_document
@@ -84,6 +83,8 @@ class SmiSource:
 
         Options: `nvidia_smi` (path), `nvidia_smi_timeout_s`.
         """
+        import shutil  # half a MiB, where the library is not used
+
         options, environ = self._context.options, self._context.environ
         self._timeout_s = _seconds(options.get("nvidia_smi_timeout_s", TIMEOUT_S))
         named = str(options.get("nvidia_smi", "nvidia-smi"))

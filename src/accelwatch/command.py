@@ -5,7 +5,6 @@ import os
 import selectors
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO
@@ -79,6 +78,8 @@ def _input(given: bytes) -> Iterator["IO[bytes] | int"]:
     if not given:
         yield subprocess.DEVNULL
         return
+    import tempfile  # half a MiB, for the few commands that are told anything
+
     with tempfile.TemporaryFile() as file:
         file.write(given)
         file.seek(0)

@@ -12,7 +12,10 @@ import pytest
 from agents import AgentProcess
 from standins import NvmlScenario
 
-NEEDLESS = ("aiohttp", "typer", "click", "pydantic", "html", "difflib", "numpy", "sqlite3", "email")
+NEEDLESS = (
+    *("aiohttp", "typer", "click", "pydantic", "html", "difflib", "numpy", "sqlite3", "email"),
+    *("shutil", "tempfile", "lzma", "gzip"),
+)
 
 
 def test_a_running_agent_asks_nobody_and_loads_nothing_for_it(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """/metrics: the format and families a client asks for, rendered once for a state of the store."""
 
-import gzip
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -14,7 +13,7 @@ from accelwatch.exposition.selection import Selection
 from accelwatch.exposition.text import OPENMETRICS, TEXT
 from accelwatch.rendering import rendered
 from accelwatch.schema.metrics import nearest
-from accelwatch.web.negotiation import choose, takes_gzip
+from accelwatch.web.negotiation import choose, gzipped, takes_gzip
 from accelwatch.web.page import Page, ask_again, many
 
 _PARAMETERS = ("profile", "group", "collect[]")
@@ -30,9 +29,9 @@ class Rendered:
         self._packed: bytes | None = None
 
     def packed(self) -> bytes:
-        """The body compressed; level 1 costs 0.2 ms and saves nine tenths."""
+        """The body compressed."""
         if self._packed is None:
-            self._packed = gzip.compress(self.body, compresslevel=1, mtime=0)
+            self._packed = gzipped(self.body)
         return self._packed
 
 

@@ -7,7 +7,6 @@ goes down, costs what would have followed and nothing else: the next writer free
 import contextlib
 import logging
 import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -129,6 +128,8 @@ def _noted(path: Path) -> Pending | None:
 
 def _join(ring: list[Segment], path: Path) -> None:
     """One recording of several: a recording is blocks one after another, whatever file they are of."""
+    import shutil  # half a MiB, for the day on which a device breaks
+
     part = part_of(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(part, flags, 0o600)

@@ -3,6 +3,8 @@
 import contextlib
 import ctypes
 
+_NONE = (AttributeError, OSError, TypeError)
+"""What is raised where there is no such library, or no such function in it."""
 _M_ARENA_MAX = -8
 """malloc.h of glibc."""
 
@@ -12,11 +14,11 @@ def one_arena() -> None:
 
     They take turns anyway, for the interpreter's lock. Call it before there are any; a child has it too.
     """
-    with contextlib.suppress(AttributeError, OSError):
+    with contextlib.suppress(*_NONE):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
 def give_back() -> None:
     """Return to the kernel what was needed to begin, and is free since (malloc_trim(3))."""
-    with contextlib.suppress(AttributeError, OSError):
+    with contextlib.suppress(*_NONE):
         ctypes.CDLL(None).malloc_trim(0)

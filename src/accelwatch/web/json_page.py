@@ -1,10 +1,8 @@
 """Bodies that are compressed where it is worth it, and documents as JSON."""
 
-import gzip
-
 import msgspec
 
-from accelwatch.web.negotiation import takes_gzip
+from accelwatch.web.negotiation import gzipped, takes_gzip
 from accelwatch.web.page import JSON, Headers, Page
 
 _WORTH_BYTES = 2 << 10
@@ -17,7 +15,7 @@ def packed(body: bytes, media: str, accept_encoding: str) -> Page:
     """The page."""
     headers = {"Content-Type": media, "Cache-Control": "no-store", "Vary": "Accept-Encoding"}
     if _WORTH_BYTES <= len(body) <= _TOO_MUCH_BYTES and takes_gzip(accept_encoding):
-        body = gzip.compress(body, compresslevel=1, mtime=0)
+        body = gzipped(body)
         headers["Content-Encoding"] = "gzip"
     return Page(body=body, headers=headers)
 

@@ -1,10 +1,8 @@
 import asyncio
 import contextlib
-import ctypes
 import gc
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
 
 import pytest
 
@@ -113,26 +111,3 @@ def test_they_are_left_alone_from_before_the_first_round(monkeypatch: pytest.Mon
     collecting.spare_the_old()
     asyncio.run(_tended(monkeypatch, 1))
     assert thresholds[0] == thresholds[1]
-
-
-def test_freed_memory_goes_back_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Glibc:
-        asked: ClassVar[list[int]] = []
-
-        def __init__(self, _name: None) -> None:
-            self.malloc_trim = self.asked.append
-
-    monkeypatch.setattr(ctypes, "CDLL", Glibc)
-    collecting.give_back()
-    assert Glibc.asked == [0]
-
-
-@pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])
-def test_a_c_library_without_it_is_none_the_worse(
-    error: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_name: None) -> None:
-        raise error
-
-    monkeypatch.setattr(ctypes, "CDLL", refuse)
-    collecting.give_back()

@@ -7,9 +7,9 @@ two seconds for 10,000 nodes, in which nothing else happens.
 """
 
 import asyncio
-import contextlib
-import ctypes
 import gc
+
+from accelwatch.daemon.memory import give_back
 
 _YOUNG = (20_000, 5, 1_000_000)
 """Thresholds: young objects are looked through often and in milliseconds, old ones only by `tend`."""
@@ -51,9 +51,3 @@ async def tend() -> None:
             turn += 1
     finally:
         gc.unfreeze()
-
-
-def give_back() -> None:
-    """Return freed memory: malloc_trim(3) of glibc. Other libraries of C have no such function."""
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)

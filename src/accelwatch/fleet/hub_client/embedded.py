@@ -15,9 +15,10 @@ from msgspec.structs import replace
 from accelwatch.clock import SystemClock
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import Web
+from accelwatch.daemon.memory import give_back
 from accelwatch.errors import UsageError
 from accelwatch.fleet.archive.settings import History
-from accelwatch.fleet.hub.collecting import give_back, spare_the_old, tend
+from accelwatch.fleet.hub.collecting import spare_the_old, tend
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings
