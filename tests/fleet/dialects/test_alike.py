@@ -13,6 +13,7 @@ from accelwatch.fleet.dialects.alike import heeded_labels
 from accelwatch.fleet.dialects.arrangement import consulted_labels
 from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.ours import OURS
+from accelwatch.fleet.dialects.page_plan import PageOutline
 from accelwatch.fleet.dialects.table import Dialect, Row
 from samples import FIXTURES
 
@@ -23,17 +24,27 @@ _OTHER = str.maketrans("0123456789abcdef", "1234567890bcdefa")
 _ANOTHER = str.maketrans("0123456789abcdef", "2345678901cdefab")
 
 
+_made: list[object] = []
+"""Plans of pages with signs, None for those that are shared with nobody."""
+
+
 @pytest.fixture(autouse=True)
 def _nothing_known() -> Iterator[None]:
+    make = alike._shared
+
+    def noted(outline: PageOutline) -> object:
+        _made.append(make(outline))
+        return _made[-1]
+
     with pytest.MonkeyPatch.context() as patch:
         forget(patch)
+        patch.setattr(alike, "_shared", noted)
+        _made.clear()
         yield
 
 
 def forget(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reader, "SHAPES", shapes.Shapes())
-    patch.setattr(alike, "_looked", {})
-    patch.setattr(alike, "_plans", {})
+    patch.setattr(reader, "SHAPES", shapes.Shapes())  # and so of their plans
     patch.setattr(arrangement, "_kept", {})
 
 
@@ -63,7 +74,7 @@ def with_other(page: str, table: Mapping[int, int]) -> str:
 
 def shared() -> list[object]:
     """The plans that others may take."""
-    return [plan for plan in alike._plans.values() if plan is not None]
+    return [plan for plan in _made if plan is not None]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
@@ -88,7 +99,7 @@ def test_nodes_share_a_plan_and_keep_their_devices() -> None:
         told = read(_page(f"GPU-{node}-0", f"GPU-{node}-1", node=f"n{node}"))
         assert [view.device.uuid for view in told.devices] == [f"GPU-{node}-0", f"GPU-{node}-1"]
         assert [view.device.index for view in told.devices] == [0, 1]
-    assert len(shared()) == len(alike._plans) == 1
+    assert len(shared()) == len(_made) == 1
 
 
 def test_another_model_is_another_plan() -> None:
@@ -149,7 +160,7 @@ def test_processes_are_of_one_node_only() -> None:
     for node in "bcd":
         told = read(text.replace("GPU-aa", f"{node}{node}").replace("box", node))
         assert any(view.reading.processes for view in told.devices)
-    assert alike._plans
+    assert _made
     assert not shared()
 
 
@@ -167,15 +178,7 @@ def test_our_own_agents_are_read_each_by_itself() -> None:
     for node in range(3):
         told = read(page.replace("%s", f"GPU-{node}"))
         assert [view.device.uuid for view in told.devices] == [f"GPU-{node}"]
-    assert not alike._plans
-
-
-@pytest.mark.parametrize("kept", ["_plans", "_looked"])
-def test_so_many_are_kept_and_no_more(kept: str) -> None:
-    for count in range(1, 131):
-        for node in range(2):
-            read(_page(*(f"GPU-{node}-{at}" for at in range(count)), node=f"n{node}"))
-    assert 0 < len(getattr(alike, kept)) <= 128
+    assert not _made
 
 
 @pytest.mark.parametrize("dialect", FOREIGN, ids=lambda dialect: dialect.name)

@@ -10,6 +10,7 @@ depend on more is not shared.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -59,11 +60,8 @@ class _Looked(NamedTuple):
     """Places of all other texts."""
 
 
-_looked: dict[Shape, _Looked | None] = {}
-"""None for a shape whose pages are planned each by itself."""
 _heeded: dict[int, frozenset[str]] = {}
 """By dialect; those that we know are never dropped."""
-_plans: dict[tuple[Shape, tuple[str, ...]], _SharedPlan | None] = {}
 
 
 def shared_plan(series: PageSeries) -> PagePlan | None:
@@ -71,26 +69,24 @@ def shared_plan(series: PageSeries) -> PagePlan | None:
     shape, texts = series.shape, series.texts
     if shape is None:
         return None
-    if shape not in _looked:
-        if len(_looked) >= _MOST:
-            _looked.clear()
-        _looked[shape] = _looked_at(shape)
-    looked = _looked[shape]
+    looked = _looked_at(shape)
     if looked is None or not _opaque(looked, texts):
         return None
     signed = list(texts)
     for place in looked.free:
         signed[place] = f"{_SIGN}{place}"
-    key = shape, tuple(signed)
-    if key not in _plans:
-        if len(_plans) >= _MOST:
-            _plans.clear()
-        _plans[key] = _shared(outline_of(shape.keys(signed)))
-    plan = _plans[key]
+    plan = _planned(shape, tuple(signed))
     return None if plan is None else _filled(plan, texts)
 
 
+@lru_cache(maxsize=_MOST)
+def _planned(shape: Shape, signed: tuple[str, ...]) -> _SharedPlan | None:
+    return _shared(outline_of(shape.keys(signed)))
+
+
+@lru_cache(maxsize=_MOST)
 def _looked_at(shape: Shape) -> _Looked | None:
+    """None for a shape whose pages are planned each by itself."""
     names = dict.fromkeys(name for name, _, _ in shape.series)
     dialects = named_by(tuple(names))
     if OURS in dialects:
