@@ -100,6 +100,13 @@ def test_another_page_is_read_as_if_it_were_the_first(at: int, to: str) -> None:
         ),
         pytest.param("x 5\n", "x\n", id="a bare name"),
         pytest.param("# x\na 1\n", "# x 5\na 1\n", id="a longer comment"),
+        pytest.param(
+            '# HELP a "x"\na{b="1",c="2"} 5\n# HELP d y\n',
+            '# HELP a x\na{b="1",c="2"} 5\n# HELP d "y"\n',
+            id="quotes that move from a comment to another",
+        ),
+        pytest.param('# HELP a x\na{b="1"} 5\n', '# HELP a "x"\na{b="2"} 5\n', id="more quotes"),
+        pytest.param("  #x\na 1\n", "  foo\na 1\n", id="a word instead of a comment"),
         pytest.param("a 1\n", " a 1\n", id="a blank before"),
         pytest.param("a 1\n\nb 2\n", "a 1\njunk\nb 2\n", id="a line that says nothing"),
         pytest.param("a 1", "a 1\n", id="an end of line more"),
@@ -213,6 +220,22 @@ def test_a_target_whose_lines_had_timestamps_goes_on_so() -> None:
 def _frames(count: int) -> None:
     for number in range(count):
         knows(f'm{number}{{b="c"}} 1\n')
+
+
+def test_many_series_are_not_kept_in_many_shapes() -> None:
+    shapes = reader.SHAPES
+    assert shapes is not None
+    bare = "".join(f"m{at} 1\n" for at in range(20_000))
+
+    def page(equal: int) -> str:
+        texts = [str(bit) if equal >> bit & 1 else "x" for bit in range(10)]
+        return bare + "".join(f'l{at}{{b="{text}"}} 1\n' for at, text in enumerate(texts))
+
+    knows(page(0))
+    target = ExpositionReader()
+    for equal in range(40):
+        assert len(target.read(page(equal)).keys) == 20_010
+        assert len(shapes) <= 3
 
 
 def test_so_many_frames_are_kept_and_no_more() -> None:

@@ -14,6 +14,8 @@ from accelwatch.exposition.line import Key
 
 _MOST_FRAMES = 64
 _MOST_SHAPES = 256
+_MOST_SERIES = 1 << 16
+"""Of all shapes together."""
 _MOST_TEXTS = 1 << 14
 """Label values of a page that is worth to be known again."""
 
@@ -79,6 +81,11 @@ class Shapes:
         """By the hash of what stands between."""
         self._shapes: dict[tuple[int, _Places], tuple[_Frame, Shape | None]] = {}
         """By frame, kept beside so that its id stays its own; None for one that repeats a series."""
+        self._series = 0
+        """Of all of them together."""
+
+    def __len__(self) -> int:
+        return len(self._shapes)
 
     def match(self, page: bytes) -> Match | None:
         """The page by a shape that is known; None where none is, or where lines have to be parsed."""
@@ -110,8 +117,9 @@ class Shapes:
 
     def _learnt(self, frame: _Frame, equal: _Places) -> tuple[_Frame, Shape | None]:
         """The shape of a frame whose label values are equal to the first of each so."""
-        if len(self._shapes) >= _MOST_SHAPES:
-            self._shapes = {}
+        self._series += len(frame.series)
+        if len(self._shapes) >= _MOST_SHAPES or self._series > _MOST_SERIES:
+            self._shapes, self._series = {}, len(frame.series)
         numbered = {first: place for place, first in enumerate(dict.fromkeys(equal))}
         held: dict[_Places, _Places] = {}
         series = []
@@ -136,8 +144,9 @@ def _parted(page: bytes) -> tuple[tuple[str, ...], list[str], list[str]] | None:
     if len(pieces) > _MOST_TEXTS or len(outside) != page.count(b"\n") + 1:
         return None
     rows = [line.rpartition(" ") for line in outside]
-    # A line without a blank is a comment, or no line of a page in which nothing was refused.
-    gaps = tuple([before or word for before, _, word in rows])
+    # Only behind something a last word may be a number, and only one without quotes may be any other:
+    # all that decides which line is what, and which label values are whose, is compared.
+    gaps = tuple([row[0] if row[0].strip() and '"' not in row[2] else "".join(row) for row in rows])
     return gaps, [word for _, _, word in rows], pieces[1::2]
 
 

@@ -130,7 +130,8 @@ class ExpositionReader:
         return Scrape(series=self._series, values=values, rejected=Counter())
 
     def _match(self, page: bytes) -> Match | None:
-        return self._shapes.match(page) if self._shapes and self._short(page) else None
+        shapes = self._shapes
+        return None if shapes is None or not self._short(page) else shapes.match(page)
 
     def _short(self, page: bytes) -> bool:
         """Whether no line is refused for its length."""
@@ -157,7 +158,7 @@ class ExpositionReader:
             sampled = scanned.sampled(keys)
             self._form = Form(page, sampled)
             self._marks.extend([hash(lines[at].rpartition(" ")[0]) for at in sampled])
-            if first and self._shapes and not self._rejected:
+            if first and self._shapes is not None and not self._rejected:
                 self._shapes.learn(page, keys, sampled, self._form)
         return Scrape(series=self._series, values=values, rejected=scanned.rejected.copy())
 

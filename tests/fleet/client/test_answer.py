@@ -240,3 +240,11 @@ def test_a_page_goes_with_its_answer() -> None:
         assert answer() is None
     finally:
         gc.enable()
+
+
+def test_a_field_of_blanks_is_read_in_one_go() -> None:
+    """Each of them was once looked at as the end of the field: 30,000 held the loop for seconds."""
+    blanks = b" " * 20_000
+    one = Answer(lambda _: Body(None, 100))
+    assert one.feed(b"HTTP/1.1 200 OK\r\nX: a" + blanks + b"b \r\nContent-Length: 0\r\n\r\n")
+    assert one.headers["x"] == f"a{blanks.decode()}b"

@@ -28,8 +28,10 @@ from accelwatch.schema.device import normal_uuid
 
 _SIGN = "\0"
 """Before the place of a text, which no exporter writes."""
-_MOST = 128
+_MOST = 64
 """Plans that are kept, and shapes that were looked at."""
+_MOST_SERIES = 2048
+"""Of a page that is worth to be planned once for all."""
 
 _Fact = str | int
 """A text, or the place of one among those of a page."""
@@ -67,7 +69,7 @@ _heeded: dict[int, frozenset[str]] = {}
 def shared_plan(series: PageSeries) -> PagePlan | None:
     """The plan of a page like others; None of one that has to be looked at by itself."""
     shape, texts = series.shape, series.texts
-    if shape is None:
+    if shape is None or len(shape.series) > _MOST_SERIES:
         return None
     looked = _looked_at(shape)
     if looked is None or not _opaque(looked, texts):

@@ -17,7 +17,7 @@ _MAX_INTERIM = 16
 """Answers of 1xx before the answer."""
 _MAX_DIGITS = 18
 _STATUS = re.compile(r"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: .*)?\r?")
-_FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*\r?")
+_FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):(.*)")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;.*)?\r?")
 _BEGIN = b"HTTP/1."
@@ -121,7 +121,7 @@ class Answer:
             name = field[1].lower()
             if name in headers and name in _FRAMING:
                 raise TargetFault(Reason.GARBAGE, f"no HTTP answer: more than one {field[1][:40]}")
-            headers.setdefault(name, field[2])
+            headers.setdefault(name, field[2].removesuffix("\r").strip(" \t"))
 
     def _frame(self, *, keeps_unless_told: bool) -> None:
         """How the body will end, from the headers."""
