@@ -28,8 +28,10 @@ def main() -> None:
     elif _serves(words):
         from accelwatch.daemon.memory import one_arena
         from accelwatch.daemon.privacy import new_files_for_ourselves
+        from accelwatch.daemon.standard_files import open_missing
         from accelwatch.sampler import early
 
+        open_missing()
         new_files_for_ourselves()
         one_arena()
         early.load_more_shared()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from accelwatch.sampler import early
 from agents import AgentProcess
 from sampler.test_early import loaded_by, output_of
 from standins import NvmlScenario
+from waiting import wait_until
 
 Start = Callable[..., AgentProcess]
 
@@ -178,3 +180,31 @@ def test_nothing_is_collected_that_was_loaded_before_the_fork() -> None:
         "import os; os.close(early.hand_over(lasting=True)[2])\n"
     )
     assert output_of(program) == "True False\n"
+
+
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&- 2>&-", "<&- >&-", "<&-", ">&-", "2>&-"])
+def test_it_reads_whichever_standard_files_are_closed(tmp_path: Path, closed: str) -> None:
+    scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
+    scenario.write()
+    socket_path = tmp_path / "agent.socket"
+    words = [sys.executable, "-m", "accelwatch", "agent", "--web.listen-address=127.0.0.1:0"]
+    words += [f"--web.unix-socket={socket_path}", f"--state-dir={tmp_path}"]
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *words]
+    with subprocess.Popen(shell, env={**os.environ, **scenario.environment()}) as agent:
+        try:
+            wait_until(
+                lambda: 'accel_collector_up{collector="nvidia"} 1' in metrics_by(socket_path)
+            )
+        finally:
+            agent.kill()
+
+
+def metrics_by(path: Path) -> str:
+    """The metrics behind a Unix socket; nothing while nobody listens."""
+    with socket.socket(socket.AF_UNIX) as one:
+        try:
+            one.connect(str(path))
+            one.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            return b"".join(iter(lambda: one.recv(1 << 16), b"")).decode()
+        except OSError:
+            return ""

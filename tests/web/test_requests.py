@@ -1,6 +1,10 @@
 """What is taken as a request, what it says to a page, and what is refused, by raw bytes."""
 
+import asyncio
+import gc
 import logging
+import socket
+import struct
 
 import pytest
 
@@ -222,3 +226,49 @@ def test_a_client_that_goes_before_its_body_has_come_is_forgotten(site: EchoSite
     while site.server.connections:
         site.pass_time(0.1)
     assert codes(site.exchange(LAST)) == [200]
+
+
+@pytest.mark.parametrize(
+    ("target", "fields"),
+    [
+        ("foo", ()),
+        ("localhost:80", ()),
+        ("/echo/a", ("Transfer-Encoding: chunked", "Content-Length: 3")),
+    ],
+)
+@pytest.mark.parametrize("before", [b"", asked("HEAD /echo/good HTTP/1.1")])
+def test_a_refused_head_is_told_so(
+    site: EchoSite,
+    caplog: pytest.LogCaptureFixture,
+    target: str,
+    fields: tuple[str, ...],
+    before: bytes,
+) -> None:
+    answer = site.exchange(before + asked(f"HEAD {target} HTTP/1.1", *fields))
+    assert codes(answer) == ([200] if before else []) + [400]
+    assert answer.endswith(b"\r\n\r\n")
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        b"BAD\r\n\r\n",
+        asked("GET /echo/a HTTP/1.0") + b"x",
+        asked("POST /echo/a HTTP/1.1", "Transfer-Encoding: chunked"),
+    ],
+)
+def test_who_has_gone_before_the_answer_is_nobodys_fault(
+    site: EchoSite, caplog: pytest.LogCaptureFixture, words: bytes
+) -> None:
+    for _ in range(20):
+        with site.connect() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.sendall(words)
+    for _ in range(20):
+        with site.connect() as client:
+            client.sendall(words)
+    assert codes(site.exchange(LAST)) == [200]
+    site.run(asyncio.sleep(0))
+    gc.collect()  # a task that failed unheard says so then
+    assert not caplog.records

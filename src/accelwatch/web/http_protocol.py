@@ -46,6 +46,8 @@ class HttpProtocol(asyncio.Protocol):
         """What h11 has not been given yet."""
         self._body: Body | None = None
         """Of the request in turn; None between requests."""
+        self._method = "GET"
+        """Of the request that h11 has taken last: an answer to HEAD has no body, be it a refusal."""
         self._answering = False
         self._lingering = False
         self._gone = False
@@ -114,9 +116,10 @@ class HttpProtocol(asyncio.Protocol):
         self._http.receive_data(head)
         event = self._http.next_event()
         assert isinstance(event, h11.Request)
+        method = self._method = event.method.decode("ascii")
         if event.http_version not in _VERSIONS:
             raise BadHeadError
-        method, headers = event.method.decode("ascii"), Headers(event.headers)
+        headers = Headers(event.headers)
         path, query = split_target(method, event.target.decode("ascii"))
         body = Body(_length(headers))
         request = Request(
@@ -158,7 +161,7 @@ class HttpProtocol(asyncio.Protocol):
         logger.debug("a request cannot be read code=%d", code)
         self._body = Body(None)
         page = plain(code, PHRASES[code].lower())
-        reply = self._reply("GET", close=True)
+        reply = self._reply(self._method, close=True)
         headers = {**STANDING_HEADERS, **page.headers}
         self._begin(partial(reply.send, code, headers, page.body), reply)
 
@@ -201,7 +204,7 @@ class HttpProtocol(asyncio.Protocol):
     def _follow(self) -> None:
         self._stop_timer()
         self._http.start_next_cycle()
-        self._body = None
+        self._body, self._method = None, "GET"
         self._go_on()
         if len(self._arrived) <= MAX_HEAD:
             self._transport.resume_reading()
@@ -216,7 +219,8 @@ class HttpProtocol(asyncio.Protocol):
         self._transport.resume_reading()
         self._start_timer()
         if self._http.our_state is h11.MUST_CLOSE and self._transport.can_write_eof():
-            self._transport.write_eof()
+            with contextlib.suppress(OSError):  # the client was faster
+                self._transport.write_eof()
 
     def _start_timer(self) -> None:
         loop = asyncio.get_running_loop()

@@ -1,0 +1,16 @@
+"""Standard input, output and errors of a service, which whoever starts it may have closed."""
+
+import os
+
+
+def open_missing() -> None:
+    """Have descriptors 0 to 2 lead somewhere.
+
+    Whatever was opened next would be one of them otherwise: a pipe between our processes, which a child
+    takes for its own output and closes. Call it before anything is opened.
+    """
+    for standard in (0, 1, 2):
+        try:
+            os.fstat(standard)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the least that is free
