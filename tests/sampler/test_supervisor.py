@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from accelwatch.store.reports import Heartbeat, Report
 from own_children import children
 from sampler.agents import GUARD_S, Agent, is_state, status, view
 from sampler.fakes import FAKE, SECOND, TELLING
+from waiting import wait_until
 
 
 @pytest.fixture
@@ -152,6 +154,29 @@ def test_a_crash_is_seen_and_readings_come_back(
         )
     )
     assert snapshot.errors == ()
+
+
+def test_who_only_draws_begins_no_child_that_would_end_with_its_thread(
+    start: Callable[..., Agent],
+) -> None:
+    agent = start({FAKE: {"devices": [{"id": "0"}]}})
+    agent.until(is_state("fake:0", DeviceState.OK))
+    os.kill(agent.children[-1], signal.SIGKILL)
+
+    def is_buried() -> bool:
+        agent.supervisor.receive()
+        return agent.supervisor.stopped
+
+    def draw() -> None:
+        wait_until(is_buried)
+
+    drawing = threading.Thread(target=draw)
+    drawing.start()
+    drawing.join()
+    assert len(agent.children) == 1
+    agent.until(lambda _: len(agent.children) == 2)
+    agent.until(is_state("fake:0", DeviceState.OK))
+    assert len(agent.children) == 2
 
 
 def test_a_device_that_crashes_every_second_read_is_held_out_and_the_others_go_on(

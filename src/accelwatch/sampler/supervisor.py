@@ -6,6 +6,7 @@ All methods belong to one thread, the store's owner; none of them blocks for lon
 import contextlib
 import logging
 import select
+import threading
 from collections.abc import Callable
 
 import msgspec
@@ -260,7 +261,9 @@ class Supervisor:
         # once.
         if not pauses:
             self._restart.failed(now)
-        if self._restart.ready(now):
+        # A child ends with the thread that began it (prctl(2), PR_SET_PDEATHSIG), and what draws the
+        # first picture ends soon: `check` begins it then, in half a second.
+        if self._restart.ready(now) and threading.current_thread() is threading.main_thread():
             self._start(now)
 
     def _hold(self, part: Part, why: str) -> None:

@@ -248,3 +248,12 @@ def test_a_field_of_blanks_is_read_in_one_go() -> None:
     one = Answer(lambda _: Body(None, 100))
     assert one.feed(b"HTTP/1.1 200 OK\r\nX: a" + blanks + b"b \r\nContent-Length: 0\r\n\r\n")
     assert one.headers["x"] == f"a{blanks.decode()}b"
+
+
+@pytest.mark.parametrize("count", [1023, 1024, 1025, 5000])
+def test_a_body_in_many_pieces_is_whole_and_few_objects(count: int) -> None:
+    body = Body(None, 1 << 20)
+    for at in range(count):
+        body.feed(b"%04d" % at)
+    assert len(body._parts) <= 1024
+    assert body.whole() == b"".join(b"%04d" % at for at in range(count))

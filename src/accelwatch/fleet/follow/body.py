@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import aiohttp
 
 _GZIP = 16 + zlib.MAX_WBITS
+_MOST_PARTS = 1024
+"""Of a body, until they are put together."""
 
 
 class TakesBody(Protocol):
@@ -71,6 +73,7 @@ class Body:
         self._unpack = _Gzip() if coding == "gzip" else None
         self._limit = limit_bytes
         self._parts: list[bytes] = []
+        """Few: each is an object of its own, and a chunk may be a byte."""
         self._sent = self._total = 0
 
     def feed(self, chunk: bytes) -> None:
@@ -81,6 +84,8 @@ class Body:
         self._total += len(piece)
         if self._sent > self._limit or self._total > self._limit:
             raise TargetFault(Reason.TOO_LARGE, f"a body of more than {self._limit} bytes")
+        if len(self._parts) == _MOST_PARTS:
+            self._parts = [b"".join(self._parts)]
         self._parts.append(piece)
 
     def whole(self) -> bytes:
