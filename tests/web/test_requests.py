@@ -272,3 +272,31 @@ def test_who_has_gone_before_the_answer_is_nobodys_fault(
     site.run(asyncio.sleep(0))
     gc.collect()  # a task that failed unheard says so then
     assert not caplog.records
+
+
+def test_who_waits_to_be_asked_for_his_body_is_asked(site: EchoSite) -> None:
+    with site.connect() as client:
+        fields = ("Expect: 100-continue", "Content-Length: 3", "Connection: close")
+        client.sendall(asked("POST /echo/a HTTP/1.1", *fields))
+        asked_for = b""
+        while not asked_for.endswith(b"\r\n\r\n"):
+            asked_for += client.recv(1)
+        assert codes(asked_for) == [100]
+        client.sendall(b"abc")
+        answer = received(client)
+    assert codes(answer) == [200]
+    assert told(answer)["body"] == "abc"
+
+
+@pytest.mark.parametrize("expecting", [True, False])
+def test_who_sends_his_body_at_once_is_not_asked_for_it(site: EchoSite, expecting: bool) -> None:
+    fields = ("Expect: 100-continue",) if expecting else ()
+    words = asked("POST /echo/a HTTP/1.1", *fields, "Content-Length: 3", body=b"abc")
+    answer = site.exchange(words + LAST)
+    assert codes(answer) == [200, 200]
+
+
+def test_who_is_refused_is_not_asked_for_his_body(site: EchoSite) -> None:
+    fields = ("Expect: 100-continue", "Content-Length: 3", "Content-Encoding: deflate")
+    answer = site.exchange(asked("POST /echo/a HTTP/1.1", *fields, "Connection: close"))
+    assert codes(answer) == [415]

@@ -128,12 +128,19 @@ class HttpProtocol(asyncio.Protocol):
             raw_query=query,
             headers=headers,
             transport=self._transport,
-            read=body.read,
+            read=partial(self._read_whole, body),
         )
         # A body that is not looked into has no end that we know: nothing can follow it.
         reply = self._reply(method, close=body.missing is None)
         self._begin(partial(self._answer, request, reply), reply)
         return body
+
+    async def _read_whole(self, body: Body) -> bytes:
+        """The body that somebody wants, asked for where the client waits for that (RFC 9110, 10.1.1)."""
+        if self._http.they_are_waiting_for_100_continue:
+            go_on = h11.InformationalResponse(status_code=100, headers=[])
+            self._transport.write(self._http.send(go_on) or b"")
+        return await body.read()
 
     def _read_body(self, body: Body) -> None:
         """Take what is here of the body in turn, and no more."""
