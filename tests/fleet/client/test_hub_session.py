@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.fleet.follow import kept
 from accelwatch.fleet.follow.body import Body
 from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client import way as ways
 from accelwatch.fleet.hub_client.place import HubPlace, socket_place
 from accelwatch.fleet.hub_client.session import HubSession, Prolong
 from fleet.client.one_server import KEPT, Server
@@ -211,3 +213,39 @@ def test_a_stream_is_taken_until_it_ends(tmp_path: Path) -> None:
     played(server, tmp_path, ask)
     assert taken[0].whole() == b"abc"
     assert b"\r\nAccept: x\r\n" in server.heads[0]
+
+
+@pytest.mark.parametrize(
+    ("host", "asked_of", "told"),
+    [
+        ("[::1]", "::1", "[::1]"),
+        ("[fe80::1%25eth0]", "fe80::1%eth0", "[fe80::1]"),
+        ("[fe80::1%eth0]", "fe80::1%eth0", "[fe80::1]"),
+        ("b\u00fccher.example", "b\u00fccher.example", "xn--bcher-kva.example"),
+    ],
+)
+def test_a_hub_is_asked_by_its_name_as_servers_know_it(
+    monkeypatch: pytest.MonkeyPatch, host: str, asked_of: str, told: str
+) -> None:
+    server = Server(KEPT)
+    connected: list[str] = []
+
+    async def noted(name: str, *more: object) -> kept.KeptConnection:
+        connected.append(name)
+        return await kept.connect("127.0.0.1", *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ways, "connect", noted)
+
+    async def main() -> None:
+        listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+        async with listening:
+            port = listening.sockets[0].getsockname()[1]
+            session = HubSession(HubPlace(name="hub", base=f"http://{host}:{port}"))
+            assert await session.document("/v1/fleet") == b"up 1\n"
+            await session.close()
+            for writer in server.writers:
+                writer.close()
+
+    asyncio.run(main())
+    assert connected == [asked_of]
+    assert f"Host: {told}:".encode() in server.heads[0]

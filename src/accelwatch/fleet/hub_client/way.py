@@ -109,6 +109,8 @@ class PlainLink:
         headers = {**asked.headers, **ticket.headers, "User-Agent": USER_AGENT}
         try:
             authority = urlsplit(asked.url).netloc
+            if not authority.isascii():
+                authority = authority.encode("idna").decode()
             return request(asked.method, path_of(asked.url), authority, headers, asked.body)
         except ValueError as error:
             text = f"cannot be asked: {type(error).__name__}"
@@ -121,7 +123,10 @@ class PlainLink:
         parts = urlsplit(way.place.base)
         assert parts.hostname is not None  # as `hub_place` has seen to
         assert parts.port is not None
-        return await connect(parts.hostname, parts.port, way.resolver, way.buffer, way.families)
+        host = parts.hostname
+        if ":" in host:
+            host = host.replace("%25", "%", 1)  # a zone as URLs write it (RFC 6874)
+        return await connect(host, parts.port, way.resolver, way.buffer, way.families)
 
 
 async def _to_socket(path: str, buffer: memoryview) -> KeptConnection:
