@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import sys
 import termios
@@ -140,6 +141,28 @@ def test_an_error_gives_the_terminal_back(terminal: Terminal, source: LiveSource
     ):
         raise ImportError("textual")
     terminal.until(b"\x1b[?1049l")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_who_is_told_to_end_gives_the_terminal_back(
+    terminal: Terminal, source: LiveSource, number: signal.Signals
+) -> None:
+    usual = signal.getsignal(number)
+    with (
+        pytest.raises(SystemExit) as ended,
+        first_picture(board_of(), source, terminal.descriptor),
+    ):
+        signal.raise_signal(number)
+    assert ended.value.code == 128 + number
+    terminal.until(b"\x1b[?1049l")
+    assert signal.getsignal(number) is usual
+
+
+def test_nobody_is_stopped_behind_a_picture(terminal: Terminal, source: LiveSource) -> None:
+    usual = signal.getsignal(signal.SIGTSTP)
+    with first_picture(board_of(), source, terminal.descriptor):
+        signal.raise_signal(signal.SIGTSTP)
+    assert signal.getsignal(signal.SIGTSTP) is usual
 
 
 def test_a_collector_that_does_not_start_holds_nobody_up(terminal: Terminal) -> None:

@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import psutil
 import pytest
 
 from standins import NvmlScenario
@@ -85,6 +87,16 @@ class Tmux:
             time.sleep(0.02)
         return self._status.read_text().strip()
 
+    def modes(self) -> str:
+        """Whether the second screen is on, the cursor shown, and the mouse reported."""
+        flags = "#{alternate_on} #{cursor_flag} #{mouse_any_flag}"
+        return self._tmux("display-message", "-p", flags).strip()
+
+    def send(self, number: signal.Signals) -> None:
+        """Signal the program."""
+        shell = psutil.Process(int(self._tmux("display-message", "-p", "#{pane_pid}")))
+        shell.children()[0].send_signal(number)
+
     def close(self) -> None:
         """End the server."""
         subprocess.run(["tmux", "-S", self._socket, "kill-server"], check=False)
@@ -152,3 +164,13 @@ def test_a_driver_that_kills_the_collector_does_not_end_the_dashboard(
     scenario.heal("*", device=0).write()
     terminal.press("C-c")
     assert terminal.status() == "0"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_program_that_is_told_to_end_gives_the_terminal_back(
+    terminal: Tmux, number: signal.Signals
+) -> None:
+    terminal.until(lambda text: "nvidia3" in text and "quit" in text)
+    terminal.send(number)
+    assert terminal.status() == "0"
+    assert terminal.modes() == "0 1 0"

@@ -142,6 +142,9 @@ def _agent() -> "FleetSource":
 
 def run_to_end(app: "Dashboard") -> None:
     """Show it until its user quits. Raises AccelwatchError for an error that ended it."""
+    from accelwatch.tui.ending_signals import quit_when_told
+
+    app.call_later(quit_when_told, app)
     app.run()
     if app.failure is not None:
         from accelwatch.tui import failure

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.drawing.pen import Pen, system_of
+from accelwatch.tui.ending_signals import raised
 from accelwatch.tui.local.local_plan import plan
 from accelwatch.tui.state.action import LOCAL
 from accelwatch.tui.views.device_list import DeviceList
@@ -52,8 +53,9 @@ def first_picture(board: "Board", source: "LiveSource", descriptor: int) -> Iter
     try:
         _write(descriptor, _ENTER)
         drawing.start()
-        told.wait(_FIRST_S)
-        yield
+        with raised():
+            told.wait(_FIRST_S)
+            yield
     except BaseException:
         _end(drawing, ending)
         _write(descriptor, _LEAVE)
