@@ -114,7 +114,7 @@ def standing_rows(plan: Plan, found: Standing) -> list[tuple[str, str, str]]:
     expected = plan.nodes * (uses[-1].at - uses[0].at) / plan.interval_s
     return [
         ("CPU, of one core", f"{share(uses[0], uses[-1]):.1f} %", limit),
-        ("memory, history of 15 min in full", f"{uses[-1].rss_mib:.0f} MiB", "600 MiB"),
+        ("memory, history as far as it is written", f"{uses[-1].rss_mib:.0f} MiB", "600 MiB"),
         ("memory over the time, MiB", " ".join(f"{one.rss_mib:.1f}" for one in uses[::4]), ""),
         ("growth over the later half", f"{slope(uses):+.0f} KiB/min", "0"),
         ("worst lateness of any target", f"{late:.2f} s", "1 s"),
