@@ -6,6 +6,7 @@ does not arrive, and so that the TLS context of the moment is used for each new 
 
 import asyncio
 import contextlib
+import errno
 import logging
 import socket
 import ssl
@@ -17,6 +18,7 @@ import msgspec
 logger = logging.getLogger(__name__)
 
 _ACCEPT_PAUSE_S = 0.2
+_NO_FILE = (errno.EMFILE, errno.ENFILE)
 _TLS_SHUTDOWN_S = 2.0
 
 
@@ -199,7 +201,9 @@ class Connections:
                 if not failing:
                     logger.warning("connections cannot be accepted error=%s", error.strerror)
                 failing = True
-                await asyncio.sleep(_ACCEPT_PAUSE_S)
+                # Where files run out before connections do, whoever is silent for longest gives his.
+                gives = error.errno in _NO_FILE and self._let_go()
+                await asyncio.sleep(0 if gives else _ACCEPT_PAUSE_S)
                 continue
             failing = False
             if not self._has_room():
@@ -212,8 +216,10 @@ class Connections:
 
     def _has_room(self) -> bool:
         """Room for one more, if need be in the place of the longest silent one."""
-        if len(self.open) < self.limits.connections:
-            return True
+        return len(self.open) < self.limits.connections or self._let_go()
+
+    def _let_go(self) -> bool:
+        """End the longest silent connection, if any is silent."""
         for phase in (Phase.ARRIVING, Phase.IDLE):
             for connection in self.open:
                 if connection.phase is phase:
