@@ -32,7 +32,11 @@ OpenBody = Callable[[Mapping[str, str]], TakesBody]
 
 async def read_body(response: "aiohttp.ClientResponse", limit_bytes: int) -> bytes:
     """The body, unpacked when it is gzip. Raises TargetFault above the limit and for damage."""
-    body = Body(response.headers.get("Content-Encoding"), limit_bytes)
+    return await fed(response, Body(response.headers.get("Content-Encoding"), limit_bytes))
+
+
+async def fed(response: "aiohttp.ClientResponse", body: TakesBody) -> bytes:
+    """What a body keeps of an answer, once all of it has come. Raises TargetFault as the body does."""
     async for chunk in response.content.iter_any():
         body.feed(chunk)
     return body.whole()

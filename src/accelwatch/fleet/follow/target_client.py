@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from accelwatch.fleet.follow.access import Ticket
-from accelwatch.fleet.follow.body import OpenBody
+from accelwatch.fleet.follow.body import OpenBody, fed
 from accelwatch.fleet.follow.failures import USER_AGENT, check_code
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.kept import KeptConnection, connect
@@ -53,10 +53,7 @@ class SessionClient:
         try:
             async with asyncio.timeout(timeout_s) as self._deadline:
                 async with self._client.get(self._target, url, dict(headers)) as response:
-                    body = open_body(response.headers)
-                    async for chunk in response.content.iter_any():
-                        body.feed(chunk)
-                    return body.whole()
+                    return await fed(response, open_body(response.headers))
         except TimeoutError as error:
             raise TargetFault(Reason.TIMEOUT, "no whole answer in time") from error
 

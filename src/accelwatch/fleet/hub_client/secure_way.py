@@ -7,7 +7,7 @@ import aiohttp
 from yarl import URL
 
 from accelwatch.fleet.follow.access import Ticket
-from accelwatch.fleet.follow.body import OpenBody
+from accelwatch.fleet.follow.body import OpenBody, fed
 from accelwatch.fleet.follow.by_aiohttp import faults, open_session
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.resolver import Resolver
@@ -50,10 +50,7 @@ class SecureLink:
                         if response.status != _OK:
                             told = await _told(response)
                             raise refusal(response.status, response.headers, told)
-                        body = open_body(response.headers)
-                        async for chunk in response.content.iter_any():
-                            body.feed(chunk)
-                        return body.whole()
+                        return await fed(response, open_body(response.headers))
         except TimeoutError as error:
             raise TargetFault(Reason.TIMEOUT, "no whole answer in time") from error
 
