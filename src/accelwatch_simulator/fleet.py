@@ -14,7 +14,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import judge
-from accelwatch.schema.metrics import Series, host_metrics
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Process, Reading, complete, wholly_absent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Owner, Snapshot
 from accelwatch.version import __version__
@@ -224,7 +224,7 @@ class Fleet:
             device=device,
             state=DeviceState.OK,
             state_since=self.origin(condition),
-            reading=complete(reading, frozenset({"host"}), host_metrics()),
+            reading=complete(reading, frozenset({"host"}), host=True),
             sample_time=wall,
             sample_age_s=0.0,
             health=judge(DeviceState.OK, reading, (), wall).health,

@@ -132,7 +132,7 @@ def test_which_rows_are_devices() -> None:
 
 
 def test_the_host_has_quantities_of_its_own() -> None:
-    reading = complete(Reading(device_id="h"), frozenset(), host_metrics())
+    reading = complete(Reading(device_id="h"), frozenset(), host=True)
     told = {series[0] for series in reading.absent}
     assert told == {row.key for row in host_metrics()} | {"processes"}
     assert not told & {row.key for row in reading_metrics()}
@@ -141,7 +141,7 @@ def test_the_host_has_quantities_of_its_own() -> None:
 def test_a_document_brings_the_host_back() -> None:
     reading = Reading(device_id="h", values={("host_uptime_seconds",): 5.0})
     host = Device(id="h", vendor="host", backend="host", index=0, name="h", kind=DeviceKind.HOST)
-    node = machines.view(0, device=host, reading=complete(reading, frozenset(), host_metrics()))
+    node = machines.view(0, device=host, reading=complete(reading, frozenset(), host=True))
     shot = machines.snapshot(machines.view(0), node=node)
     back = decode(encode(shot))
     assert back.node is not None

@@ -7,6 +7,7 @@ between.
 
 from collections.abc import Sequence
 from itertools import accumulate
+from operator import itemgetter
 from typing import NamedTuple
 
 from accelwatch.exposition.form import Form
@@ -18,6 +19,8 @@ _MOST_SERIES = 1 << 16
 """Of all shapes together."""
 _MOST_TEXTS = 1 << 14
 """Label values of a page that is worth to be known again."""
+
+_FIRST, _LAST = itemgetter(0), itemgetter(2)
 
 _Places = tuple[int, ...]
 
@@ -96,12 +99,12 @@ class Shapes:
         frame = self._frames.get(hash(gaps))
         if frame is None:
             return None
-        firsts = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
-        equal = tuple(map(firsts.__getitem__, texts))
+        firsts: dict[str, int] = {}
+        equal = tuple(map(firsts.setdefault, texts, range(len(texts))))
         _, shape = self._shapes.get((id(frame), equal)) or self._learnt(frame, equal)
         if shape is None:
             return None
-        return Match(shape, tuple(dict.fromkeys(texts)), [words[line] for line in shape.lines])
+        return Match(shape, tuple(firsts), [words[line] for line in shape.lines])
 
     def learn(self, page: bytes, keys: Sequence[Key], sampled: Sequence[int], form: Form) -> None:
         """Know pages like this, of which nothing was refused; `sampled` are the lines of its keys."""
@@ -144,10 +147,15 @@ def _parted(page: bytes) -> tuple[tuple[str, ...], list[str], list[str]] | None:
     if len(pieces) > _MOST_TEXTS or len(outside) != page.count(b"\n") + 1:
         return None
     rows = [line.rpartition(" ") for line in outside]
+    gaps, words = list(map(_FIRST, rows)), list(map(_LAST, rows))
     # Only behind something a last word may be a number, and only one without quotes may be any other:
     # all that decides which line is what, and which label values are whose, is compared.
-    gaps = tuple([row[0] if row[0].strip() and '"' not in row[2] else "".join(row) for row in rows])
-    return gaps, [word for _, _, word in rows], pieces[1::2]
+    compared = [at for at, gap in enumerate(gaps) if not gap or gap.isspace()]
+    if '"' in "".join(words):
+        compared += [at for at, word in enumerate(words) if '"' in word]
+    for at in compared:
+        gaps[at] = "".join(rows[at])
+    return tuple(gaps), words, pieces[1::2]
 
 
 def _framed(

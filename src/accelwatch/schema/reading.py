@@ -8,7 +8,7 @@ from types import MappingProxyType
 import msgspec
 
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.metrics import Metric, Series, Tier, by_key, reading_metrics
+from accelwatch.schema.metrics import Metric, Series, Tier, by_key, host_metrics, reading_metrics
 
 Number = int | float
 
@@ -163,14 +163,12 @@ def unasked(groups: frozenset[str]) -> frozenset[str]:
     return frozenset(row.key for row in reading_metrics() if not wanted(row, groups))
 
 
-def complete(
-    reading: Reading, groups: frozenset[str], rows: Iterable[Metric] | None = None
-) -> Reading:
-    """Give every quantity the kind could have a value or a reason.
+def complete(reading: Reading, groups: frozenset[str], *, host: bool = False) -> Reading:
+    """Give every quantity that a device, or the host, could have a value or a reason.
 
     What the backend said nothing about is `unsupported`, or `not_collected` when its opt-in group is
     off. A value whose series is not in the catalogue is left out and said in a note, so that a faulty
-    plug-in cannot spoil a view. Rows default to those of a device.
+    plug-in cannot spoil a view.
     """
     absent = dict(reading.absent)
     foreign = [series for series in reading.values if not in_catalogue(series)]
@@ -181,18 +179,24 @@ def complete(
     if reading.processes is None:
         absent.setdefault(("processes",), Absence.NOT_COLLECTED)
     known = {series[0] for series in values} | {series[0] for series in absent}
-    absent |= reasons_beside(known, groups, rows)
+    absent |= reasons_beside(known, groups, host=host)
     return msgspec.structs.replace(reading, values=values, absent=absent, notes=notes)
 
 
 def reasons_beside(
-    known: Container[str], groups: frozenset[str], rows: Iterable[Metric] | None = None
+    known: Container[str], groups: frozenset[str], *, host: bool = False
 ) -> dict[Series, Absence]:
-    """Reasons for the quantities that are not `known`. Rows default to those of a device."""
+    """Reasons for the quantities that are not `known`, of a device or of the host."""
+    reasons = _reasons(groups, host=host)
+    return {series: reason for series, reason in reasons.items() if series[0] not in known}
+
+
+@lru_cache(maxsize=32)
+def _reasons(groups: frozenset[str], *, host: bool) -> dict[Series, Absence]:
+    """For every quantity, if nothing were known."""
     return {
         (row.key,): Absence.UNSUPPORTED if wanted(row, groups) else Absence.NOT_COLLECTED
-        for row in (rows if rows is not None else reading_metrics())
-        if row.key not in known
+        for row in (host_metrics() if host else reading_metrics())
     }
 
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 import msgspec
 
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.metrics import Kind, Series, host_metrics, made_over_time
+from accelwatch.schema.metrics import Kind, Series, made_over_time
 from accelwatch.schema.reading import in_catalogue, reasons_beside
 
 _ENERGY = "energy_joules_total"
@@ -58,7 +58,7 @@ def _reasons(
     if not processes and _PROCESSES not in said:
         silent[_PROCESSES] = Absence.NOT_COLLECTED
     known = given | {series[0] for series in (*said, *silent)}
-    silent |= reasons_beside(known, groups, host_metrics() if host else None)
+    silent |= reasons_beside(known, groups, host=host)
     derived = {} if host else _derived_absences(given, said | silent, one_shot)
     return (
         {series: why for series, why in derived.items() if series in said},

@@ -5,6 +5,7 @@ import os
 import socket
 import stat
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from accelwatch.config.forms import split_address
@@ -16,7 +17,11 @@ _SOCKET_MODE = 0o660
 
 def is_loopback(address: str) -> bool:
     """Whether only this machine can reach the listen address."""
-    host, _ = split_address(address)
+    return _is_loopback(split_address(address)[0])
+
+
+@lru_cache(maxsize=1024)
+def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:

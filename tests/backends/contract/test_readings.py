@@ -140,7 +140,7 @@ def test_every_gap_has_a_reason_once_completed(backend: Backend, poll: Poll) -> 
         host = one.found.kind is DeviceKind.HOST
         rows = host_metrics() if host else reading_metrics()
         for reading in one.readings:
-            whole = complete(reading, frozenset(), rows)
+            whole = complete(reading, frozenset(), host=host)
             assert not [note for note in whole.notes if "not in the catalogue" in note]
             known = {series[0] for series in (*whole.values, *whole.absent)}
             assert not [row.key for row in rows if row.key not in known]

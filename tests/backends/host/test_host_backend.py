@@ -29,7 +29,7 @@ def read(root: Path, request: Request = ON) -> Reading:
     (device,) = backend.discover()
     (reading,) = backend.read(device, request)
     backend.close()
-    return complete(reading, request.groups, host_metrics())
+    return complete(reading, request.groups, host=True)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from accelwatch.fleet.dialects.plan import Cell, Planner, evaluate, met
 from accelwatch.fleet.dialects.table import Dialect, Labels, Row
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
-from accelwatch.schema.metrics import Series, host_metrics
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading, complete
 from accelwatch.schema.snapshot import DeviceView
 
@@ -80,7 +80,7 @@ class HostPlan:
             device=HOST,
             state=DeviceState.OK,
             state_since=now,
-            reading=complete(reading, frozenset({"host"}), host_metrics()),
+            reading=complete(reading, frozenset({"host"}), host=True),
             sample_time=now,
             sample_age_s=0.0,
         )

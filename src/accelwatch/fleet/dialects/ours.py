@@ -25,7 +25,6 @@ from accelwatch.schema.metrics import (
     Scope,
     Series,
     by_key,
-    host_metrics,
 )
 from accelwatch.schema.reading import Number, Reading, complete
 from accelwatch.schema.snapshot import DeviceView
@@ -143,7 +142,7 @@ class OurPlan:
             device=HOST,
             state=DeviceState.OK,
             state_since=now,
-            reading=complete(reading, frozenset({"host"}), host_metrics()),
+            reading=complete(reading, frozenset({"host"}), host=True),
             sample_time=now,
             sample_age_s=0.0,
         )

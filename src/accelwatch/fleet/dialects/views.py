@@ -95,7 +95,7 @@ class Plan:
             gone = wholly_absent(row.device.id, ABSENCE_WITHOUT_VALUES[state])
             reading = msgspec.structs.replace(gone, notes=reading.notes)
         counts = self._counts(row.device.id, special, now) if special else ()
-        events = recent_events(counts, row.device.id, now)
+        events = recent_events(counts, row.device.id, now) if counts else ()
         health, reasons = _health(special, state, reading, events, now)
         return DeviceView(
             device=_with_facts(row, values) if row.layout.facts else row.device,
@@ -244,6 +244,8 @@ def _with_facts(row: _Row, values: Sequence[Number]) -> Device:
 
 def _remarks(row: _Row, values: Sequence[Number]) -> tuple[str, ...]:
     """What is told in words; nothing for 0 and for numbers that no code has."""
+    if not row.layout.remarks:
+        return ()
     remarks = [
         text.format(f"{values[slot]:g}")
         for slot, text in row.layout.remarks
