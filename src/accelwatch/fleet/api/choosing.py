@@ -19,6 +19,7 @@ from accelwatch.schema.metrics import Series
 
 _STATES = np.array(STATES, dtype=object)
 _HEALTHS = np.array(HEALTHS, dtype=object)
+_NODE_STATE = tuple(map(NodeState, NODE_STATES))
 _NODE_STATES = np.array(NODE_STATES, dtype=object)
 
 
@@ -33,11 +34,10 @@ def subject_at(fleet: Fleet, now: Moment, at: int) -> Subject:
     device = table.devices[row]
     assert device is not None
     seats = table.at_number[int(table.node[row])]
-    node = fleet.nodes.get(seats.node)
     age = float(now.age_s[at])
     return Subject(
         node=seats.node,
-        node_state=NodeState.NEVER if node is None else fleet.state_of(node),
+        node_state=_NODE_STATE[int(now.node_state[at])],
         labels=seats.labels,
         device=device,
         present=table.present[row],

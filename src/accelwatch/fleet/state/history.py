@@ -123,8 +123,8 @@ class History:
 
     def clear(self, row: int) -> None:
         """Another device stands in the row from now on."""
-        self._decode()
         if self._known(row):
+            self._decode()
             for past in self._past:
                 past.clear(np.array([row]))
             self._open[:, row] = math.nan

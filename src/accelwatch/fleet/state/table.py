@@ -15,7 +15,7 @@ from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.seats import Seats
 from accelwatch.fleet.state.standing import Standing
-from accelwatch.fleet.state.tracing import of_device
+from accelwatch.fleet.state.tracing import of_device, of_node
 from accelwatch.fleet.state.usage import NOBODY, Occupancy
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.pick import (
@@ -149,9 +149,8 @@ class Table:
             kind = device.vendor, device.model or ""
             self.kind[row] = self.kinds.setdefault(kind, len(self.kinds))
         self.node[seats.rows] = seats.number
-        self.provenance[seats.rows] = [RANK[of_device(node, here.get(row))] for row in seats.rows]
+        self.provenance[seats.rows] = _ranks(node, seats.rows, here)
         self._free(gone)
-        self._stand([(node, seats)])
         return seats
 
     def _seated(self, node: str) -> Seats:
@@ -262,6 +261,13 @@ class Table:
         """One value exactly as it was told."""
         device = self.present[row]
         return None if device is None else device.number(series)
+
+
+def _ranks(node: Node, rows: Sequence[int], here: Mapping[int, FleetDevice]) -> int | list[int]:
+    """Rank of each row's provenance; one for all where one source tells of them all."""
+    if len(node.sources) == 1:
+        return RANK[of_node(node)]
+    return [RANK[of_device(node, here.get(row))] for row in rows]
 
 
 def _read(devices: Sequence[FleetDevice], wanted: tuple[Series, ...]) -> Block:
