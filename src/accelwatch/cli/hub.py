@@ -59,6 +59,9 @@ def hub_command(options: HubOptions) -> None:
     import asyncio
 
     from accelwatch.daemon.privacy import keep_to_ourselves
+    from accelwatch.fleet.table.one_thread import load_numpy
+
+    load_numpy()
     from accelwatch.fleet.hub.foreign import foreign_reader
     from accelwatch.fleet.hub.serve import serve_hub
 

@@ -77,6 +77,9 @@ def _forked(*, printed: bool) -> Child:
 
 def _be_hub(folder: Path, life: Lifetime) -> None:
     """The child: everything that a hub needs, then the order, then the hub."""
+    from accelwatch.fleet.table.one_thread import load_numpy
+
+    load_numpy()
     from accelwatch.fleet.hub.flags import with_targets
     from accelwatch.fleet.hub.model import HubSettings, load_settings
     from accelwatch.fleet.hub_client.embedded import Embedding, run_embedded

@@ -1,0 +1,24 @@
+"""numpy without the threads of its linear algebra, of which nothing here is made."""
+
+import os
+
+_THREADS = "OPENBLAS_NUM_THREADS"
+"""Read by OpenBLAS when it is loaded (its README, "Setting the number of threads using environment
+variables"), which the wheels of numpy have in them."""
+
+
+def load_numpy() -> None:
+    """Load it, for a process that goes on; whatever the environment asks for is heeded.
+
+    OpenBLAS would begin a thread for every other processor, each of which looks for work for a tenth of
+    a second of processor time, while everything else of a start wants to run, and then keeps its memory.
+    What we start later, hooks and resumed jobs among it, must not have the variable.
+    """
+    mute = _THREADS not in os.environ
+    if mute:
+        os.environ[_THREADS] = "1"
+    try:
+        import numpy  # noqa: F401
+    finally:
+        if mute:
+            del os.environ[_THREADS]
