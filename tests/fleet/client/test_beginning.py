@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import cast
 
 from accelwatch.fleet.follow.faults import TargetFault
-from accelwatch.fleet.follow.follow import Followers
+from accelwatch.fleet.follow.followers import Followers
 from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.follow.poll import Exposed
 from accelwatch.fleet.follow.session import Client

@@ -1,8 +1,6 @@
 """Following one target for as long as it is one: stream, or poll, wait after a failure, again."""
 
 import asyncio
-import contextlib
-import itertools
 import logging
 import math
 import random
@@ -12,12 +10,11 @@ from typing import Protocol
 from accelwatch.backoff import SpreadBackoff
 from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.frames import RawTick, Received
-from accelwatch.fleet.follow.pages import Pages
+from accelwatch.fleet.follow.pages import Pages, Prefetched
 from accelwatch.fleet.follow.poll import Exposed, PacedReader, ReadExposition, poll
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.follow.stream import Stream
 from accelwatch.fleet.follow.target_client import target_client
-from accelwatch.fleet.scrape_settings import Credentials
 from accelwatch.fleet.target import Target
 from accelwatch.schema.compact import Hello
 from accelwatch.web.stream import STREAM
@@ -33,10 +30,6 @@ _ROOM_AGAIN_S = 60.0
 _STEADY_S = 5.0
 """A stream that breaks sooner was not well: who breaks after each first tick is asked less and less."""
 _UNAVAILABLE = 503
-_BEGUN_TOGETHER = 20
-_BREATH_S = 0.005
-"""Between so many targets that are begun: a loop that is behind with them takes longer over it, so that
-a large fleet is heard as soon as it can be read, and does not shake hands all at once."""
 MakeReader = Callable[[Target], ReadExposition]
 
 
@@ -50,10 +43,6 @@ class Following(Protocol):
 
 MakeFollowing = Callable[[Target], Following | None]
 """Of a target that is not reached over HTTP; None for one that is."""
-
-
-def _by_http(_: Target) -> None:
-    """All are."""
 
 
 class Rounds:
@@ -108,11 +97,13 @@ class Follower:
         sink: Sink,
         make_reader: MakeReader | None,
         rounds: Rounds,
+        *,
+        prefetched: Prefetched | None = None,
     ) -> None:
         self._client = client
         self._target = target
         self._http = target_client(client, target)
-        self._pages = Pages(self._http, target.metrics_url, client.scrape)
+        self._pages = Pages(self._http, target.metrics_url, client.scrape, prefetched=prefetched)
         self._sink = sink
         self._backoff = SpreadBackoff(client.scrape.max_backoff_s)
         self._reading: PacedReader | None = None
@@ -126,6 +117,7 @@ class Follower:
         self._began = 0.0
         self._is_new = client.scrape.mode == "auto"
         """Whether it is still to turn out whether it has a stream."""
+        self._has_page = prefetched is not None
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -138,7 +130,7 @@ class Follower:
         mode = self._client.scrape.mode
         if mode == "poll":
             self._poll_until = float("inf")
-        elif self._is_new and self._client.first_ask.page:
+        elif self._is_new and (self._has_page or self._client.first_ask.page):
             self._poll_until = asyncio.get_running_loop().time() + _STREAM_AGAIN_S
         while True:
             try:
@@ -229,78 +221,3 @@ class Follower:
             # who is slow.
             due = max(following, loop.time())
             following = self._rounds.nearest(due + interval_s, interval_s)
-
-
-class Followers:
-    """One task a target; targets come and go."""
-
-    def __init__(
-        self,
-        client: Client,
-        sink: Sink,
-        make_reader: MakeReader | None,
-        otherwise: MakeFollowing = _by_http,
-    ) -> None:
-        self._otherwise = otherwise
-        self._client = client
-        self._sink = sink
-        self._make_reader = make_reader
-        self._rounds = Rounds()
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._shown: dict[str, Credentials] = {}
-        """What each target is shown; one that is to be shown something else is begun anew."""
-        self._waiting: dict[str, Target] = {}
-        """Those that are still to be begun."""
-        self._beginning: asyncio.Task[None] | None = None
-
-    def set_targets(self, targets: dict[str, Target]) -> None:
-        """Follow these and no others."""
-        self._rounds.targets = len(targets)
-        shown = {key: target.credentials for key, target in targets.items()}
-        for key in tuple(self._tasks):
-            if shown.get(key) != self._shown.get(key):
-                self._tasks.pop(key).cancel()
-        self._shown = shown
-        self._waiting = {key: one for key, one in targets.items() if key not in self._tasks}
-        if self._waiting and (self._beginning is None or self._beginning.done()):
-            self._beginning = asyncio.get_running_loop().create_task(self._begin())
-
-    async def _begin(self) -> None:
-        """Begin those that wait, in their order."""
-        loop = asyncio.get_running_loop()
-        while self._waiting:
-            # Pages that wait to be read for the first time are all in memory.
-            if self._client.reading.wanted < _BEGUN_TOGETHER:
-                for key in tuple(itertools.islice(self._waiting, _BEGUN_TOGETHER)):
-                    target = self._waiting.pop(key)
-                    self._tasks[key] = loop.create_task(self._follow(target))
-            await asyncio.sleep(_BREATH_S)
-
-    async def _follow(self, target: Target) -> None:
-        while True:
-            try:
-                await self._following(target).run()
-            except Exception:
-                # One target must never cost the others: what it broke is told, and it is begun anew.
-                logger.exception("following a target failed node=%s", target.node)
-                fault = TargetFault(Reason.GARBAGE, "an internal error; see the log")
-                self._sink.failed(target, fault)
-                await asyncio.sleep(self._client.scrape.max_backoff_s)
-
-    def _following(self, target: Target) -> Following:
-        return self._otherwise(target) or Follower(
-            self._client, target, self._sink, self._make_reader, self._rounds
-        )
-
-    async def close(self) -> None:
-        """Follow nothing any more."""
-        tasks = list(self._tasks.values())
-        if self._beginning is not None:
-            tasks.append(self._beginning)
-        self._tasks.clear()
-        self._waiting = {}
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task

@@ -1,6 +1,8 @@
 """The pages of one target, asked for one after the other and read within bounds."""
 
+import asyncio
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from accelwatch.fleet.follow.body import Body
 from accelwatch.fleet.follow.target_client import TargetClient
@@ -9,10 +11,29 @@ from accelwatch.fleet.scrape_settings import Scrape
 _ACCEPT = "text/plain;version=0.0.4;q=1,*/*;q=0.1"
 
 
+class Prefetched(NamedTuple):
+    """A page that another process has asked for."""
+
+    body: bytes
+    asked_at: float
+    """Monotonic seconds."""
+
+
 class Pages:
     """Each is an exposition in Prometheus' text format."""
 
-    def __init__(self, client: TargetClient, url: str, scrape: Scrape) -> None:
+    def __init__(
+        self,
+        client: TargetClient,
+        url: str,
+        scrape: Scrape,
+        *,
+        prefetched: Prefetched | None = None,
+    ) -> None:
+        """The first one may be there already."""
+        self.asked_at = 0.0
+        """When the latest was asked for; monotonic seconds."""
+        self._prefetched = prefetched
         self._client = client
         self._url = url
         self._timeout_s = scrape.timeout_s
@@ -20,6 +41,10 @@ class Pages:
 
     async def next(self) -> bytes:
         """The page as it is now, unpacked. Raises TargetFault."""
+        if self._prefetched is not None:
+            (body, self.asked_at), self._prefetched = self._prefetched, None
+            return body
+        self.asked_at = asyncio.get_running_loop().time()
         return await self._client.get(self._url, self._headers(), self._body, self._timeout_s)
 
     def _headers(self) -> Mapping[str, str]:

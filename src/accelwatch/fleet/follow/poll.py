@@ -66,7 +66,5 @@ class PacedReader:
 
 async def poll(pages: Pages, reading: PacedReader) -> tuple[Exposed, float]:
     """The devices of a target and how long it took. Raises TargetFault."""
-    loop = asyncio.get_running_loop()
-    began = loop.time()
     exposed = await reading.read(await pages.next())
-    return exposed, loop.time() - began
+    return exposed, asyncio.get_running_loop().time() - pages.asked_at

@@ -14,9 +14,11 @@ from accelwatch.fleet.archive.recording import Recording
 from accelwatch.fleet.dialects.precedence import precedence
 from accelwatch.fleet.follow.access import BoundAccess
 from accelwatch.fleet.follow.faults import TargetFault
-from accelwatch.fleet.follow.follow import Followers, MakeReader
+from accelwatch.fleet.follow.follow import MakeReader
+from accelwatch.fleet.follow.followers import Followers
 from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.poll import Exposed, ReadExposition
+from accelwatch.fleet.follow.prefetch import Prefetch
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.hub.by_ssh import by_ssh
 from accelwatch.fleet.hub.model import HubSettings
@@ -63,11 +65,17 @@ class Hub:
         clock: Clock,
         make_reader: MakeForeignReader | None,
         state_dir: Path | None,
+        *,
+        prefetch: Prefetch | None = None,
     ) -> None:
-        """Raises AccelwatchError for targets that make no sense and an inventory that cannot be read."""
+        """`prefetch` asks for the first pages of a large fleet.
+
+        Raises AccelwatchError for targets that make no sense and an inventory that cannot be read.
+        """
         self.settings = settings
         self._clock = clock
         self._make_reader = make_reader
+        self._prefetch = prefetch
         self._standing = standing_targets(settings.targets, settings.scrape)
         self.fleet = Fleet(clock, settings.thresholds, state_dir)
         self.fleet.believe(precedence(settings.merge.precedence))
@@ -232,7 +240,10 @@ class Hub:
         hello = {HUB_HEADER: ALERTING} if _alerts(self.settings) else {}
         self._client = Client(scrape, BoundAccess(scrape), hello)
         otherwise = by_ssh(self.settings, self._client, self)
-        self._followers = Followers(self._client, self, self._reader(), otherwise)
+        prefetch, self._prefetch = self._prefetch, None
+        self._followers = Followers(
+            self._client, self, self._reader(), otherwise, prefetch=prefetch
+        )
         self._followers.set_targets(self._targets)
 
     def _reader(self) -> MakeReader | None:

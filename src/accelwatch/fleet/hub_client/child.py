@@ -104,9 +104,15 @@ class Child:
         return f"the dashboard's own hub has ended: {last}"
 
 
-def begin(work: Callable[[Path, Lifetime], None]) -> Child:
+def _nothing() -> None:
+    """What most prepare."""
+
+
+def begin(work: Callable[[Path, Lifetime], None], prepare: Callable[[], None] = _nothing) -> Child:
     """Fork a child that does `work(folder, lifetime)`; for a process with one thread.
 
+    `prepare` is done first, while the child has one thread as well, and does not know yet whether its
+    parent has ended.
     Its standard output is closed and its standard error kept for `death`.
     """
     folder = _folder()
@@ -122,7 +128,8 @@ def begin(work: Callable[[Path, Lifetime], None]) -> Child:
         shutil.rmtree(folder, ignore_errors=True)
         raise AccelwatchError(f"cannot begin the dashboard's own hub: {error.strerror}") from error
     if pid == 0:
-        _be(work, folder, Lifetime(alive_read, told_write), crash)
+        life = Lifetime(alive_read, told_write)
+        _be(prepare, work, folder, life, crash=crash)
     os.close(alive_read)
     os.close(told_write)
     return Child(pid, folder, alive_write, told_read, crash)
@@ -138,11 +145,19 @@ def _folder() -> Path:
     raise AccelwatchError(f"no place for a socket: {', '.join(filter(None, places))}")
 
 
-def _be(work: Callable[[Path, Lifetime], None], folder: Path, life: Lifetime, crash: int) -> None:
+def _be(
+    prepare: Callable[[], None],
+    work: Callable[[Path, Lifetime], None],
+    folder: Path,
+    life: Lifetime,
+    *,
+    crash: int,
+) -> None:
     """Be the child; never returns."""
     code = 1
     try:
         life.detach(crash)
+        prepare()
         life.guard(folder)
         work(folder, life)
         code = 0

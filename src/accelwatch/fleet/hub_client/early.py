@@ -9,6 +9,7 @@ import contextlib
 import gc
 import importlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,6 +17,9 @@ from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.hub_client.child import Child
 from accelwatch.fleet.hub_client.child import begin as begin_child
 from accelwatch.fleet.hub_client.lifetime import Lifetime
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.follow.prefetch import Prefetch
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,26 +76,40 @@ def _forked(*, printed: bool) -> Child:
     shared = "session" if printed else "source"
     importlib.import_module(f"accelwatch.fleet.hub_client.{shared}")
     gc.freeze()
-    return begin_child(_be_hub)
+    hub = _HubProcess()
+    return begin_child(hub.be, hub.prepare)
 
 
-def _be_hub(folder: Path, life: Lifetime) -> None:
-    """The child: everything that a hub needs, then the order, then the hub."""
-    from accelwatch.fleet.table.one_thread import load_numpy
+class _HubProcess:
+    """The child, which asks for the first pages of a large fleet by one of its own."""
 
-    load_numpy()
-    from accelwatch.fleet.hub.flags import with_targets
-    from accelwatch.fleet.hub.model import HubSettings, load_settings
-    from accelwatch.fleet.hub_client.embedded import Embedding, run_embedded
+    def __init__(self) -> None:
+        self._prefetch: Prefetch | None = None
 
-    gc.freeze()
-    gc.enable()
-    order = _decode(life.order())
+    def prepare(self) -> None:
+        """Fork that one, before there is a second thread and much to share."""
+        from accelwatch.fleet.follow.prefetch import begin
 
-    def read() -> HubSettings:
-        file = None if order.config_file is None else Path(order.config_file)
-        settings = load_settings(file, {"prometheus.url": order.prometheus})
-        return with_targets(settings, **msgspec.structs.asdict(order.named))
+        gc.freeze()
+        self._prefetch = begin()
 
-    embedding = Embedding(keep=order.keep, state_dir=order.state_dir, printed=order.printed)
-    run_embedded(read, embedding, folder, life)
+    def be(self, folder: Path, life: Lifetime) -> None:
+        """Load everything that a hub needs, take the order, be the hub."""
+        from accelwatch.fleet.table.one_thread import load_numpy
+
+        load_numpy()
+        from accelwatch.fleet.hub.flags import with_targets
+        from accelwatch.fleet.hub.model import HubSettings, load_settings
+        from accelwatch.fleet.hub_client.embedded import Embedding, run_embedded
+
+        gc.freeze()
+        gc.enable()
+        order = _decode(life.order())
+
+        def read() -> HubSettings:
+            file = None if order.config_file is None else Path(order.config_file)
+            settings = load_settings(file, {"prometheus.url": order.prometheus})
+            return with_targets(settings, **msgspec.structs.asdict(order.named))
+
+        embedding = Embedding(keep=order.keep, state_dir=order.state_dir, printed=order.printed)
+        run_embedded(read, embedding, folder, life, self._prefetch)

@@ -18,6 +18,7 @@ from accelwatch.config.model import Web
 from accelwatch.daemon.memory import give_back
 from accelwatch.errors import UsageError
 from accelwatch.fleet.archive.settings import History
+from accelwatch.fleet.follow.prefetch import Prefetch
 from accelwatch.fleet.hub.collecting import spare_the_old, tend
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
@@ -52,12 +53,18 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
     """Whether nobody will acknowledge anything, so that a copy of the inventory is as good."""
 
 
-def run_embedded(read: ReadSettings, embedding: Embedding, folder: Path, life: Lifetime) -> None:
+def run_embedded(
+    read: ReadSettings,
+    embedding: Embedding,
+    folder: Path,
+    life: Lifetime,
+    prefetch: Prefetch | None,
+) -> None:
     """Be a hub until the parent ends. Raises AccelwatchError for what prevents the beginning."""
     spare_the_old()
     settings = checked_targets(read())
     kept = _kept(settings, embedding, folder)
-    asyncio.run(serve(settings, kept, folder, life))
+    asyncio.run(serve(settings, kept, folder, life, prefetch=prefetch))
 
 
 def checked_targets(settings: HubSettings) -> HubSettings:
@@ -86,7 +93,14 @@ def _kept(settings: HubSettings, embedding: Embedding, spare: Path) -> Inventory
     return replace(kept, remark="") if embedding.printed and kept.folder == spare else kept
 
 
-async def serve(settings: HubSettings, kept: InventoryPlace, folder: Path, life: Lifetime) -> None:
+async def serve(
+    settings: HubSettings,
+    kept: InventoryPlace,
+    folder: Path,
+    life: Lifetime,
+    *,
+    prefetch: Prefetch | None = None,
+) -> None:
     """Follow and answer until the parent ends, after telling it that all is ready."""
     prepare()
     web = Web(
@@ -96,7 +110,7 @@ async def serve(settings: HubSettings, kept: InventoryPlace, folder: Path, life:
     )
     settings = for_one_person(replace(settings, web=web))
     clock = SystemClock()
-    hub = Hub(settings, clock, foreign_reader, kept.folder)
+    hub = Hub(settings, clock, foreign_reader, kept.folder, prefetch=prefetch)
     server = HubServer(hub, clock, Protection(), web=web, interval_s=settings.stream_interval_s)
     stop = life.stop_event()
 

@@ -1,0 +1,150 @@
+"""Following a fleet: one task a target, begun a few at a time; targets come and go."""
+
+import asyncio
+import contextlib
+import itertools
+import logging
+
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.follow import (
+    Follower,
+    Following,
+    MakeFollowing,
+    MakeReader,
+    Rounds,
+    Sink,
+)
+from accelwatch.fleet.follow.pages import Prefetched
+from accelwatch.fleet.follow.prefetch import LEAST, Prefetch
+from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.scrape_settings import Credentials
+from accelwatch.fleet.target import Target
+
+logger = logging.getLogger(__name__)
+
+_BEGUN_TOGETHER = 20
+_BREATH_S = 0.005
+"""Between so many targets that are begun: a loop that is behind with them takes longer over it, so that
+a large fleet is heard as soon as it can be read, and does not shake hands all at once."""
+
+
+def _by_http(_: Target) -> None:
+    """All are."""
+
+
+class Followers:
+    """One task a target; targets come and go."""
+
+    def __init__(
+        self,
+        client: Client,
+        sink: Sink,
+        make_reader: MakeReader | None,
+        otherwise: MakeFollowing = _by_http,
+        *,
+        prefetch: Prefetch | None = None,
+    ) -> None:
+        """`prefetch` asks for pages, once, where there are many targets and pages are what they have."""
+        self._otherwise = otherwise
+        self._prefetch = prefetch
+        self._client = client
+        self._sink = sink
+        self._make_reader = make_reader
+        self._rounds = Rounds()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._shown: dict[str, Credentials] = {}
+        """What each target is shown; one that is to be shown something else is begun anew."""
+        self._waiting: dict[str, Target] = {}
+        """Those that are still to be begun."""
+        self._beginning: asyncio.Task[None] | None = None
+
+    def set_targets(self, targets: dict[str, Target]) -> None:
+        """Follow these and no others."""
+        self._rounds.targets = len(targets)
+        shown = {key: target.credentials for key, target in targets.items()}
+        for key in tuple(self._tasks):
+            if shown.get(key) != self._shown.get(key):
+                self._tasks.pop(key).cancel()
+        self._shown = shown
+        self._waiting = {key: one for key, one in targets.items() if key not in self._tasks}
+        if self._waiting and (self._beginning is None or self._beginning.done()):
+            self._beginning = asyncio.get_running_loop().create_task(self._begin())
+
+    async def _begin(self) -> None:
+        """Begin those that wait, in their order."""
+        while self._waiting:
+            if self._prefetch is not None and self._client.asks_for_pages:
+                await self._begin_prefetched(self._prefetch)
+            if self._has_room:
+                for key in tuple(itertools.islice(self._waiting, _BEGUN_TOGETHER)):
+                    self._begin_one(key)
+            await asyncio.sleep(_BREATH_S)
+        self._end_prefetch()
+
+    async def _begin_prefetched(self, prefetch: Prefetch) -> None:
+        """Begin those whose pages come, in the order in which they do."""
+        asked = [target for target in self._waiting.values() if self._is_plain(target)]
+        if len(asked) >= LEAST:
+            outcomes = prefetch.outcomes(self._client.scrape, asked)
+            async with contextlib.aclosing(outcomes):
+                async for target, page in outcomes:
+                    while not self._has_room:
+                        await asyncio.sleep(_BREATH_S)
+                    # Who is followed may have been changed since, or who sees what.
+                    if self._waiting.get(target.key) == target:
+                        self._begin_one(target.key, page)
+                    await asyncio.sleep(0)  # which reads it
+        self._end_prefetch()
+
+    def _is_plain(self, target: Target) -> bool:
+        return target.scheme == "http" and self._otherwise(target) is None
+
+    @property
+    def _has_room(self) -> bool:
+        """Pages that wait to be read for the first time are all in memory."""
+        return self._client.reading.wanted < _BEGUN_TOGETHER
+
+    def _begin_one(self, key: str, page: Prefetched | None = None) -> None:
+        following = self._follow(self._waiting.pop(key), page)
+        self._tasks[key] = asyncio.get_running_loop().create_task(following)
+
+    def _end_prefetch(self) -> None:
+        if self._prefetch is not None:
+            self._prefetch.close()
+            self._prefetch = None
+
+    async def _follow(self, target: Target, page: Prefetched | None) -> None:
+        while True:
+            try:
+                following, page = self._following(target, page), None
+                await following.run()
+            except Exception:
+                # One target must never cost the others: what it broke is told, and it is begun anew.
+                logger.exception("following a target failed node=%s", target.node)
+                fault = TargetFault(Reason.GARBAGE, "an internal error; see the log")
+                self._sink.failed(target, fault)
+                await asyncio.sleep(self._client.scrape.max_backoff_s)
+
+    def _following(self, target: Target, page: Prefetched | None) -> Following:
+        return self._otherwise(target) or Follower(
+            self._client,
+            target,
+            self._sink,
+            self._make_reader,
+            self._rounds,
+            prefetched=page,
+        )
+
+    async def close(self) -> None:
+        """Follow nothing any more."""
+        tasks = list(self._tasks.values())
+        if self._beginning is not None:
+            tasks.append(self._beginning)
+        self._tasks.clear()
+        self._waiting = {}
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        self._end_prefetch()
