@@ -245,10 +245,14 @@ class Dashboard(App[None], inherit_bindings=False):
         self.set_timer(wait, self.pull)
 
     def fleet_news(self) -> None:
-        """The fleet has changed: take it soon, together with what else comes."""
+        """The fleet has changed: take it soon, together with what else comes; the first at once."""
         if not self._fleet_due and self.judging is not None:
             self._fleet_due = True
-            self.set_timer(_FLEET_GATHER_S, self.pull_fleet)
+            fleet = self.fleet_controller
+            if fleet is not None and fleet.board.view is None:
+                self.call_later(self.pull_fleet)
+            else:
+                self.set_timer(_FLEET_GATHER_S, self.pull_fleet)
 
     def pull_fleet(self) -> None:
         """Take what the fleet's source has, and show it."""

@@ -130,7 +130,7 @@ class FleetController:
                     await asyncio.sleep(0)
                 await asyncio.sleep(0)
                 self._app.show()
-                self._settle()
+                self._app.call_after_refresh(self._settle)
         finally:
             self._counting = None
 

@@ -111,3 +111,18 @@ def test_they_are_left_alone_from_before_the_first_round(monkeypatch: pytest.Mon
     collecting.spare_the_old()
     asyncio.run(_tended(monkeypatch, 1))
     assert thresholds[0] == thresholds[1]
+
+
+def test_what_a_round_makes_is_set_aside_and_not_looked_through() -> None:
+    frozen = gc.get_freeze_count()
+    with collecting.all_is_kept():
+        assert not gc.isenabled()
+        made = [[number] for number in range(1000)]
+    assert gc.isenabled()
+    assert gc.get_freeze_count() >= frozen + len(made)
+
+
+def test_what_fails_meanwhile_leaves_collection_on() -> None:
+    with pytest.raises(KeyError), collecting.all_is_kept():
+        raise KeyError("surprise")
+    assert gc.isenabled()

@@ -19,7 +19,7 @@ from accelwatch.daemon.memory import give_back
 from accelwatch.errors import UsageError
 from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.follow.prefetch import Prefetch
-from accelwatch.fleet.hub.collecting import spare_the_old, tend
+from accelwatch.fleet.hub.collecting import all_is_kept, spare_the_old, tend
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings
@@ -118,7 +118,8 @@ async def serve(
         # The parent takes as long to open its screen; it connects meanwhile and is answered after this.
         remark = kept.remark or next(iter(hub.fleet.problems), "")
         life.tell(msgspec.json.encode(Outcome(remark=remark)))
-        await _heard(hub, stop)
+        with all_is_kept():
+            await _heard(hub, stop)
 
     await server.start(first_round)
     tasks = [asyncio.ensure_future(tend()), asyncio.ensure_future(_tell_all(hub, server))]
