@@ -145,6 +145,17 @@ def test_who_gives_none_or_is_slow_is_told_and_costs_nobody_else_anything(
     play(main)
 
 
+def test_who_answers_does_not_wait_for_those_who_do_not(process: Prefetch) -> None:
+    async def main(exporters: Exporters) -> None:
+        targets = exporters.targets(150)
+        exporters.silent = {f"/{number}/metrics" for number in range(130)}
+        pages = await _gathered(process, targets)
+        # In the order in which they came.
+        assert [page is None for page in pages.values()] == [False] * 20 + [True] * 130
+
+    play(main)
+
+
 def test_nobody_is_waited_for_longer_than_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr(prefetch, "_PATIENCE_S", 1000.0)
@@ -188,6 +199,19 @@ def test_a_process_that_is_killed_leaves_the_rest(process: Prefetch) -> None:
 
     play(main)
     process.close()
+
+
+def test_a_process_that_is_stopped_leaves_the_rest(
+    process: Prefetch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prefetch, "_SILENCE_S", 0.3)
+    assert process._pid is not None
+    os.kill(process._pid, signal.SIGSTOP)
+
+    async def main(exporters: Exporters) -> None:
+        assert await _gathered(process, exporters.targets(LEAST)) == {}
+
+    play(main)
 
 
 def test_it_ends_with_the_hub_that_began_it() -> None:
@@ -374,6 +398,7 @@ def test_where_streams_are_wanted_no_page_is_asked_for() -> None:
         assert not client.asks_for_pages
         followers = Followers(client, Heard(), foreign_reader, prefetch=played)  # type: ignore[arg-type]
         await followers.close()
+        await client.close()
         assert played.closed
 
     asyncio.run(main())
@@ -405,6 +430,7 @@ def test_who_is_not_reached_over_plain_http_is_left_to_the_hub() -> None:
             while len(heard.pages) < LEAST:
                 await asyncio.sleep(0.005)
         await followers.close()
+        await client.close()
         assert played.asked == [*plain, *more]
 
     play(main)
@@ -436,6 +462,7 @@ def test_pages_that_nobody_has_read_yet_are_few() -> None:
             while len(heard.pages) < LEAST:
                 await asyncio.sleep(0.005)
         await followers.close()
+        await client.close()
 
     play(main)
 
@@ -463,6 +490,7 @@ def test_a_page_for_which_other_credentials_were_shown_is_not_taken() -> None:
             while len(heard.pages) < LEAST:
                 await asyncio.sleep(0.005)
         await followers.close()
+        await client.close()
         assert len(set(exporters.asked)) == LEAST
 
     play(main)

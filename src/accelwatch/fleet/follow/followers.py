@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
+from collections.abc import Iterable
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.follow import (
@@ -15,17 +16,12 @@ from accelwatch.fleet.follow.follow import (
     Sink,
 )
 from accelwatch.fleet.follow.pages import Prefetched
-from accelwatch.fleet.follow.prefetch import LEAST, Prefetch
+from accelwatch.fleet.follow.prefetch import BEGUN_TOGETHER, BREATH_S, LEAST, Prefetch
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.scrape_settings import Credentials
 from accelwatch.fleet.target import Target
 
 logger = logging.getLogger(__name__)
-
-_BEGUN_TOGETHER = 20
-_BREATH_S = 0.005
-"""Between so many targets that are begun: a loop that is behind with them takes longer over it, so that
-a large fleet is heard as soon as it can be read, and does not shake hands all at once."""
 
 
 def _by_http(_: Target) -> None:
@@ -75,21 +71,26 @@ class Followers:
         while self._waiting:
             if self._prefetch is not None and self._client.asks_for_pages:
                 await self._begin_prefetched(self._prefetch)
-            if self._has_room:
-                for key in tuple(itertools.islice(self._waiting, _BEGUN_TOGETHER)):
-                    self._begin_one(key)
-            await asyncio.sleep(_BREATH_S)
+            await self._begin_some(self._waiting)
         self._end_prefetch()
 
+    async def _begin_some(self, keys: Iterable[str]) -> None:
+        if self._has_room:
+            for key in tuple(itertools.islice(keys, BEGUN_TOGETHER)):
+                self._begin_one(key)
+        await asyncio.sleep(BREATH_S)
+
     async def _begin_prefetched(self, prefetch: Prefetch) -> None:
-        """Begin those whose pages come, in the order in which they do."""
-        asked = [target for target in self._waiting.values() if self._is_plain(target)]
-        if len(asked) >= LEAST:
-            outcomes = prefetch.outcomes(self._client.scrape, asked)
+        """Begin those whose pages come, in the order in which they do; before them all others."""
+        plain = {key for key, target in self._waiting.items() if self._is_plain(target)}
+        if len(plain) >= LEAST:
+            while others := [key for key in self._waiting if key not in plain]:
+                await self._begin_some(others)
+            outcomes = prefetch.outcomes(self._client.scrape, tuple(self._waiting.values()))
             async with contextlib.aclosing(outcomes):
                 async for target, page in outcomes:
                     while not self._has_room:
-                        await asyncio.sleep(_BREATH_S)
+                        await asyncio.sleep(BREATH_S)
                     # Who is followed may have been changed since, or who sees what.
                     if self._waiting.get(target.key) == target:
                         self._begin_one(target.key, page)
@@ -102,7 +103,7 @@ class Followers:
     @property
     def _has_room(self) -> bool:
         """Pages that wait to be read for the first time are all in memory."""
-        return self._client.reading.wanted < _BEGUN_TOGETHER
+        return self._client.reading.wanted < BEGUN_TOGETHER
 
     def _begin_one(self, key: str, page: Prefetched | None = None) -> None:
         following = self._follow(self._waiting.pop(key), page)

@@ -11,11 +11,12 @@ import os
 import signal
 import socket
 import struct
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.daemon.open_files import raise_open_files
 from accelwatch.fleet.follow.access import BoundAccess
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.follow.pages import Pages, Prefetched
@@ -23,20 +24,23 @@ from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.follow.target_client import target_client
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.target import Target
+from accelwatch.schema.frames import PREFIX_BYTES, Splitter, body_size, frame
 
 LEAST = 100
 """Targets, fewer of which the hub has asked as soon as this process has begun to."""
-_TOGETHER = 40
-"""Targets that are asked at a time."""
+BEGUN_TOGETHER = 20
+BREATH_S = 0.005
+"""Between so many targets that are begun: a loop that is behind with them takes longer over it, so that
+a large fleet is heard as soon as it can be read, and does not shake hands all at once."""
 _PATIENCE_S = 1.0
 """Whoever takes longer is asked by the hub, with all the time that is configured."""
-_BUFFER = 1 << 20
-"""Bytes of pages that may wait for the hub, about."""
+_SILENCE_S = 3.0
+"""After so long without a page the process is stuck, or was stopped."""
+_CHUNK = 1 << 18
 _MAX_DESCRIPTOR = 65536
-_LENGTH = struct.Struct("=Q")
-"""Of the order, which follows."""
-_HEAD = struct.Struct("=IdQ")
-"""Number of the target, when it was asked, and bytes of its page, which follows; 0: it gave none."""
+_MAX_FRAME = (1 << 32) - 1
+_HEAD = struct.Struct("=Id")
+"""Number of the target and when it was asked; its page follows, or nothing where it gave none."""
 
 
 class _Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,14 +68,18 @@ class Prefetch:
     ) -> AsyncGenerator[Outcome, None]:
         """What became of the targets, in the order in which they answer, as far as anything did."""
         order = msgspec.msgpack.encode(_Order(scrape=scrape, targets=list(targets)))
-        reader, writer = await asyncio.open_connection(sock=self._socket, limit=_BUFFER)
+        reader, writer = await asyncio.open_connection(sock=self._socket, limit=_CHUNK)
+        frames, left = Splitter(_MAX_FRAME), len(targets)
         try:
-            writer.write(_LENGTH.pack(len(order)) + order)
-            with contextlib.suppress(EOFError, OSError):  # it has ended before its time
-                for _ in targets:
-                    number, began, size = _HEAD.unpack(await reader.readexactly(_HEAD.size))
-                    body = await reader.readexactly(size)
-                    yield Outcome(targets[number], Prefetched(body, began) if size else None)
+            writer.write(frame(order))
+            # It may end before its time, or hang: what is left is the hub's.
+            with contextlib.suppress(OSError):
+                while left and (chunk := await asyncio.wait_for(reader.read(_CHUNK), _SILENCE_S)):
+                    for told in frames.feed(chunk):
+                        left -= 1
+                        number, asked_at = _HEAD.unpack_from(told)
+                        body = told[_HEAD.size :]
+                        yield Outcome(targets[number], Prefetched(body, asked_at) if body else None)
         finally:
             writer.transport.abort()
             self.close()
@@ -117,28 +125,30 @@ def _be(theirs: socket.socket) -> None:
 
 
 async def _work(theirs: socket.socket) -> None:
+    raise_open_files()
     reader, writer = await asyncio.open_connection(sock=theirs)
-    (size,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+    size = body_size(await reader.readexactly(PREFIX_BYTES), _MAX_FRAME)
     order = msgspec.msgpack.decode(await reader.readexactly(size), type=_Order)
     timeout_s = min(order.scrape.timeout_s, _PATIENCE_S)
     scrape = msgspec.structs.replace(order.scrape, timeout_s=timeout_s)
     client = Client(scrape, BoundAccess(scrape))
-    numbered = iter(enumerate(order.targets))
-    await asyncio.gather(*[_ask(client, numbered, writer) for _ in range(_TOGETHER)])
+    asking: list[asyncio.Task[None]] = []
+    for number, target in enumerate(order.targets):
+        asking.append(asyncio.create_task(_ask(client, number, target, writer)))
+        if len(asking) % BEGUN_TOGETHER == 0:
+            await asyncio.sleep(BREATH_S)
+            await writer.drain()
+    await asyncio.gather(*asking)
 
 
-async def _ask(
-    client: Client, targets: Iterator[tuple[int, Target]], writer: asyncio.StreamWriter
-) -> None:
-    """Take one target after the other."""
-    for number, target in targets:
-        http = target_client(client, target)
-        pages = Pages(http, target.metrics_url, client.scrape)
-        try:
-            body = await pages.next()
-        except TargetFault:
-            body = b""
-        finally:
-            http.close()
-        writer.writelines((_HEAD.pack(number, pages.asked_at, len(body)), body))
-        await writer.drain()
+async def _ask(client: Client, number: int, target: Target, writer: asyncio.StreamWriter) -> None:
+    http = target_client(client, target)
+    pages = Pages(http, target.metrics_url, client.scrape)
+    try:
+        body = await pages.next()
+    except TargetFault:
+        body = b""
+    finally:
+        http.close()
+    writer.write(frame(_HEAD.pack(number, pages.asked_at) + body))
+    await writer.drain()

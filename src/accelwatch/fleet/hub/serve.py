@@ -1,10 +1,8 @@
 """Composition of the hub: settings, state folder, server, exposition; runs until told to stop."""
 
 import asyncio
-import contextlib
 import logging
 import os
-import resource
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +12,7 @@ from accelwatch.config.model import Web
 from accelwatch.daemon.lifecycle import Lifecycle
 from accelwatch.daemon.logs import set_up_logging
 from accelwatch.daemon.notify import notifier_of
+from accelwatch.daemon.open_files import raise_open_files
 from accelwatch.errors import AccelwatchError
 from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.api.audit_pages import AuditPages
@@ -215,14 +214,6 @@ def state_folder(settings: HubSettings, environ: Mapping[str, str]) -> Path | No
         logger.warning("%s", text)
         return None
     return Path(place)
-
-
-def raise_open_files() -> None:
-    """Let the process hold as many connections as the system allows it; a stream is one."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def serve_hub(

@@ -16,6 +16,7 @@ from accelwatch.clock import SystemClock
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import Web
 from accelwatch.daemon.memory import give_back
+from accelwatch.daemon.open_files import raise_open_files
 from accelwatch.errors import UsageError
 from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.follow.prefetch import Prefetch
@@ -23,7 +24,7 @@ from accelwatch.fleet.hub.collecting import all_is_kept, spare_the_old, tend
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings
-from accelwatch.fleet.hub.serve import HubServer, raise_open_files
+from accelwatch.fleet.hub.serve import HubServer
 from accelwatch.fleet.hub_client.child import Outcome
 from accelwatch.fleet.hub_client.keeping import InventoryPlace, fleet_folder, take_folder
 from accelwatch.fleet.hub_client.lifetime import Lifetime
