@@ -1,18 +1,21 @@
 """The dashboard in a terminal of 140 by 50: first paint, processor time, memory, keys, a hung device.
 
-Eight stand-in devices with 128 processes, beside nvitop where `make peers` was run; and a list of
-8,000 devices.
+Eight stand-in devices with 128 processes (`--processes` a device), beside nvitop where `make peers`
+was run, and beside busy loops of others (`--loops`); and a list of 8,000 devices.
 """
 
+import argparse
+import contextlib
 import json
 import statistics
+import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 
 from node import Node, accelwatch, peer
 from terminal import Terminal
 
-RUNS = int(sys.argv[1]) if sys.argv[1:2] and sys.argv[1].isdecimal() else 7
 SECONDS = 20.0
 KEYS = 200
 OURS = accelwatch()
@@ -34,13 +37,13 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(int(len(values) * share), len(values) - 1)]
 
 
-def first_paint(node: Node) -> dict[str, object]:
+def first_paint(node: Node, runs: int) -> dict[str, object]:
     """Cold: seconds to the first frame, and to the first row with figures."""
     painted: list[float] = []
     filled: list[float] = []
     theirs: list[float] = []
     nvitop = peer("nvitop")
-    for number in range(RUNS + 1):
+    for number in range(runs + 1):
         terminal = Terminal(OURS, node.environ())
         terminal.wait_for(b"accelwatch", 20)
         frame_s = time.perf_counter() - terminal.began
@@ -166,21 +169,56 @@ def run_many() -> None:
     Dashboard(board_of(density="compact"), Updating(None)).run()
 
 
+def beside_nvitop(node: Node) -> dict[str, object]:
+    """Ours at its usual interval, then nvitop at the same."""
+    given: dict[str, object] = {"standing_2s": standing(OURS, rb"nvidia7 .*\d+%", node)}
+    if nvitop := peer("nvitop"):
+        words = [*nvitop, "--interval", "2"]
+        given["nvitop_standing_2s"] = standing(words, rb"\d+W / \d+W", node)
+    return given
+
+
+@contextlib.contextmanager
+def busy_loops(count: int) -> Iterator[None]:
+    """Processes of somebody else that never wait."""
+    words = [sys.executable, "-c", "while True: pass"]
+    loops = [subprocess.Popen(words) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def options() -> argparse.Namespace:
+    """What is measured, and on which machine."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="?", type=int, default=7, help="starts that are measured")
+    parser.add_argument("--processes", type=int, default=16, help="of each device")
+    parser.add_argument("--loops", type=int, default=0, help="busy loops beside")
+    parser.add_argument(
+        "--only", action="append", choices=["first_paint", "standing", "keys", "one_hung", "many"]
+    )
+    return parser.parse_args()
+
+
 def main() -> None:
     """One JSON document."""
-    node = Node()
+    wanted = options()
+    node = Node(processes=wanted.processes)
+    parts: dict[str, Callable[[], dict[str, object]]] = {
+        "first_paint": lambda: {"first_paint": first_paint(node, wanted.runs)},
+        "standing": lambda: beside_nvitop(node),
+        "keys": lambda: {"keys": keys(OURS, node)},
+        "one_hung": lambda: {"one_hung": one_hung(node)},
+        "many": lambda: {"list_of_8000": keys(MANY, node)},
+    }
+    document: dict[str, object] = {}
     try:
-        nvitop = peer("nvitop")
-        document: dict[str, object] = {
-            "first_paint": first_paint(node),
-            "standing_2s": standing(OURS, rb"nvidia7 .*\d+%", node),
-            "keys": keys(OURS, node),
-            "one_hung": one_hung(node),
-            "list_of_8000": keys(MANY, node),
-        }
-        if nvitop:
-            words = [*nvitop, "--interval", "2"]
-            document["nvitop_standing_2s"] = standing(words, rb"\d+W / \d+W", node)
+        with busy_loops(wanted.loops):
+            for name in wanted.only or parts:
+                document |= parts[name]()
         print(json.dumps(document, indent=2))
     finally:
         node.close()
