@@ -6,6 +6,7 @@ import pty
 import select
 import signal
 import struct
+import subprocess
 import sys
 import termios
 import time
@@ -233,3 +234,12 @@ def test_a_terminal_is_taken_to_be_able_of_what_rich_takes_it_for(term: str, col
     rich = Console(force_terminal=True, _environ=environ)._color_system
     assert system_of(environ) == (rich or ColorSystem.TRUECOLOR)
     assert system_of({}) == ColorSystem.STANDARD
+
+
+def test_what_takes_long_to_load_is_not_waited_for() -> None:
+    looked = (
+        "import sys, accelwatch.tui.first_picture, accelwatch.tui.local.live\n"
+        "print([name for name in ('asyncio', 'textual', 'numpy') if name in sys.modules])"
+    )
+    words = [sys.executable, "-c", looked]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "[]\n"

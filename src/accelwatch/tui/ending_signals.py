@@ -1,6 +1,5 @@
 """Signals that end a program, heeded so that the terminal is given back as it was."""
 
-import asyncio
 import contextlib
 import signal
 from collections.abc import Iterator
@@ -17,6 +16,8 @@ _ENDED_BY = 128
 
 def quit_when_told(app: "Dashboard") -> None:
     """Quit as by its key; call it on the loop of the running dashboard."""
+    import asyncio  # the first picture, which needs `raised`, does not wait for it
+
     loop = asyncio.get_running_loop()
     for number in _ENDING:
         loop.add_signal_handler(number, app.exit)
