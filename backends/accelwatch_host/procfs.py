@@ -3,6 +3,7 @@
 Lines that make no sense are left out.
 """
 
+import os
 import re
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from accelwatch.schema.absence import Absence
 from accelwatch.sysfs import reason_of
 
 _MAX_BYTES = 8 << 20
+_PIECE_BYTES = 1 << 15
+"""Read at once: room for 8 MiB would have to be taken from the system and given back each time."""
 
 _MOST_TASKS = 1 << 22
 """PID_MAX_LIMIT of include/linux/threads.h."""
@@ -66,11 +69,19 @@ class Paging(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_table(path: Path) -> str | Absence:
     """Whole content of a /proc file, at most 8 MiB; one read call gives only a page of a long table."""
+    pieces: list[bytes] = []
+    left = _MAX_BYTES
     try:
-        with path.open("rb") as file:
-            return file.read(_MAX_BYTES).decode("utf-8", "replace").strip("\0 \t\r\n")
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            while left and (piece := os.read(descriptor, min(left, _PIECE_BYTES))):
+                pieces.append(piece)
+                left -= len(piece)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         return reason_of(error)
+    return b"".join(pieces).decode("utf-8", "replace").strip("\0 \t\r\n")
 
 
 def read_process_table(root: Path, name: str) -> str | Absence:

@@ -182,9 +182,11 @@ class KernelLogBackend:
         return self._events(records)
 
     def _events(self, records: list[Record]) -> list[ErrorEvent]:
+        events: list[ErrorEvent] = []
+        if not records:
+            return events
         now = self._context.clock.wall()
         boot_time = self._boot_time(now)
-        events: list[ErrorEvent] = []
         for record in records:
             events.extend(self._gap(record, now))
             event = self._interpreter.event(record, boot_time, now)

@@ -60,6 +60,8 @@ class EventWaiter:
         self._generation = 0
         self._registered: dict[int, Device] = {}
         self._refused: set[int] = set()
+        self._settled: list[tuple[Device, Handle]] = []
+        """All that were opened when the last of them was registered or refused for good."""
         self._stopped = threading.Event()
         self._busy = threading.Lock()
 
@@ -81,6 +83,11 @@ class EventWaiter:
         if self._generation != self._nvml.generation:
             self._set, self._registered, self._refused = None, {}, set()
             self._generation = self._nvml.generation
+            self._settled = []
+        opened = list(opened)
+        if opened == self._settled:
+            return
+        settled = True
         for device, handle in opened:
             key = handle_key(handle)
             if key in self._registered or key in self._refused:
@@ -92,8 +99,11 @@ class EventWaiter:
             except library.NVMLError as error:
                 if code_of(error) in returns.PERMANENT:
                     self._refused.add(key)
+                else:
+                    settled = False
             else:
                 self._registered[key] = device
+        self._settled = opened if settled else []
 
     def _collect(self, timeout_s: float) -> list[ErrorEvent]:
         library = self._nvml.library
@@ -115,7 +125,7 @@ class EventWaiter:
     def _drop(self) -> None:
         """Give the set up, as after a lost GPU, so that the next wait is for those that are left."""
         events, self._set = self._set, None
-        self._registered = {}
+        self._registered, self._settled = {}, []
         try:
             self._nvml.library.nvmlEventSetFree(events)
         except self._nvml.library.NVMLError:

@@ -61,7 +61,8 @@ class DeviceReader:
         calls.forget()
         before = self.device
         full = identity.complete(self._context.root, device, calls, before)
-        self._slow = None
+        if full != before:
+            self._slow = None
         if before is None or before.partition_mode != full.partition_mode:
             self._gpm.restart(library_restarted=False)
         instances = mig.instances(calls, full) if full.partition_mode == "enabled" else []

@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from accelwatch.natural_order import natural
@@ -40,11 +41,14 @@ def reason_of(error: OSError) -> Absence:
 def read_bytes(path: Path) -> bytes | Absence:
     """Content of a binary attribute, at most 1 MiB."""
     try:
-        with path.open("rb", buffering=0) as file:
-            begin = file.read(_PAGE_BYTES)
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            begin = os.read(descriptor, _PAGE_BYTES)
             if len(begin) < _PAGE_BYTES:
                 return begin
-            return begin + file.read(_MAX_BYTES - _PAGE_BYTES)
+            return begin + os.read(descriptor, _MAX_BYTES - _PAGE_BYTES)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         return reason_of(error)
 
@@ -109,8 +113,13 @@ def runtime_suspended(root: Path, pci_bus_id: str) -> bool:
 
     Reading this attribute does not wake the device; nearly every other one may.
     """
-    status = read_text(pci_device_dir(root, pci_bus_id) / "power/runtime_status")
-    return status in ("suspended", "suspending")
+    return read_text(_status_file(root, pci_bus_id)) in ("suspended", "suspending")
+
+
+@lru_cache(maxsize=1024)
+def _status_file(root: Path, pci_bus_id: str) -> Path:
+    """Looked at before every turn of a device, so it is put together once."""
+    return pci_device_dir(root, pci_bus_id) / "power/runtime_status"
 
 
 def is_left_asleep(root: Path, pci_bus_id: str | None, *, wake: bool) -> bool:
