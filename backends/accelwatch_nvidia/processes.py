@@ -58,6 +58,11 @@ class _Known(msgspec.Struct):
     read_at: float = 0.0
     asked_at: float = 0.0
 
+    @property
+    def unmeasured(self) -> bool:
+        """Whether it was read once only."""
+        return self.facts is not None and self.cpu_ratio is None
+
 
 _FRESH_S = 0.2
 """Facts this young serve all GPUs of one turn; a pid is not given to another process so soon."""
@@ -96,8 +101,12 @@ class HostProcesses:
         self._known: dict[int, _Known] = {}
 
     def know(self, pid: int, now: float, *, argv: bool, refresh: bool) -> _Known:
-        """Facts of a pid, read anew on `refresh` unless another GPU has just asked."""
+        """Facts of a pid, read anew on `refresh` unless another GPU has just asked.
+
+        The share of processors needs two reads: the second is not waited for longer than for numbers.
+        """
         known = self._known.get(pid)
+        refresh = refresh or (known is not None and known.unmeasured)
         if known is None or (refresh and now - known.read_at >= _FRESH_S):
             with self._lock:
                 known = self._read(pid, now, refresh=refresh)

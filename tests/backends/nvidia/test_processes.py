@@ -129,13 +129,29 @@ def test_facts_are_kept_while_a_pid_stays_and_read_again_on_slow(rig: Rig) -> No
         (device,) = machine.identify(0)
         machine.backend.read(device, Request())
         ticks = os.sysconf("SC_CLK_TCK")
-        process_files(rig.root, 4242, "renamed", cpu=100 + 5 * ticks)
+        process_files(rig.root, 4242, "python3", cpu=100 + 2 * ticks)
+        clock.advance(10)
+        machine.backend.read(device, Request(slow=False))
+        process_files(rig.root, 4242, "renamed", cpu=100 + 7 * ticks)
         clock.advance(10)
         kept = (machine.backend.read(device, Request(slow=False))[0].processes or ())[0]
         fresh = (machine.backend.read(device, Request(slow=True))[0].processes or ())[0]
     assert kept.command == "python3"
     assert fresh.command == "renamed"
     assert fresh.cpu_utilization_ratio == pytest.approx(0.5)
+
+
+def test_the_share_of_processors_is_known_at_the_second_reading(rig: Rig) -> None:
+    clock = ManualClock()
+    process_files(rig.root, 4242, "python3", cpu=100)
+    scenario = rig.devices(1).processes(0, [{"pid": 4242, "kind": "c", "memory": MIB}])
+    with rig.machine(scenario, clock=clock) as machine:
+        (device,) = machine.identify(0)
+        machine.backend.read(device, Request())
+        process_files(rig.root, 4242, "python3", cpu=100 + os.sysconf("SC_CLK_TCK"))
+        clock.advance(2)
+        second = (machine.backend.read(device, Request(slow=False))[0].processes or ())[0]
+    assert second.cpu_utilization_ratio == pytest.approx(0.5)
 
 
 def test_a_reused_pid_is_a_new_process(rig: Rig) -> None:
