@@ -48,9 +48,9 @@ class Screen:
                 y, x = (int(word) - 1 for word in words.split(";"))
             elif kind == "m":
                 look = looks(look, words)
-            elif kind or sign == "\b":
+            elif kind or sign in "\b\v":
                 assert x < WIDTH, "behind the last column the place is not certain"
-                y, x = moved(y, x, kind or "b", int(words or 1))
+                y, x = moved(y, x, kind or sign, int(words or 1))
             else:
                 self.cells[y, x] = sign, look
                 if get_character_cell_size(sign) == 2:
@@ -62,13 +62,14 @@ class Screen:
 
 
 def moved(y: int, x: int, kind: str, number: int) -> tuple[int, int]:
-    """Where the cursor is after ECMA-48's CUD, CUF, CHA, VPA and backspace."""
+    """Where the cursor is after ECMA-48's CUD, CUF, CHA, VPA, backspace and vertical tab."""
     return {
         "B": (y + number, x),
         "C": (y, x + number),
         "G": (y, number - 1),
         "d": (number - 1, x),
-        "b": (y, x - 1),
+        "\b": (y, x - 1),
+        "\v": (y + 1, x),
     }[kind]
 
 
@@ -166,7 +167,7 @@ def test_cells_below_each_other_need_no_place_and_no_colour_of_their_own() -> No
     before = strip(("12345⣀        ", "load"), ("⣀", "calm"))
     sent(cells, whole(*[before] * 12))
     after = strip(("12345⣿        ", "load"), ("⣿", "calm"))
-    column = "⣿" + "\x1b[B\b⣿" * 11
+    column = "⣿" + "\v\b⣿" * 11
     assert sent(cells, whole(*[after] * 12)) == (
         f"\x1b[1;6H\x1b[38;2;0;255;0;48;2;16;16;16m{column}\x1b[1;15H\x1b[38;2;1;2;3m{column}\x1b[0m"
     )
@@ -178,7 +179,7 @@ def test_a_jump_goes_the_shortest_way() -> None:
     sent(cells, whole(*[empty] * 5))
     first = strip(("a" + " " * 9 + "b", "plain"))
     third = strip((" " * 11 + "c", "plain"))
-    assert sent(cells, whole(first, empty, third, empty, empty)) == "\x1b[1;1Ha\x1b[9Cb\x1b[3dc"
+    assert sent(cells, whole(first, empty, third, empty, empty)) == "\x1b[1;1Ha\x1b[9Cb\v\vc"
 
 
 def test_where_the_cursor_is_not_certain_the_whole_place_is_told() -> None:

@@ -1,5 +1,6 @@
 """From lines in roles to strips in colours."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -8,12 +9,14 @@ from rich.segment import Segment
 from rich.style import Style
 
 from accelwatch.tui.drawing.glyphs import Glyphs
-from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.drawing.lines import Line, Span, clipped
 from accelwatch.tui.drawing.palettes import Palette
 
 if TYPE_CHECKING:
     from textual.strip import Strip
 
+_MOST_STRIPS = 256
+"""Lines that are kept as painted: most of a screen is what it was a second ago."""
 _SEEN = frozenset({"tab", "cursor", "cursor_away"})
 """Roles in which a blank looks like something."""
 
@@ -25,14 +28,18 @@ class Paint:
         self.palette = palette
         self.glyphs = glyphs
         self._style = lru_cache(maxsize=512)(self._new_style)
+        self._strip = lru_cache(maxsize=_MOST_STRIPS)(self._new_strip)
 
     def strip(self, line: Line, width: int, overlay: str = "") -> "Strip":
-        """One line of the screen, exactly `width` cells."""
+        """One line of the screen, exactly `width` cells; the same one for the same line."""
+        return self._strip(tuple(line), width, overlay)
+
+    def _new_strip(self, line: tuple[Span, ...], width: int, overlay: str) -> "Strip":
         from textual.strip import Strip  # a first picture is painted while it is being loaded
 
         return Strip(self.segments(line, width, overlay), width)
 
-    def segments(self, line: Line, width: int, overlay: str = "") -> list[Segment]:
+    def segments(self, line: Iterable[Span], width: int, overlay: str = "") -> list[Segment]:
         """The same as texts in styles."""
         style = self._style
         given = [Segment(text, style(role, overlay)) for text, role in joined(clipped(line, width))]

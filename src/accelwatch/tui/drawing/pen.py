@@ -96,10 +96,12 @@ class Pen:
 
 
 def _down(lines: int, y: int) -> str:
-    """To line `y`, the column kept (ECMA-48: CUD, VPA)."""
-    if not lines:
-        return ""
-    return "\x1b[B" if lines == 1 else f"\x1b[{y + 1}d"
+    """To line `y`, the column kept (ECMA-48: VT, which VT100 and all after it take as IND; VPA).
+
+    A tab of lines is one byte, and no terminal driver makes two of it, as of a line feed.
+    """
+    absolute = f"\x1b[{y + 1}d"
+    return "\v" * lines if 0 <= lines < len(absolute) else absolute
 
 
 def _right(cells: int, x: int) -> str:

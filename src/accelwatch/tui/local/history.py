@@ -64,15 +64,18 @@ class Ring:
         given = array("f", [math.nan]) * self._size
         if self._last is None:
             return given
-        end = int(until // self._width_s)
-        filled = self._last
-        if stands and (end - self._last) * self._width_s <= max(HELD_S, self._width_s):
-            filled = end
-        for place in range(self._size):
-            stretch = end - self._size + 1 + place
-            if self._last - self._size < stretch <= filled:
-                at = (min(stretch, self._last) % self._size) * self._quantities + quantity
-                given[place] = self._values[at]
+        end, last = int(until // self._width_s), self._last
+        begin = end - self._size + 1
+        column = self._values[quantity :: self._quantities]
+        first, newest = max(begin, last - self._size + 1), min(end, last)
+        if first <= newest:
+            start, count = first % self._size, newest - first + 1
+            held = column[start : start + count]
+            held += column[: count - len(held)]
+            given[first - begin : newest - begin + 1] = held
+        if stands and last < end and (end - last) * self._width_s <= max(HELD_S, self._width_s):
+            since = end - last
+            given[-since:] = array("f", [column[last % self._size]]) * since
         return given
 
 

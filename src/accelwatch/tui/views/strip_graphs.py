@@ -118,7 +118,7 @@ _OF_PROCESS = (
 
 def known_values(values: Sequence[float]) -> list[float]:
     """Those that there are."""
-    return [value for value in values if not math.isnan(value)]
+    return [value for value in values if value == value]  # noqa: PLR0124 - NaN
 
 
 def _of_device(board: Board, view: DeviceView, place: int, *, hour: bool) -> Graph:
