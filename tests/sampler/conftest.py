@@ -30,6 +30,6 @@ def _no_thread_is_left() -> Iterator[None]:
         rig.collector.close()
     Rig.built.clear()
     for thread in threading.enumerate():
-        if thread is not threading.main_thread() and thread.name.startswith("scripted"):
+        if thread.name == "turns" or thread.name.startswith("scripted"):
             thread.join(10.0)
             assert not thread.is_alive()

@@ -11,7 +11,7 @@ from accelwatch.backend import Context, Opened, Probe, Request
 from accelwatch.clock import ManualClock
 from accelwatch.sampler.collector import Collector
 from accelwatch.sampler.settings import CollectSettings, HeldOut
-from accelwatch.sampler.worker import Admit, Answer, Batch, Stop
+from accelwatch.sampler.worker import Message, Stop
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
@@ -165,20 +165,18 @@ class Rig:
         self.until(self.cycles)
 
 
-class Awaited(SimpleQueue[Answer | Batch | Admit | Stop]):
+class Awaited(SimpleQueue[Message]):
     """An inbox that notes how long it is waited on, and ends the loop when it was waited on once."""
 
     def __init__(self) -> None:
         super().__init__()
         self.waits: list[float | None] = []
 
-    def get(
-        self, block: bool = True, timeout: float | None = None
-    ) -> Answer | Batch | Admit | Stop:
+    def get(self, block: bool = True, timeout: float | None = None) -> Message:
         self.waits.append(timeout)
         return Stop()
 
-    def get_nowait(self) -> Answer | Batch | Admit | Stop:
+    def get_nowait(self) -> Message:
         return self.get(timeout=0.0)
 
 

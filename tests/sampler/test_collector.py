@@ -14,7 +14,7 @@ from accelwatch.errors import (
 )
 from accelwatch.sampler.gate import PATIENCE_S
 from accelwatch.sampler.settings import HeldOut
-from accelwatch.sampler.worker import Admit, Answer, Batch, Stop
+from accelwatch.sampler.worker import Admit, Batch, Message, Stop
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.snapshot import BackendState
 from accelwatch.store.reports import (
@@ -29,6 +29,7 @@ from accelwatch.store.reports import (
     Slots,
 )
 from sampler.rig import Rig, Scripted, Searching, waited
+from waiting import wait_until
 
 
 def test_a_call_is_announced_before_it_is_made_and_the_cycle_follows_the_outcomes() -> None:
@@ -149,23 +150,33 @@ def test_devices_are_read_one_after_another_for_as_long_as_they_get_on() -> None
 def test_turns_do_not_wait_because_the_loop_has_much_to_do(
     passed_s: float, called: list[str]
 ) -> None:
-    rig = Rig(Scripted(2))
-    rig.until(lambda: rig.of(Slots))
+    backend = Scripted(2)
+    go = backend.gates["s:0"] = threading.Event()
+    rig = Rig(backend)
+    rig.until(lambda: len(rig.of(Identified)) == 2)
+    wait_until(lambda: backend.reads)
     inbox, rig.collector.inbox = rig.collector.inbox, SimpleQueue()
     rig.collector.inbox.put(Batch(backend="scripted", events=(), taken=lambda: None))
     rig.clock.advance(passed_s)
     rig.collector.step(0.0)
-    assert [call.slot for call in rig.told if isinstance(call, Called) and call.slot] == called
+    assert [
+        call.slot for call in rig.told if isinstance(call, Called) and call.action == "read"
+    ] == called
     rig.collector.inbox = inbox
+    go.set()
     rig.first_cycle()
 
 
 def test_the_loop_does_not_wait_long_for_a_turn_that_others_wait_for() -> None:
-    rig = Rig(Scripted(2))
-    rig.until(lambda: rig.of(Slots))
+    backend = Scripted(2)
+    go = backend.gates["s:0"] = threading.Event()
+    rig = Rig(backend)
+    rig.until(lambda: len(rig.of(Identified)) == 2)
+    wait_until(lambda: backend.reads)
     assert waited(rig.collector) == [PATIENCE_S]
+    go.set()
     rig.first_cycle()
-    assert waited(rig.collector) == [0.5]
+    assert waited(rig.collector) == [1.0]
 
 
 def test_a_serial_driver_gets_one_call_at_a_time() -> None:
@@ -476,9 +487,9 @@ def test_a_late_call_is_told_with_its_code_and_how_long_it_is_out() -> None:
 def test_the_loop_sleeps_until_the_next_sign_of_life_is_due() -> None:
     rig = Rig(Scripted(), interval_s=30.0)
     rig.first_cycle()
-    assert waited(rig.collector) == [0.5]
+    assert waited(rig.collector) == [1.0]
     rig.clock.advance(0.2)
-    assert waited(rig.collector) == [pytest.approx(0.3)]
+    assert waited(rig.collector) == [pytest.approx(0.8)]
 
 
 def test_the_loop_sleeps_until_the_next_tick_is_due() -> None:
@@ -522,12 +533,10 @@ def test_closing_waits_for_no_one_who_has_closed() -> None:
     rig = Rig(Scripted())
     rig.first_cycle()
 
-    class Last(SimpleQueue[Answer | Batch | Admit | Stop]):
+    class Last(SimpleQueue[Message]):
         asked = 0
 
-        def get(
-            self, block: bool = True, timeout: float | None = None
-        ) -> Answer | Batch | Admit | Stop:
+        def get(self, block: bool = True, timeout: float | None = None) -> Message:
             self.asked += 1
             return queue.get(timeout=timeout)
 

@@ -8,6 +8,7 @@ import pytest
 
 from accelwatch.backend import Opened
 from accelwatch.backoff import Backoff
+from accelwatch.clock import SystemClock
 from accelwatch.sampler.listener import Listener
 from accelwatch.sampler.settings import HeldOut
 from accelwatch.sampler.worker import Admit, Batch, Inbox
@@ -94,7 +95,7 @@ def test_a_backend_without_a_source_is_not_listened_to() -> None:
 def test_a_flood_comes_in_batches_each_after_the_one_before_was_taken() -> None:
     backend, inbox = Telling(), Inbox()
     backend.pending = [event(number) for number in range(600)]
-    listener = Listener("scripted", backend, inbox)
+    listener = Listener("scripted", backend, inbox, SystemClock())
     listener.start()
     assert backend.waits == []
     listener.announced()
@@ -116,7 +117,7 @@ def test_a_source_that_fails_is_told_of_once_and_asked_again(
     monkeypatch.setattr("accelwatch.sampler.listener.Backoff", lambda: Backoff(0.01))
     backend, inbox = Telling(), Inbox()
     backend.pending = [OSError("lost")]
-    listener = Listener("scripted", backend, inbox)
+    listener = Listener("scripted", backend, inbox, SystemClock())
     listener.start()
     listener.announced()
     for _ in range(500):

@@ -24,7 +24,7 @@ from accelwatch.sampler.opening import (
     unheard,
 )
 from accelwatch.sampler.settings import CollectSettings, HeldOut
-from accelwatch.sampler.worker import Answer, Inbox, Worker
+from accelwatch.sampler.worker import Answer, Answers, Inbox, Stop, Worker
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import BackendState, BackendStatus
@@ -40,6 +40,7 @@ from accelwatch.store.reports import (
     Written,
 )
 from sampler.rig import STEPS, Rig, Scripted, waited
+from waiting import wait_until
 
 EVENT = ErrorEvent(code="c", category=Category.BUS, time=1.0, text="", source="s")
 
@@ -193,7 +194,7 @@ class Tracked:
             CollectorContext(
                 settings=CollectSettings(),
                 clock=self.clock,
-                calls=Calls(self.told.append, self.clock),
+                calls=Calls(self.told.append, self.clock, Inbox()),
                 emit=self.told.append,
                 inbox=Inbox(),
             ),
@@ -339,7 +340,8 @@ def _answered(inbox: Inbox) -> tuple[int, object]:
 
 def test_calls_are_numbered_and_told_before_and_after() -> None:
     told: list[Written] = []
-    calls, inbox = Calls(told.append, ManualClock()), Inbox()
+    inbox = Inbox()
+    calls = Calls(told.append, ManualClock(), inbox)
     worker = Worker("w", ManualClock(), inbox)
     answered: list[Answer] = []
     number = calls.begin(worker, lambda: 7, answered.append, backend="x", action="read", slot="s:0")
@@ -358,85 +360,193 @@ def test_calls_are_numbered_and_told_before_and_after() -> None:
 
 
 class Turns:
-    """Turns of a worker that wait for each other, and what was told of them."""
+    """Turns that wait for each other, each held back until it may return, and what was told of them."""
 
     def __init__(self) -> None:
         self.told: list[Written] = []
         self.answered: list[int] = []
-        self.clock = ManualClock()
-        self.calls, self.inbox = Calls(self.told.append, self.clock), Inbox()
-        self.worker = Worker("w", self.clock, self.inbox)
+        self.clock, self.inbox = ManualClock(), Inbox()
+        self.calls = Calls(self.told.append, self.clock, self.inbox)
+        self.workers: list[Worker] = []
+        self.held: dict[int, threading.Event] = {}
 
-    def begin(self, *, in_turn: bool = True) -> int:
-        return self.calls.begin(
-            self.worker,
-            lambda: None,
+    def begin(self, *, in_turn: bool = True, held: bool = True) -> int:
+        go = threading.Event()
+        worker = Worker("w", self.clock, self.inbox)
+        self.workers.append(worker)
+        number = self.calls.begin(
+            worker,
+            lambda: go.wait(30.0),
             lambda answer: self.answered.append(answer.call),
             backend="x",
             action="read",
             in_turn=in_turn,
         )
+        self.held[number] = go
+        if not held:
+            go.set()
+        return number
 
     @property
     def made(self) -> list[int]:
         return [report.call for report in self.told if isinstance(report, Called)]
 
+    def threads(self) -> list[int]:
+        return [report.thread for report in self.told if isinstance(report, Called)]
+
     def deliver(self) -> None:
         answer = self.inbox.get(timeout=10)
-        assert isinstance(answer, Answer)
-        self.calls.deliver(answer)
+        if isinstance(answer, Answers):
+            self.calls.come(answer.of)
+        else:
+            assert isinstance(answer, Answer)
+            self.calls.deliver(answer)
+
+    def until(self, *made: int) -> None:
+        wait_until(lambda: self.made == [*made])
+
+    def end(self) -> None:
+        self.calls.hurry()
+        for go in self.held.values():
+            go.set()
+        for worker in self.workers:
+            worker.stop()
+        self.calls.close()
 
 
 @pytest.fixture
 def turns() -> Iterator[Turns]:
     given = Turns()
     yield given
-    given.worker.stop()
+    given.end()
 
 
-def test_a_turn_is_begun_when_the_one_before_has_been_answered(turns: Turns) -> None:
+def test_a_turn_is_made_when_the_one_before_has_come_back(turns: Turns) -> None:
     first, second = turns.begin(), turns.begin()
-    assert (turns.made, turns.calls.waiting) == ([first], True)
+    turns.until(first)
+    assert turns.calls.waiting
+    turns.held[first].set()
+    turns.until(first, second)
+    assert (turns.answered, turns.calls.waiting) == ([], False)
+    turns.held[second].set()
     turns.deliver()
-    assert (turns.made, turns.answered, turns.calls.waiting) == ([first, second], [first], False)
-    third = turns.begin()
-    turns.deliver()
+    assert turns.answered == [first, second]
+    third = turns.begin(held=False)
     turns.deliver()
     assert (turns.made, turns.answered) == ([first, second, third], [first, second, third])
+    assert len(set(turns.threads())) == 1
+
+
+def test_each_turn_is_told_before_and_after_it_is_made(turns: Turns) -> None:
+    first, second = turns.begin(held=False), turns.begin(held=False)
+    wait_until(lambda: len(turns.told) == 4)
+    assert [(type(report), report.call) for report in turns.told if hasattr(report, "call")] == [
+        (Called, first),
+        (Returned, first),
+        (Called, second),
+        (Returned, second),
+    ]
 
 
 def test_other_calls_wait_for_no_turn_and_no_turn_for_them(turns: Turns) -> None:
-    first, other, second = turns.begin(), turns.begin(in_turn=False), turns.begin()
+    first = turns.begin()
+    turns.until(first)
+    other, second = turns.begin(in_turn=False), turns.begin()
     assert turns.made == [first, other]
+    turns.held[first].set()
+    turns.until(first, other, second)
+    turns.held[second].set()
     turns.deliver()
-    assert turns.made == [first, other, second]
+    assert turns.answered == [first, second]
+    turns.held[other].set()
     turns.deliver()
-    turns.deliver()
-    assert turns.begin() in turns.made
+    assert turns.answered == [first, second, other]
 
 
 def test_turns_are_held_up_by_one_that_takes_long(turns: Turns) -> None:
-    turns.begin()
+    first = turns.begin()
+    turns.until(first)
     turns.clock.advance(1.0)
     assert not turns.calls.held_up
+    turns.held[first].set()
     turns.deliver()
-    turns.begin()
+    second = turns.begin()
+    turns.until(first, second)
     turns.begin()
     turns.clock.advance(PATIENCE_S / 2)
     assert not turns.calls.held_up
     turns.clock.advance(PATIENCE_S)
     assert turns.calls.held_up
-    turns.deliver()
+    turns.calls.look()
     assert not turns.calls.held_up
 
 
 def test_turns_that_must_not_wait_any_longer_are_begun_together(turns: Turns) -> None:
     numbers = [turns.begin() for _ in range(3)]
+    turns.until(numbers[0])
     turns.calls.hurry()
     assert (turns.made, turns.calls.waiting) == (numbers, False)
-    for _ in numbers:
+    assert len(set(turns.threads())) == 3
+    for number in numbers[1:]:
+        turns.held[number].set()
         turns.deliver()
-    assert turns.answered == numbers
+    assert turns.answered == numbers[1:]
+    turns.held[numbers[0]].set()
+    turns.deliver()
+    assert turns.answered == [*numbers[1:], numbers[0]]
+
+
+def test_who_does_not_get_on_between_two_looks_is_waited_for_no_longer(turns: Turns) -> None:
+    first, second = turns.begin(), turns.begin()
+    turns.until(first)
+    turns.calls.look()
+    assert turns.made == [first]
+    turns.calls.look()
+    assert turns.made == [first, second]
+
+
+def test_what_has_come_is_taken_in_while_another_turn_is_made(turns: Turns) -> None:
+    first, second = turns.begin(held=False), turns.begin()
+    turns.until(first, second)
+    turns.calls.look()
+    assert turns.answered == [first]
+
+
+def test_turns_do_not_wait_for_one_that_never_comes_back(turns: Turns) -> None:
+    hung = turns.begin()
+    turns.until(hung)
+    turns.begin(held=False)
+    turns.calls.hurry()
+    turns.deliver()
+    third, fourth = turns.begin(held=False), turns.begin(held=False)
+    turns.deliver()
+    assert turns.answered[1:] == [third, fourth]
+    assert turns.threads()[2] == turns.threads()[3] != turns.threads()[0]
+
+
+def test_a_thread_ends_whose_turn_took_long_once_it_has_come_back(turns: Turns) -> None:
+    slow, other = turns.begin(), turns.begin(held=False)
+    turns.until(slow)
+    turns.calls.hurry()
+    turns.deliver()
+    turns.held[slow].set()
+    turns.deliver()
+    assert turns.answered == [other, slow]
+    thread = turns.threads()[0]
+    wait_until(lambda: thread not in {one.ident for one in threading.enumerate()})
+
+
+def test_nobody_who_reads_ends_the_loop() -> None:
+    def unread(_: Written) -> None:
+        raise BrokenPipeError
+
+    inbox = Inbox()
+    calls = Calls(unread, ManualClock(), inbox)
+    worker = Worker("w", ManualClock(), inbox)
+    calls.begin(
+        worker, lambda: None, lambda _: None, backend="x", action="read", slot="s", in_turn=True
+    )
+    assert inbox.get(timeout=10) == Stop()
 
 
 def opened_with(**settings: Any) -> Context:
@@ -620,12 +730,12 @@ def test_of_the_rest_what_is_held_out_is_left_alone() -> None:
     order.collector.close()
 
 
-def test_a_heartbeat_comes_twice_a_second_but_not_in_a_single_reading() -> None:
+def test_a_heartbeat_comes_every_second_but_not_in_a_single_reading() -> None:
     rig = Rig(Scripted())
     rig.first_cycle()
     beats = len(rig.of(Heartbeat))
     for _ in range(4):
-        rig.clock.advance(0.25)
+        rig.clock.advance(0.5)
         rig.collector.step(0.0)
     assert len(rig.of(Heartbeat)) == beats + 2
     beat = rig.of(Heartbeat)[-1]

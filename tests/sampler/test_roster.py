@@ -15,15 +15,27 @@ def threads(rig: Rig) -> dict[str, set[int]]:
     return found
 
 
-def test_each_device_is_called_from_a_thread_of_its_own() -> None:
+def test_devices_that_get_on_are_called_from_one_thread() -> None:
     rig = Rig(Scripted(2))
     rig.first_cycle()
     rig.tick()
     found = threads(rig)
-    assert [len(idents) for idents in found.values()] == [1, 1]
-    assert found["s:0"] != found["s:1"]
+    assert found["s:0"] == found["s:1"]
+    assert len(found["s:0"]) == 1
+
+
+def test_devices_that_take_long_are_called_from_threads_of_their_own() -> None:
+    backend = Scripted(3)
+    gates = [backend.gates.setdefault(f"s:{n}", threading.Event()) for n in range(3)]
+    rig = Rig(backend)
+    rig.until(lambda: len(backend.reads) == 3)
+    read = [call for call in rig.told if isinstance(call, Called) and call.action == "read"]
+    assert len({call.thread for call in read}) == 3
     names = {thread.name for thread in threading.enumerate()}
-    assert {"scripted:s:0", "scripted:s:1"} <= names
+    assert {"turns", "scripted:s:1", "scripted:s:2"} <= names
+    for gate in gates:
+        gate.set()
+    rig.first_cycle()
 
 
 def test_devices_of_a_serial_driver_are_called_from_one_thread() -> None:
@@ -53,8 +65,12 @@ def rediscover(rig: Rig) -> None:
 
 
 def test_a_device_that_went_is_read_no_more_and_its_thread_ends() -> None:
-    backend = Scripted(2)
+    backend = Scripted(3)
+    go = backend.gates["s:0"] = threading.Event()
     rig = Rig(backend)
+    rig.until(lambda: len(backend.reads) == 3)
+    assert "scripted:s:1" in {thread.name for thread in threading.enumerate()}
+    go.set()
     rig.first_cycle()
     backend.devices = 1
     rediscover(rig)
@@ -66,7 +82,7 @@ def test_a_device_that_went_is_read_no_more_and_its_thread_ends() -> None:
         if thread.name == "scripted:s:1":
             thread.join(10)
     assert "scripted:s:1" not in {thread.name for thread in threading.enumerate()}
-    assert "scripted:s:0" in {thread.name for thread in threading.enumerate()}
+    assert [name for name, _ in backend.reads][-1] == "s:0"
 
 
 def test_a_device_that_is_back_is_identified_and_read() -> None:

@@ -108,6 +108,35 @@ def test_any_report_is_a_sign_of_life(own: Callable[..., Owner]) -> None:
         assert owner.after(4.9) == 1
 
 
+def test_who_looks_with_each_report_looks_again_when_silence_is_too_long(
+    own: Callable[..., Owner],
+) -> None:
+    owner = own(Limits(silence_s=5.0, first_silence_s=7.0))
+    assert owner.supervisor.patience_s == CHECK_S
+    owner.after(0.0)
+    assert owner.supervisor.patience_s == 7.0
+    owner.child.tell(ALIVE)
+    owner.after(1.0)
+    assert owner.supervisor.patience_s == 5.0
+    owner.clock.advance(3.0)
+    assert owner.supervisor.patience_s == 2.0
+    owner.clock.advance(2.0)
+    assert owner.supervisor.patience_s == CHECK_S
+
+
+def test_a_child_is_calling_until_its_calls_have_come_back(own: Callable[..., Owner]) -> None:
+    owner = own()
+    owner.after(0.0)
+    assert not owner.supervisor.calling
+    owner.child.tell(READ_0)
+    owner.child.tell(LISTEN)
+    owner.after(0.0)
+    assert owner.supervisor.calling
+    owner.child.tell(Returned(call=READ_0.call))
+    owner.after(0.0)
+    assert not owner.supervisor.calling
+
+
 # A child that grows.
 
 

@@ -101,15 +101,29 @@ class Loop:
 class Telling:
     """A supervisor whose child tells something, and may end with that."""
 
+    patience_s = 3600.0
+
     def __init__(self) -> None:
         self.descriptor: int | None = 7
-        self.received = 0
+        self.calling = True
+        self.checked = self.received = 0
         self.ends = False
+
+    def check(self) -> None:
+        self.checked += 1
+        if self.ends and not self.calling:
+            self.descriptor = None
 
     def receive(self) -> None:
         self.received += 1
         if self.ends:
             self.descriptor = None
+
+    def ask_to_stop(self) -> None:
+        self.stopped = True
+
+    def stop(self) -> None:
+        self.stopped = True
 
 
 def watched() -> tuple[LiveSource, Telling, Loop]:
@@ -127,6 +141,54 @@ def test_reports_that_come_together_are_taken_in_together() -> None:
         assert (loop.readers, supervisor.received) == ({}, taken - 1)
         loop.later.pop()()
         assert ([*loop.readers], supervisor.received) == ([7], taken)
+    assert supervisor.checked == 2
+
+
+def test_where_nothing_is_being_read_a_report_is_the_last_for_now() -> None:
+    _, supervisor, loop = watched()
+    supervisor.calling = False
+    loop.readers[7]()
+    assert (supervisor.checked, [*loop.readers], loop.later) == (1, [7], [])
+
+
+@pytest.mark.parametrize("calling", [True, False])
+def test_a_child_that_has_ended_is_looked_after_at_once(calling: bool) -> None:
+    source, supervisor, loop = watched()
+    supervisor.calling = calling
+
+    async def check() -> None:
+        collecting = asyncio.create_task(source._collect())
+        await until_true(lambda: supervisor.checked)
+        supervisor.ends = True
+        before = supervisor.checked
+        loop.readers[7]()
+        for one in loop.later:
+            one()
+        await until_true(lambda: supervisor.checked > before + 1)
+        collecting.cancel()
+        await asyncio.gather(collecting, return_exceptions=True)
+
+    asyncio.run(check())
+
+
+def test_a_new_interval_is_taken_up_without_waiting_for_the_child() -> None:
+    source, supervisor, _ = watched()
+
+    async def check() -> None:
+        collecting = asyncio.create_task(source._collect())
+        await until_true(lambda: supervisor.checked)
+        source.set_interval(source.settings.interval_s + 1.0)
+        await collecting
+
+    asyncio.run(check())
+    assert supervisor.stopped
+
+
+async def until_true(condition: Callable[[], object]) -> None:
+    """Let an event loop go on until it is so."""
+    async with asyncio.timeout(60.0):
+        while not condition():
+            await asyncio.sleep(0)
 
 
 def test_a_child_that_has_ended_is_not_watched() -> None:

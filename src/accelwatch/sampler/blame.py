@@ -31,6 +31,11 @@ class CallsOut:
         self._out: dict[int, Called] = {}
         self._listening: dict[str, Called] = {}
 
+    @property
+    def out(self) -> bool:
+        """Whether there are any, besides those that wait for events."""
+        return bool(self._out)
+
     def note(self, report: Report) -> None:
         """Follow the stream."""
         if isinstance(report, Called):

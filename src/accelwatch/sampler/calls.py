@@ -1,7 +1,6 @@
 """The calls that are out: each is announced before it is made and has one place for its answer."""
 
 import math
-from collections import deque
 from collections.abc import Callable
 from itertools import count
 
@@ -10,47 +9,44 @@ import msgspec
 from accelwatch.clock import Clock
 from accelwatch.sampler.gate import PATIENCE_S, Gate
 from accelwatch.sampler.settings import CollectSettings
+from accelwatch.sampler.succession import Succession, Turn
 from accelwatch.sampler.worker import Answer, Inbox, Job, Worker
 from accelwatch.store.reports import Called, Part, Returned, Written
 
 Emit = Callable[[Written], None]
 
 
-class _Made(msgspec.Struct, frozen=True):
-    """A call as it will be made, and how it is announced."""
-
-    worker: Worker
-    job: Job
-    called: Called
-
-
 class Calls:
     """Used by the collector's loop only.
 
-    Turns are begun one after another for as long as they get on: workers that are woken all at once
+    Turns are made one after another for as long as they get on: workers that are woken all at once
     fight for the interpreter.
     """
 
-    def __init__(self, emit: Emit, clock: Clock) -> None:
+    def __init__(self, emit: Emit, clock: Clock, inbox: Inbox) -> None:
+        """`emit` is called by any thread that makes a call."""
         self._emit = emit
         self._clock = clock
+        self._inbox = inbox
         self._ids = count(1)
         self._out: dict[int, Callable[[Answer], None]] = {}
-        self._ahead: int | None = None
-        """The turn that the others wait for."""
-        self._since = 0.0
-        """Moment at which it was begun."""
-        self._behind: deque[_Made] = deque()
+        self._own: dict[int, Worker] = {}
+        """Who makes a turn that must not wait any longer."""
+        self._turns = Succession(emit, clock, inbox)
+        self._held: set[Succession] = set()
+        """Those whose present call takes long: others do not wait for it."""
+        self._seen: int | None = None
+        """The turn that was being made when the loop looked last."""
 
     @property
     def waiting(self) -> bool:
         """Whether turns wait for the one before them."""
-        return bool(self._behind)
+        return self._turns.waiting
 
     @property
     def held_up(self) -> bool:
         """Whether they have waited for as long as workers wait for each other."""
-        return self.waiting and self._clock.monotonic() - self._since >= PATIENCE_S
+        return self.waiting and self._clock.monotonic() - self._turns.since >= PATIENCE_S
 
     def begin(
         self,
@@ -63,46 +59,67 @@ class Calls:
         slot: str = "",
         in_turn: bool = False,
     ) -> int:
-        """Have `worker` make a call, or `in_turn` once those before it have been made; its number.
+        """Have `worker` make a call, or `in_turn` whoever makes those before it; its number.
 
         `then` gets the answer on the loop, however late it is.
         """
         call = next(self._ids)
         self._out[call] = then
-        thread = worker.ident
-        called = Called(call=call, backend=backend, action=action, slot=slot, thread=thread)
-        made = _Made(worker, job, called)
-        if in_turn and self._ahead is not None:
-            self._behind.append(made)
-        elif in_turn:
-            self._go_ahead(made)
+        turn = Turn(job, Called(call=call, backend=backend, action=action, slot=slot))
+        if in_turn:
+            self._own[call] = worker
+            self._turns.add(turn)
         else:
-            self._make(made)
+            self._make(worker, turn)
         return call
 
     def deliver(self, answer: Answer) -> None:
-        """Hand an answer from the inbox to whoever began the call, and begin the next turn."""
-        then = self._out.pop(answer.call)
-        if answer.call == self._ahead:
-            self._ahead = None
+        """Hand an answer from the inbox to whoever began the call."""
         self._emit(Returned(call=answer.call))
-        then(answer)
-        if self._ahead is None and self._behind:
-            self._go_ahead(self._behind.popleft())
+        self._hand_over(answer)
+
+    def take_in(self, turns: Succession) -> None:
+        """Hand over what turns have brought so far, and told of themselves."""
+        for answer in turns.answers():
+            del self._own[answer.call]
+            self._hand_over(answer)
+
+    def come(self, turns: Succession) -> None:
+        """All turns of one have been made: it may have others."""
+        self.take_in(turns)
+        if turns in self._held:
+            self._held.discard(turns)
+            turns.stop()
+
+    def look(self) -> None:
+        """Take in what has come; begin the turns that wait when the one before them takes long."""
+        for turns in (self._turns, *self._held):
+            self.take_in(turns)
+        seen, self._seen = self._seen, self._turns.present
+        if self.held_up or (seen is not None and seen == self._seen):
+            self.hurry()
 
     def hurry(self) -> None:
         """Begin every turn that waits: the one before them takes long, or they will be ended."""
-        while self._behind:
-            self._make(self._behind.popleft())
+        waiting = self._turns.take_back()
+        if waiting and self._turns.present is not None:
+            self._held.add(self._turns)
+            self._turns = Succession(self._emit, self._clock, self._inbox)
+        for turn in waiting:
+            self._make(self._own.pop(turn.called.call), turn)
 
-    def _go_ahead(self, made: _Made) -> None:
-        self._ahead, self._since = made.called.call, self._clock.monotonic()
-        self._make(made)
+    def close(self) -> None:
+        """Let the threads of turns end when they are free."""
+        for turns in (self._turns, *self._held):
+            turns.stop()
 
-    def _make(self, made: _Made) -> None:
+    def _hand_over(self, answer: Answer) -> None:
+        self._out.pop(answer.call)(answer)
+
+    def _make(self, worker: Worker, turn: Turn) -> None:
         """Tell the owner that the call is about to be made, and have it made."""
-        self._emit(made.called)
-        made.worker.submit(made.called.call, made.job)
+        self._emit(msgspec.structs.replace(turn.called, thread=worker.ident))
+        worker.submit(turn.called.call, turn.job)
 
 
 class CollectorContext(msgspec.Struct, frozen=True):

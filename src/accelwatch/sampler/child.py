@@ -33,6 +33,8 @@ _LAST_MOMENT_S = 0.5
 """How long an orderly end may take before the process just ends."""
 _ONE_SHOT_GRACE_S = 1.0
 _CHUNK = 65536
+_YOUNG = 10_000
+"""Objects after which is looked for garbage: a reading makes hundreds that end when it is written."""
 
 
 def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
@@ -48,6 +50,7 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
     else:
         _go_first()
         gc.freeze()  # what is loaded stays
+        gc.set_threshold(_YOUNG)
         gc.enable()
 
     gate = Gate(inside=Inside(crash), careful=order.careful)
@@ -85,24 +88,30 @@ class _Reports:
         self._out = out
         self._held = bytearray()
         self._unread = False
+        self._writing = threading.RLock()
 
     def __call__(self, report: Written) -> None:
-        """Write an announcement at once, others with it. Raises BrokenPipeError as `flush` does."""
-        with contextlib.suppress(WireError):
-            self._held += encode(report)
-        if isinstance(report, Called):
-            self.flush()
+        """Write an announcement at once, others with it. Raises BrokenPipeError as `flush` does.
+
+        Any thread may call it.
+        """
+        with self._writing:
+            with contextlib.suppress(WireError):
+                self._held += encode(report)
+            if isinstance(report, Called):
+                self.flush()
 
     def flush(self) -> None:
         """Write what was held back. Raises BrokenPipeError the first time that nobody reads."""
-        held, self._held = self._held, bytearray()
-        if self._unread or not held:
-            return
-        try:
-            write_all(self._out, held)
-        except BrokenPipeError:
-            self._unread = True
-            raise
+        with self._writing:
+            held, self._held = self._held, bytearray()
+            if self._unread or not held:
+                return
+            try:
+                write_all(self._out, held)
+            except BrokenPipeError:
+                self._unread = True
+                raise
 
 
 def _prepare(crash: int) -> None:

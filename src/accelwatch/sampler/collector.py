@@ -19,11 +19,11 @@ from accelwatch.sampler.opening import not_there
 from accelwatch.sampler.schedule import Ticks
 from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings, HeldOut
 from accelwatch.sampler.stack import Stack
-from accelwatch.sampler.worker import Admit, Answer, Batch, Inbox, Stop
+from accelwatch.sampler.worker import Admit, Answer, Answers, Batch, Inbox, Stop
 from accelwatch.store.reports import BackendFound, Done, Events, Heartbeat, Part
 from accelwatch.store.usage import cpu_seconds, resident_bytes
 
-HEARTBEAT_S = 0.5
+HEARTBEAT_S = 1.0
 _LONGEST_WAIT_S = 1.0
 _LATER_S = 2.0
 """After the start, when those that are here have come up."""
@@ -63,7 +63,7 @@ class Collector:
         self._collector = CollectorContext(
             settings=settings,
             clock=clock,
-            calls=Calls(emit, clock),
+            calls=Calls(emit, clock, self.inbox),
             emit=emit,
             inbox=self.inbox,
             gate=gate or Gate(),
@@ -121,8 +121,8 @@ class Collector:
             return False
         if message is not None:
             self._handle(message)
-        if message is None or self._collector.calls.held_up:
-            self._collector.calls.hurry()
+        if (message is None and timeout_s > 0) or self._collector.calls.held_up:
+            self._collector.calls.look()
         now = self._clock.monotonic()
         self._begin_rest(now)
         if self._later and now >= self._later_at:
@@ -142,6 +142,7 @@ class Collector:
         for name, stack in self._stacks.items():
             if stack.close(partial(closing.discard, name)):
                 closing.add(name)
+        self._collector.calls.close()
         until = self._clock.monotonic() + _CLOSE_S
         while closing and (left := until - self._clock.monotonic()) > 0:
             try:
@@ -163,9 +164,11 @@ class Collector:
         longest = PATIENCE_S if self._collector.calls.waiting else _LONGEST_WAIT_S
         return min(max(nearest - self._clock.monotonic(), 0.0), longest)
 
-    def _handle(self, message: Answer | Batch | Admit) -> None:
+    def _handle(self, message: Answer | Answers | Batch | Admit) -> None:
         if isinstance(message, Answer):
             self._collector.calls.deliver(message)
+        elif isinstance(message, Answers):
+            self._collector.calls.come(message.of)
         elif isinstance(message, Batch):
             self._collector.emit(Events(backend=message.backend, events=message.events))
             message.taken()

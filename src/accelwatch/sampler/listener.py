@@ -4,6 +4,7 @@ import threading
 
 from accelwatch.backend import EventSource
 from accelwatch.backoff import Backoff
+from accelwatch.clock import Clock
 from accelwatch.sampler.contract import sound_events
 from accelwatch.sampler.worker import Batch, Inbox
 from accelwatch.schema.event import ErrorEvent
@@ -17,7 +18,8 @@ _PACE_S = 0.05
 class Listener:
     """At most one batch is on its way: a flood of events slows its source, not the collector."""
 
-    def __init__(self, name: str, source: EventSource, inbox: Inbox) -> None:
+    def __init__(self, name: str, source: EventSource, inbox: Inbox, clock: Clock) -> None:
+        self._clock = clock
         self._name = name
         self._source = source
         self._inbox = inbox
@@ -45,6 +47,7 @@ class Listener:
         self._announced.wait()
         pause = Backoff()
         while not self._stop.is_set():
+            began = self._clock.monotonic()
             try:
                 events = sound_events(self._source.wait_events(_WAIT_S))
             except Exception as error:  # noqa: BLE001 - one backend call; recorded, and all goes on
@@ -58,7 +61,7 @@ class Listener:
             pause.succeeded()
             if events:
                 self._hand_over(events)
-            else:
+            elif self._clock.monotonic() - began < _PACE_S:
                 self._stop.wait(_PACE_S)
 
     def _hand_over(self, events: tuple[ErrorEvent, ...]) -> None:

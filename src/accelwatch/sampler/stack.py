@@ -195,7 +195,7 @@ class Stack:
         )
         if self._listener is not None or not wanted or not isinstance(source, EventSource):
             return
-        self._listener = Listener(self.name, source, self._collector.inbox)
+        self._listener = Listener(self.name, source, self._collector.inbox, self._collector.clock)
         thread = self._listener.start()
         self._collector.emit(Called(call=0, backend=self.name, action="events", thread=thread))
         self._listener.announced()

@@ -36,7 +36,7 @@ from accelwatch.store.usage import resident_bytes
 logger = logging.getLogger(__name__)
 
 CHECK_S = 0.5
-"""How often `check` wants to be called: as often as a sign of life comes."""
+"""How often `check` wants to be called by an owner that does not do so with each sign of life."""
 STOP_S = 0.7
 """How long the child is given to end by itself."""
 
@@ -49,7 +49,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """When a living collector is ended."""
 
     silence_s: float = 5.0
-    """Without a sign of life, which comes every half second: a driver holds the interpreter."""
+    """Without a sign of life, which comes every second: a driver holds the interpreter."""
     first_silence_s: float = 20.0
     """The same before the first sign, while modules are loaded."""
     resident_bytes: int = 256 << 20
@@ -116,6 +116,18 @@ class Supervisor:
     def pid(self) -> int | None:
         """The child's process id; None between children."""
         return self._child.process.pid if self._child is not None else None
+
+    @property
+    def calling(self) -> bool:
+        """Whether calls are out, of which there will be more to receive."""
+        return self._calls.out
+
+    @property
+    def patience_s(self) -> float:
+        """How long an owner may wait that calls `check` whenever something has come."""
+        if self._child is None:
+            return CHECK_S
+        return max(self._heard + self._silence_s - self._clock.monotonic(), CHECK_S)
 
     def receive(self) -> None:
         """Take in what has come."""

@@ -58,6 +58,11 @@ class Slot:
         self.retired = False
         """No longer discovered; kept only until its call comes back."""
         self._around = around
+        self._root = Path(around.collector.settings.root)
+        # Whether a backend has an ability is looked at once: that takes as long as asking a device.
+        backend = around.backend
+        self._elsewhere = backend if isinstance(backend, Elsewhere) else None
+        self._asleep = backend if isinstance(backend, ReadableAsleep) else None
         self._part = Part(around.name, device.id)
         self._identity: tuple[Device, ...] = ()
         self._call: int | None = None
@@ -157,17 +162,16 @@ class Slot:
             backend=self._around.name,
             action=action,
             slot=self.device.id,
-            in_turn=True,
+            in_turn=not self._around.backend.serial,
         )
 
     def _guard(self, device: Device) -> None:
         settings = self._around.collector.settings
-        backend = self._around.backend
-        if isinstance(backend, Elsewhere) and backend.elsewhere:
+        if self._elsewhere is not None and self._elsewhere.elsewhere:
             return
-        if isinstance(backend, ReadableAsleep) and backend.readable_asleep(device):
+        if self._asleep is not None and self._asleep.readable_asleep(device):
             return
-        if is_left_asleep(Path(settings.root), device.pci_bus_id, wake=settings.wake_suspended):
+        if is_left_asleep(self._root, device.pci_bus_id, wake=settings.wake_suspended):
             raise DeviceSuspended(
                 f"{device.pci_bus_id} sleeps (power/runtime_status); it was not woken"
             )

@@ -7,12 +7,16 @@ a driver does not keep the process from ending.
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from accelwatch.clock import Clock
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.store.reports import Part
+
+if TYPE_CHECKING:
+    from accelwatch.sampler.succession import Succession
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +28,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     moment: float
     wall: float
     duration_s: float
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """What calls in succession have returned is to be taken from there."""
+
+    of: "Succession"
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +54,8 @@ class Stop(msgspec.Struct, frozen=True):
     """End the collector."""
 
 
-Inbox = SimpleQueue[Answer | Batch | Admit | Stop]
+Message = Answer | Answers | Batch | Admit | Stop
+Inbox = SimpleQueue[Message]
 Job = Callable[[], object]
 Jobs = SimpleQueue[tuple[int, Job] | None]
 
@@ -85,24 +96,26 @@ class Worker:
 
     def _serve(self, jobs: Jobs) -> None:
         while (task := jobs.get()) is not None:
-            call, job = task
-            began = self._clock.monotonic()
-            result: object = None
-            failure: Exception | None = None
-            try:
-                result = job()
-            except Exception as error:  # noqa: BLE001 - one backend call; recorded, and all goes on
-                failure = error
-            except SystemExit as error:
-                failure = RuntimeError(f"the backend tried to end the process: {error!r}")
-            ended = self._clock.monotonic()
-            self._inbox.put(
-                Answer(
-                    call=call,
-                    result=result,
-                    error=failure,
-                    moment=ended,
-                    wall=self._clock.wall(),
-                    duration_s=ended - began,
-                )
-            )
+            self._inbox.put(answer_of(*task, self._clock))
+
+
+def answer_of(call: int, job: Job, clock: Clock) -> Answer:
+    """Make a call on the present thread."""
+    began = clock.monotonic()
+    result: object = None
+    failure: Exception | None = None
+    try:
+        result = job()
+    except Exception as error:  # noqa: BLE001 - one backend call; recorded, and all goes on
+        failure = error
+    except SystemExit as error:
+        failure = RuntimeError(f"the backend tried to end the process: {error!r}")
+    ended = clock.monotonic()
+    return Answer(
+        call=call,
+        result=result,
+        error=failure,
+        moment=ended,
+        wall=clock.wall(),
+        duration_s=ended - began,
+    )

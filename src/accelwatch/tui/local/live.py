@@ -13,7 +13,7 @@ from accelwatch.clock import Clock, SystemClock
 from accelwatch.sampler.load import resolve
 from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
 from accelwatch.sampler.stores import store_for
-from accelwatch.sampler.supervisor import CHECK_S, STOP_S, Supervisor
+from accelwatch.sampler.supervisor import STOP_S, Supervisor
 from accelwatch.schema.snapshot import BackendState, Snapshot
 from accelwatch.store import Store
 from accelwatch.store.reports import (
@@ -58,6 +58,8 @@ class LiveSource:
         """Whether a new interval waits to be taken up."""
         self._supervisor: Supervisor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._wanted: asyncio.Event | None = None
+        """Set when the child has to be looked after before it was silent for long."""
 
     @property
     def settings(self) -> CollectSettings:
@@ -73,6 +75,7 @@ class LiveSource:
         if interval_s != self._settings.interval_s:
             self._settings = msgspec.structs.replace(self._settings, interval_s=interval_s)
             self._again = True
+            self._look_after()
 
     def begin(self) -> Supervisor:
         """Start the collector now; `run` goes on from there. Needs no event loop."""
@@ -117,16 +120,27 @@ class LiveSource:
             self._loop.add_reader(descriptor, self._come, self._loop, self._supervisor)
 
     def _come(self, loop: "asyncio.AbstractEventLoop", supervisor: Supervisor) -> None:
-        """The first reports of some have come: look again when the others will have."""
+        """Take in what has come; while devices are being read, look again when more will have."""
+        supervisor.check()
         descriptor = supervisor.descriptor
-        if descriptor is not None:
+        if descriptor is None:
+            self._look_after()
+        elif supervisor.calling:
             loop.remove_reader(descriptor)
             loop.call_later(_TOGETHER_S, self._take_in, supervisor)
 
     def _take_in(self, supervisor: Supervisor) -> None:
         supervisor.receive()
-        if supervisor.descriptor is not None and supervisor is self._supervisor:
+        if supervisor is not self._supervisor:
+            return
+        if supervisor.descriptor is not None:
             self._watched(supervisor.descriptor)
+        else:
+            self._look_after()
+
+    def _look_after(self) -> None:
+        if self._wanted is not None:
+            self._wanted.set()
 
     def _unwatched(self, descriptor: int) -> None:
         if self._loop is not None:
@@ -147,10 +161,14 @@ class LiveSource:
             self._loop = asyncio.get_running_loop()
             if supervisor.descriptor is not None:
                 self._watched(supervisor.descriptor)
+        self._wanted = asyncio.Event()
         try:
             while not self._again:
                 supervisor.check()
-                await asyncio.sleep(CHECK_S)
+                self._wanted.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(supervisor.patience_s):
+                        await self._wanted.wait()
             await self._settled()
         finally:
             await self._end(supervisor)
