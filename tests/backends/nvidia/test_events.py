@@ -117,3 +117,22 @@ def test_the_xids_the_driver_names_are_described() -> None:
     described = {n for n in numbers if xid.describe(n)[1] != "code not documented"}
     assert {13, 31, 48, 62, 63, 64, 74, 79, 94, 95, 119} <= described
     assert 14 not in described
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_events_are_heard_of_a_gpu_that_was_refused_or_not_there_before(
+    rig: Rig, refused: bool
+) -> None:
+    scenario = rig.devices(2)
+    if refused:
+        scenario = scenario.fault("nvmlDeviceRegisterEvents", "error:10", device=1)
+    with rig.machine(scenario) as machine:
+        for index in range(1 + refused):
+            machine.identify(index)
+        machine.backend.wait_events(0.01)
+        machine.identify(1)
+        machine.scenario.heal("nvmlDeviceRegisterEvents", device=1).write()
+        machine.backend.wait_events(0.01)
+        machine.scenario.event(1, 48).write()
+        (event,) = machine.backend.wait_events(1)
+    assert event.code == "xid_48"
