@@ -7,7 +7,7 @@ import pytest
 from accelwatch.tui.drawing.looks import Looks, looks_for
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.state.board import Board
-from dashboards import FedSource, Stage, hung, lost, node, running
+from dashboards import FedSource, Stage, board_of, hung, lost, node, running
 from fleets import FAULTS, FedFleet, fleet_view, following
 
 KEYS: dict[str, tuple[str, ...]] = {
@@ -63,3 +63,14 @@ def test_a_fleet_is_shown_without_colours(monkeypatch: pytest.MonkeyPatch) -> No
                 assert coloured(stage) == []
 
     asyncio.run(go())
+
+
+def test_a_line_is_painted_anew_only_when_it_or_its_look_is_another() -> None:
+    paint = board_of().paint
+    before = paint.strip([("a", "text")], 5)
+    assert paint.strip([("a", "text")], 5) is before
+    assert paint.strip([("b", "text")], 5).text == "b    "
+    assert paint.strip([("a", "text")], 6).cell_length == 6
+    for other in (paint.strip([("a", "dim")], 5), paint.strip([("a", "text")], 5, "selected")):
+        assert other.text == before.text
+        assert other != before

@@ -198,12 +198,15 @@ def test_garbage_is_collected_once_it_is_loaded(
     frozen: list[str] = []
     monkeypatch.setattr(LiveSource, "begin", lambda self: None)
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append("frozen"))
+    usual = gc.get_threshold()
     try:
         (gc.enable if collecting else gc.disable)()
         assert run_dashboard() == 0
         assert gc.isenabled()
         assert frozen == ([] if collecting else ["frozen"])
+        assert (gc.get_threshold() == usual) is collecting
     finally:
+        gc.set_threshold(*usual)
         gc.enable()
 
 
