@@ -1,7 +1,5 @@
 """The host as a device of its own kind: one row, read from /proc, /sys and psutil."""
 
-import hashlib
-import hmac
 import importlib.util
 import uuid
 from collections.abc import Sequence
@@ -15,6 +13,7 @@ from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.sysfs import read_text
 from accelwatch_host import mapping, nfs_mapping
+from accelwatch_host.digest import keyed_digest
 
 GROUP = "host"
 VENDOR = "host"
@@ -114,7 +113,7 @@ def machine_uuid(machine_id: str) -> str | None:
         return None
     if len(key) != 16:
         return None
-    digest = hmac.new(key, _APPLICATION, hashlib.sha256).digest()
+    digest = keyed_digest(key, _APPLICATION)
     return str(uuid.UUID(bytes=digest[:16]))
 
 

@@ -26,6 +26,7 @@ def main() -> None:
 
         early.begin(lasting=True)
     elif _serves(words):
+        from accelwatch.daemon.deferred import defer
         from accelwatch.daemon.memory import one_arena
         from accelwatch.daemon.privacy import new_files_for_ourselves
         from accelwatch.daemon.standard_files import open_missing
@@ -34,6 +35,7 @@ def main() -> None:
         open_missing()
         new_files_for_ourselves()
         one_arena()
+        defer()
         early.load_more_shared()
         early.begin(lasting=True)
     elif _follows(words):

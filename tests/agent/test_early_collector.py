@@ -77,6 +77,7 @@ def test_it_is_begun_before_the_command_line_is_read(
     monkeypatch.setattr("accelwatch.cli.entry.leave", lambda _: None)
     monkeypatch.setattr("accelwatch.daemon.privacy.new_files_for_ourselves", lambda: None)
     monkeypatch.setattr("accelwatch.daemon.memory.one_arena", lambda: None)
+    monkeypatch.setattr("accelwatch.daemon.deferred.defer", lambda: None)
     monkeypatch.setattr(early, "begin", lambda *, lasting=False: kinds.append(lasting))
     main()
     assert kinds == [True] * begun
@@ -104,6 +105,15 @@ def test_it_is_a_fork_with_nothing_of_the_server(start: Start) -> None:
     assert not any(str(target).startswith("socket:") for target in targets)
     assert not any(str(target).startswith(str(agent.folder / "state")) for target in targets)
     assert agent.told().count("listening address=") == 1
+
+
+def test_neither_has_openssl_as_long_as_nobody_encrypts(start: Start) -> None:
+    agent = start()
+    assert "accel_device_up" in agent.get("/metrics")
+    for process in (agent.process.pid, *collectors(agent)):
+        mapped = Path(f"/proc/{process}/maps").read_text()
+        assert "msgspec" in mapped
+        assert not any(name in mapped for name in ("libcrypto", "libssl", "_ssl.", "_hashlib."))
 
 
 def test_one_that_crashes_is_replaced_by_a_program_of_its_own(start: Start) -> None:

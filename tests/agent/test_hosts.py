@@ -1,6 +1,7 @@
 """Whom a request is meant for: no web page reads a loopback server under a name of its own."""
 
 import asyncio
+import ipaddress
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from accelwatch.agent.server import ServerLimits
 from accelwatch.config.model import Web
+from accelwatch.web.addresses import is_address, is_loopback_address
 from accelwatch.web.front import server_limits
 from accelwatch.web.hosts import meant_for, own_names
 from accelwatch.web.web_config import Protection
@@ -107,6 +109,25 @@ def test_over_the_unix_socket_the_name_does_not_matter(serve: Serve, tmp_path: P
 )
 def test_only_loopback_is_judged(local: str, host: str, meant: bool) -> None:
     assert meant_for(local, [host], {"node7"}) is meant
+
+
+ADDRESSES = (
+    *("127.0.0.1", "127.255.255.255", "128.0.0.0", "10.1.2.3", "127.1", "127.00.0.1", "256.0.0.1"),
+    *("::1", "::", "1::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::ffff:10.0.0.1", "::127.0.0.1"),
+    *("7f00::1", "7f00::", "::1%lo", "fe80::1%eth0", "::1%", "::1%a%b", "127.0.0.1%lo", "1::2::3"),
+    *("", " ::1", "[::1]", "node7", "2130706433", "::g", "127.0.0.1\0", "\uff1127.0.0.1", "\ud800"),
+)
+
+
+@pytest.mark.parametrize("text", ADDRESSES)
+def test_addresses_are_what_ipaddress_says_they_are(text: str) -> None:
+    try:
+        ip = ipaddress.ip_address(text)
+    except ValueError:
+        assert (is_address(text), is_loopback_address(text)) == (False, False)
+        return
+    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+    assert (is_address(text), is_loopback_address(text)) == (True, (mapped or ip).is_loopback)
 
 
 def test_names_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

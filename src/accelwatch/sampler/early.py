@@ -21,7 +21,7 @@ Begun = tuple[int, int, int, int, int | None]
 of what libraries print where the child goes on reading; None for a single reading)."""
 
 _MORE = (
-    *("ctypes", "hashlib", "hmac", "logging", "queue", "subprocess", "traceback", "zlib"),
+    *("ctypes", "logging", "queue", "subprocess", "traceback", "zlib"),
     *(
         "accelwatch.atomic_file",
         "accelwatch.backend",

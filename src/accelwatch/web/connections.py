@@ -145,7 +145,7 @@ class Connections:
         self,
         new_protocol: Callable[[], asyncio.Protocol],
         limits: Limits,
-        tls: Callable[[], ssl.SSLContext | None],
+        tls: "Callable[[], ssl.SSLContext | None]",
     ) -> None:
         self.new_protocol = new_protocol
         self.limits = limits

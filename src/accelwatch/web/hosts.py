@@ -4,10 +4,11 @@ A web page of another site can have its own name answered with 127.0.0.1 and the
 as if it were its own server. What it cannot do is ask by an address or by a name that it does not own.
 """
 
-import ipaddress
 import socket
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from accelwatch.web.addresses import is_address, is_loopback_address
 
 HOSTS_FILE = Path("/etc/hosts")
 _MAX_HOSTS_FILE = 1 << 20
@@ -24,7 +25,7 @@ def own_names(hosts_file: Path = HOSTS_FILE) -> frozenset[str]:
         lines = []
     for line in lines:
         address, *listed = line.partition("#")[0].lower().split()[:64] or [""]
-        if _is_loopback(address) or host in listed:
+        if is_loopback_address(address) or host in listed:
             names.update(listed)
     return frozenset(names - {""})
 
@@ -35,19 +36,13 @@ def meant_for(local_address: str, hosts: Sequence[str], names: Iterable[str]) ->
     Only loopback is judged: what other machines may read, a page in their browsers may. A client that
     sends no Host is no browser.
     """
-    if not _is_loopback(local_address):
+    if not is_loopback_address(local_address):
         return True
     return all(_is_ours(_without_port(host), names) for host in hosts if host)
 
 
 def _is_ours(host: str, names: Iterable[str]) -> bool:
-    if host == "localhost" or host.endswith(".localhost") or host in names:
-        return True
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+    return host == "localhost" or host.endswith(".localhost") or host in names or is_address(host)
 
 
 def _without_port(host: str) -> str:
@@ -56,12 +51,3 @@ def _without_port(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].removesuffix(".")
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
-    return (mapped or ip).is_loopback

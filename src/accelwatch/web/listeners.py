@@ -1,15 +1,14 @@
 """Listening sockets: TCP on several addresses, IPv6, and a Unix socket with mode 0660."""
 
-import ipaddress
 import os
 import socket
 import stat
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 
 from accelwatch.config.forms import split_address
 from accelwatch.errors import AccelwatchError
+from accelwatch.web.addresses import is_loopback_address
 
 _BACKLOG = 256
 _SOCKET_MODE = 0o660
@@ -17,17 +16,8 @@ _SOCKET_MODE = 0o660
 
 def is_loopback(address: str) -> bool:
     """Whether only this machine can reach the listen address."""
-    return _is_loopback(split_address(address)[0])
-
-
-@lru_cache(maxsize=1024)
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        return False
+    host, _ = split_address(address)
+    return host == "localhost" or is_loopback_address(host.partition("%")[0])
 
 
 def exposed(addresses: Iterable[str]) -> list[str]:

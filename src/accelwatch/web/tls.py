@@ -1,4 +1,7 @@
-"""TLS settings in Go's words, as exporter-toolkit writes them, and the context they make."""
+"""TLS settings in Go's words, as exporter-toolkit writes them, and the context they make.
+
+Types of ssl stand in quotes here and where a context is handed on: it is loaded when one is made.
+"""
 
 import ssl
 from typing import Annotated, Literal
@@ -12,7 +15,8 @@ from accelwatch.schema.metrics import nearest
 FilePath = Annotated[str, Meta(extra={"form": "path"})]
 Version = Literal["TLS10", "TLS11", "TLS12", "TLS13"]
 
-VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
+VERSIONS = {"TLS12": "TLSv1_2", "TLS13": "TLSv1_3"}
+"""Go's words to the names of `ssl.TLSVersion`."""
 _SUITES = {
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
     "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
@@ -45,7 +49,7 @@ class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
     prefer_server_cipher_suites: bool = True
 
 
-def server_context(tls: TlsSettings) -> ssl.SSLContext:
+def server_context(tls: TlsSettings) -> "ssl.SSLContext":
     """The context. Raises ConfigError that says what is missing or does not fit together."""
     if not tls.cert_file or not tls.key_file:
         raise ConfigError("cert_file and key_file are both needed")
@@ -71,13 +75,13 @@ def _no_password() -> str:
     raise ValueError("the key is encrypted, which is not supported")
 
 
-def _version(key: str, word: str) -> ssl.TLSVersion:
+def _version(key: str, word: str) -> "ssl.TLSVersion":
     if word not in VERSIONS:
         raise ConfigError(f"{key}: {word} is not offered any more; expected TLS12 or TLS13")
-    return VERSIONS[word]
+    return ssl.TLSVersion[VERSIONS[word]]
 
 
-def _set_suites(context: ssl.SSLContext, names: tuple[str, ...]) -> None:
+def _set_suites(context: "ssl.SSLContext", names: tuple[str, ...]) -> None:
     wanted = []
     for name in names:
         if name in _ALWAYS:
@@ -90,7 +94,7 @@ def _set_suites(context: ssl.SSLContext, names: tuple[str, ...]) -> None:
     context.set_ciphers(":".join(wanted or _SUITES.values()))
 
 
-def _ask_for_certificates(context: ssl.SSLContext, tls: TlsSettings) -> None:
+def _ask_for_certificates(context: "ssl.SSLContext", tls: TlsSettings) -> None:
     if tls.client_auth_type in ("RequestClientCert", "RequireAnyClientCert"):
         raise ConfigError(
             f"client_auth_type: {tls.client_auth_type} verifies nothing and is not supported; "

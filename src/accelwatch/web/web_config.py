@@ -76,7 +76,7 @@ class Protection(msgspec.Struct, frozen=True, kw_only=True):
     """Where each token was read, which is its name among the roles."""
     roles: Mapping[str, Role] | None = None
     """By user, token file or name in a certificate; None: whoever is admitted may do everything."""
-    tls: ssl.SSLContext | None = None
+    tls: "ssl.SSLContext | None" = None
     client_certificates: bool = False
     """Whether a connection without a verified client certificate is refused."""
     allowed_sans: frozenset[str] = frozenset()
@@ -177,7 +177,7 @@ def _token(name: str, content: bytes) -> str:
     return text
 
 
-def _context(tls: TlsSettings, values: Values) -> ssl.SSLContext | None:
+def _context(tls: TlsSettings, values: Values) -> "ssl.SSLContext | None":
     used = sorted(key for key in values if key.startswith("tls_server_config."))
     if not used:
         return None

@@ -1,6 +1,8 @@
 """The pure parsers of the host backend, with damaged and unusual input."""
 
+import hmac
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from accelwatch.schema.absence import Absence
 from accelwatch_host import mounts, network, nfs, nfs_transport, procfs, timekeeping
 from accelwatch_host.backend import machine_uuid
+from accelwatch_host.digest import keyed_digest
 
 
 def test_mount_under_a_network_mount_is_not_measured() -> None:
@@ -189,6 +192,16 @@ def test_machine_identity_needs_a_whole_id() -> None:
     assert machine_uuid("0" * 32) is not None
     assert machine_uuid("uninitialized") is None
     assert machine_uuid("00") is None
+
+
+@pytest.mark.parametrize("hidden", [(), ("_sha2",), ("_sha2", "_sha256")])
+def test_a_digest_is_that_of_hmac_wherever_sha256_comes_from(
+    hidden: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in hidden:
+        monkeypatch.setitem(sys.modules, name, None)
+    for key in (b"k" * 16, b"k" * 64, b""):
+        assert keyed_digest(key, b"message") == hmac.digest(key, b"message", "sha256")
 
 
 def test_pressure_over_one_is_refused() -> None:

@@ -209,7 +209,7 @@ def client_context(tls: TlsConfig) -> ssl.SSLContext:
             context.load_cert_chain(tls.cert_file, tls.key_file, password=_no_password)
     except (ssl.SSLError, OSError, ValueError) as error:
         raise ConfigError(f"scrape.tls_config: certificates do not load: {error}") from error
-    context.minimum_version = VERSIONS[tls.min_version]
+    context.minimum_version = ssl.TLSVersion[VERSIONS[tls.min_version]]
     if tls.insecure_skip_verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
