@@ -1,8 +1,10 @@
 """TLS: with passwords, its versions, and certificates of clients."""
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import Callable
+from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from accelwatch.web.authentication import Verdict, judge
 from accelwatch.web.passwords import PasswordChecker
 from accelwatch.web.web_config import Protection, load_protection
 from agent.credentials import HASH, RIGHT, Serve
+from agents import AgentProcess
 
 
 def test_names_in_a_certificate_are_judged() -> None:
@@ -40,6 +43,31 @@ def test_tls_with_password(serve: Serve, authority: Any, tls: Callable[..., Path
     assert served.get(tls=authority.client()).status == 401
     with pytest.raises((ConnectionError, OSError)):
         served.get(headers=RIGHT)
+
+
+def test_an_agent_that_began_without_tls_loads_it_when_it_is_configured(
+    authority: Any, tls: Callable[..., Path], tmp_path: Path
+) -> None:
+    """ssl is loaded by its first use, after asyncio was imported without it."""
+    web = tls(f"basic_auth_users: {{prometheus: {HASH}}}")
+    encrypted = web.read_text()
+    web.write_text(f"basic_auth_users: {{prometheus: {HASH}}}\n")
+    agent = AgentProcess(tmp_path, "log: {level: info}", {}, web_config=str(web))
+    try:
+        agent.wait_for(lambda: bool(agent.address))
+        web.write_text(encrypted)
+
+        def answers() -> bool:
+            host, _, port = agent.address.partition(":")
+            client = HTTPSConnection(host, int(port), context=authority.client(), timeout=20)
+            with contextlib.suppress(OSError), contextlib.closing(client):
+                client.request("GET", "/-/healthy", headers=RIGHT)
+                return client.getresponse().status == 200
+            return False
+
+        agent.wait_for(answers)
+    finally:
+        agent.kill()
 
 
 def test_old_tls_is_refused(serve: Serve, authority: Any, tls: Callable[..., Path]) -> None:
