@@ -1,6 +1,7 @@
 """First pages of a large fleet are asked for by a process of their own, which may fail in any way."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -45,6 +46,7 @@ class Exporters:
         """Who takes the question and never answers."""
         self.broken: set[str] = set()
         self.writers: list[asyncio.StreamWriter] = []
+        self.padding = b""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.writers.append(writer)
@@ -56,7 +58,7 @@ class Exporters:
                 if path in self.silent:
                     await reader.read()
                 status = b"500 Broken" if path in self.broken else b"200 OK"
-                body = _page(path)
+                body = _page(path) + self.padding
                 writer.write(b"HTTP/1.1 %b\r\nContent-Length: %d\r\n\r\n" % (status, len(body)))
                 writer.write(body)
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -122,9 +124,7 @@ def test_the_pages_of_all_come_each_with_its_target(process: Prefetch) -> None:
             page = pages[target.key]
             assert page is not None
             assert page.body == _page(target.base)
-            assert (
-                page.asked_at > 0.0
-            )  # by the loop of that process, which here has a time of its own
+            assert 0.0 < page.took_s < 50.0
 
     play(main)
 
@@ -145,13 +145,23 @@ def test_who_gives_none_or_is_slow_is_told_and_costs_nobody_else_anything(
     play(main)
 
 
-def test_who_answers_does_not_wait_for_those_who_do_not(process: Prefetch) -> None:
+def test_who_answers_does_not_wait_for_those_who_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(prefetch, "_PATIENCE_S", 1000.0)
+    begun = prefetch.begin()
+    assert begun is not None
+
     async def main(exporters: Exporters) -> None:
         targets = exporters.targets(150)
         exporters.silent = {f"/{number}/metrics" for number in range(130)}
-        pages = await _gathered(process, targets)
-        # In the order in which they came.
-        assert [page is None for page in pages.values()] == [False] * 20 + [True] * 130
+        answered: set[str] = set()
+        outcomes = begun.outcomes(_PATIENT, targets)
+        async with asyncio.timeout(50), contextlib.aclosing(outcomes):
+            while len(answered) < 20:
+                target, page = await anext(outcomes)
+                assert page is not None
+                answered.add(target.key)
+        assert answered == {target.key for target in targets[130:]}
 
     play(main)
 
@@ -168,6 +178,35 @@ def test_nobody_is_waited_for_longer_than_is_configured(monkeypatch: pytest.Monk
         assert list(pages.values()) == [None]
 
     play(main)
+
+
+def test_no_more_is_asked_for_than_the_hub_takes(process: Prefetch) -> None:
+    async def main(exporters: Exporters) -> None:
+        exporters.padding = b"# " + b"x" * 200_000 + b"\n"
+        outcomes = process.outcomes(_PATIENT, exporters.targets(1000))
+        async with contextlib.aclosing(outcomes):
+            await anext(outcomes)
+            await asyncio.sleep(0.5)
+            assert len(exporters.asked) < 1000
+
+    play(main)
+
+
+def test_a_target_is_told_how_long_it_may_take(process: Prefetch) -> None:
+    async def main(exporters: Exporters) -> None:
+        await _gathered(process, exporters.targets(1), Scrape(timeout_s=7.0))
+        assert b"\r\nX-Prometheus-Scrape-Timeout-Seconds: 7\r\n" in exporters.heads[0]
+
+    play(main)
+
+
+def test_an_address_that_is_no_unicode_leaves_all_to_the_hub(process: Prefetch) -> None:
+    async def main(exporters: Exporters) -> None:
+        odd = msgspec.structs.replace(exporters.targets(1)[0], base="/\udcff")
+        assert await _gathered(process, [odd]) == {}
+
+    play(main)
+    assert process._pid is None
 
 
 def test_a_target_is_shown_what_is_its_own(process: Prefetch, tmp_path: Path) -> None:
@@ -214,21 +253,45 @@ def test_a_process_that_is_stopped_leaves_the_rest(
     play(main)
 
 
-def test_it_ends_with_the_hub_that_began_it() -> None:
+@pytest.mark.parametrize("stopped", [False, True])
+def test_it_ends_with_the_hub_that_began_it(*, stopped: bool) -> None:
     program = """
 import os, time
 from accelwatch.fleet.follow import prefetch
 os.sched_getaffinity = lambda _: {0, 1}
-print(prefetch.begin()._pid, flush=True)
+begun = prefetch.begin()
+print(begun._pid, flush=True)
 time.sleep(1000)
 """
     words = [sys.executable, "-c", program]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as hub:
         assert hub.stdout is not None
         pid = int(hub.stdout.readline())
-        assert Path(f"/proc/{pid}").exists()
+        wait_until(lambda: _waits(pid))
+        if stopped:
+            os.kill(pid, signal.SIGSTOP)
         hub.kill()
     wait_until(lambda: not _runs(pid))
+
+
+def _waits(pid: int) -> bool:
+    """Whether it has come to its loop."""
+    try:
+        held = [str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:  # one that was just closed
+        return False
+    return "anon_inode:[eventpoll]" in held
+
+
+def test_one_that_nobody_needs_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(prefetch, "_IDLE_S", 0.1)
+    begun = prefetch.begin()
+    assert begun is not None
+    pid = begun._pid
+    assert pid is not None
+    wait_until(lambda: not _runs(pid))
+    begun.close()
 
 
 def _runs(pid: int) -> bool:
@@ -282,7 +345,7 @@ class Played:
         self.asked = list(targets)
         for number in self._pages:
             self.given += 1
-            yield Outcome(targets[number], Prefetched(_page(targets[number].base), 0.0))
+            yield Outcome(targets[number], Prefetched(_page(targets[number].base), 1000.0))
         for number in self._none:
             yield Outcome(targets[number], None)
 
@@ -336,8 +399,7 @@ def test_whose_page_is_there_is_not_asked_and_the_others_are() -> None:
         assert played.asked == targets
         asked = {int(path.split("/")[1]) for path in exporters.asked}
         assert asked == set(range(5)) | set(range(50, LEAST))
-        # So long ago it was asked for: at 0, and now is much later.
-        assert heard.pages[targets[5].key] > 1.0 > heard.pages[targets[0].key]
+        assert heard.pages[targets[5].key] >= 1000.0 > heard.pages[targets[0].key]
 
     play(main)
 
@@ -347,7 +409,7 @@ def test_a_page_that_is_there_is_read_whatever_others_have() -> None:
         (target,) = exporters.targets(1)
         client, heard = Client(Scrape(), BoundAccess(Scrape())), Heard()
         assert not client.first_ask.page
-        page = Prefetched(_page(target.base), 0.0)
+        page = Prefetched(_page(target.base), 7.0)
         follower = Follower(client, target, heard, foreign_reader, Rounds(), prefetched=page)
         following = asyncio.ensure_future(follower.run())
         async with asyncio.timeout(60):

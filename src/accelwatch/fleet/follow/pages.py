@@ -1,6 +1,5 @@
 """The pages of one target, asked for one after the other and read within bounds."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -15,8 +14,7 @@ class Prefetched(NamedTuple):
     """A page that another process has asked for."""
 
     body: bytes
-    asked_at: float
-    """Monotonic seconds."""
+    took_s: float
 
 
 class Pages:
@@ -31,8 +29,8 @@ class Pages:
         prefetched: Prefetched | None = None,
     ) -> None:
         """The first one may be there already."""
-        self.asked_at = 0.0
-        """When the latest was asked for; monotonic seconds."""
+        self.ahead_s = 0.0
+        """How long the latest took when it was not asked for here."""
         self._prefetched = prefetched
         self._client = client
         self._url = url
@@ -42,9 +40,9 @@ class Pages:
     async def next(self) -> bytes:
         """The page as it is now, unpacked. Raises TargetFault."""
         if self._prefetched is not None:
-            (body, self.asked_at), self._prefetched = self._prefetched, None
+            (body, self.ahead_s), self._prefetched = self._prefetched, None
             return body
-        self.asked_at = asyncio.get_running_loop().time()
+        self.ahead_s = 0.0
         return await self._client.get(self._url, self._headers(), self._body, self._timeout_s)
 
     def _headers(self) -> Mapping[str, str]:

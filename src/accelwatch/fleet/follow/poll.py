@@ -66,5 +66,7 @@ class PacedReader:
 
 async def poll(pages: Pages, reading: PacedReader) -> tuple[Exposed, float]:
     """The devices of a target and how long it took. Raises TargetFault."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
     exposed = await reading.read(await pages.next())
-    return exposed, asyncio.get_running_loop().time() - pages.asked_at
+    return exposed, loop.time() - began + pages.ahead_s

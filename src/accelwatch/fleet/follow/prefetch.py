@@ -24,6 +24,7 @@ from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.follow.target_client import target_client
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.target import Target
+from accelwatch.parent_death import die_with_parent
 from accelwatch.schema.frames import PREFIX_BYTES, Splitter, body_size, frame
 
 LEAST = 100
@@ -36,11 +37,13 @@ _PATIENCE_S = 1.0
 """Whoever takes longer is asked by the hub, with all the time that is configured."""
 _SILENCE_S = 3.0
 """After so long without a page the process is stuck, or was stopped."""
+_IDLE_S = 60.0
+"""Where there is nobody to ask for so long the process is not needed."""
 _CHUNK = 1 << 18
 _MAX_DESCRIPTOR = 65536
 _MAX_FRAME = (1 << 32) - 1
 _HEAD = struct.Struct("=Id")
-"""Number of the target and when it was asked; its page follows, or nothing where it gave none."""
+"""Number of the target and how long it took; its page follows, or nothing where it gave none."""
 
 
 class _Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +70,11 @@ class Prefetch:
         self, scrape: Scrape, targets: Sequence[Target]
     ) -> AsyncGenerator[Outcome, None]:
         """What became of the targets, in the order in which they answer, as far as anything did."""
-        order = msgspec.msgpack.encode(_Order(scrape=scrape, targets=list(targets)))
+        try:
+            order = msgspec.msgpack.encode(_Order(scrape=scrape, targets=list(targets)))
+        except ValueError:  # an address that is no Unicode, as an argument may be
+            self.close()
+            return
         reader, writer = await asyncio.open_connection(sock=self._socket, limit=_CHUNK)
         frames, left = Splitter(_MAX_FRAME), len(targets)
         try:
@@ -77,9 +84,9 @@ class Prefetch:
                 while left and (chunk := await asyncio.wait_for(reader.read(_CHUNK), _SILENCE_S)):
                     for told in frames.feed(chunk):
                         left -= 1
-                        number, asked_at = _HEAD.unpack_from(told)
+                        number, took_s = _HEAD.unpack_from(told)
                         body = told[_HEAD.size :]
-                        yield Outcome(targets[number], Prefetched(body, asked_at) if body else None)
+                        yield Outcome(targets[number], Prefetched(body, took_s) if body else None)
         finally:
             writer.transport.abort()
             self.close()
@@ -114,8 +121,10 @@ def begin() -> Prefetch | None:
 
 
 def _be(theirs: socket.socket) -> None:
-    """Be the process; never returns. It ends with the hub: then the socket does, at both ends."""
+    """Be the process; never returns. It ends with the hub, stopped or not."""
     try:
+        die_with_parent()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # which is where the hub's last words are read
         kept = theirs.fileno()
         os.closerange(3, kept)
         os.closerange(kept + 1, _MAX_DESCRIPTOR)
@@ -127,11 +136,10 @@ def _be(theirs: socket.socket) -> None:
 async def _work(theirs: socket.socket) -> None:
     raise_open_files()
     reader, writer = await asyncio.open_connection(sock=theirs)
-    size = body_size(await reader.readexactly(PREFIX_BYTES), _MAX_FRAME)
+    async with asyncio.timeout(_IDLE_S):
+        size = body_size(await reader.readexactly(PREFIX_BYTES), _MAX_FRAME)
     order = msgspec.msgpack.decode(await reader.readexactly(size), type=_Order)
-    timeout_s = min(order.scrape.timeout_s, _PATIENCE_S)
-    scrape = msgspec.structs.replace(order.scrape, timeout_s=timeout_s)
-    client = Client(scrape, BoundAccess(scrape))
+    client = Client(order.scrape, BoundAccess(order.scrape))
     asking: list[asyncio.Task[None]] = []
     for number, target in enumerate(order.targets):
         asking.append(asyncio.create_task(_ask(client, number, target, writer)))
@@ -144,11 +152,15 @@ async def _work(theirs: socket.socket) -> None:
 async def _ask(client: Client, number: int, target: Target, writer: asyncio.StreamWriter) -> None:
     http = target_client(client, target)
     pages = Pages(http, target.metrics_url, client.scrape)
+    began = asyncio.get_running_loop().time()
     try:
-        body = await pages.next()
-    except TargetFault:
+        # The target is told the time that is configured: some leave out what takes long.
+        async with asyncio.timeout(_PATIENCE_S):
+            body = await pages.next()
+    except (TargetFault, TimeoutError):
         body = b""
     finally:
         http.close()
-    writer.write(frame(_HEAD.pack(number, pages.asked_at) + body))
+    took_s = asyncio.get_running_loop().time() - began
+    writer.write(frame(_HEAD.pack(number, took_s) + body))
     await writer.drain()
