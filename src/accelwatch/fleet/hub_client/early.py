@@ -88,6 +88,8 @@ class _HubProcess:
 
     def prepare(self) -> None:
         """Fork that one, before there is a second thread and much to share."""
+        import ctypes  # noqa: F401 - both need it
+
         from accelwatch.fleet.follow.prefetch import begin
 
         gc.freeze()
