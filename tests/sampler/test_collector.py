@@ -559,3 +559,19 @@ def test_a_backend_is_loaded_when_its_hardware_is_plugged_in() -> None:
     rig.clock.advance(10.0)
     rig.until(rig.outcomes)
     assert [*loads, rig.loaded] == [0, 1]
+
+
+def test_what_came_in_time_is_taken_in_by_a_loop_that_is_late() -> None:
+    backend = Scripted(2)
+    gate = backend.gates["s:1"] = threading.Event()
+    gate.set()
+    rig = Rig(backend)
+    rig.first_cycle()
+    gate.clear()
+    rig.clock.advance(1.0)
+    rig.collector.step(0.0)
+    wait_until(lambda: [device for device, _ in backend.reads].count("s:1") == 2)
+    told = len(rig.outcomes())
+    rig.clock.advance(0.6)
+    rig.collector.step(0.0)
+    assert rig.outcomes()[told:] == [("s:0", None), ("s:1", Absence.TIMEOUT)]

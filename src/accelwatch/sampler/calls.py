@@ -78,23 +78,21 @@ class Calls:
         self._emit(Returned(call=answer.call))
         self._hand_over(answer)
 
-    def take_in(self, turns: Succession) -> None:
+    def take_in(self) -> None:
         """Hand over what turns have brought so far, and told of themselves."""
-        for answer in turns.answers():
-            del self._own[answer.call]
-            self._hand_over(answer)
+        for turns in (self._turns, *self._held):
+            self._take_in(turns)
 
     def come(self, turns: Succession) -> None:
         """All turns of one have been made: it may have others."""
-        self.take_in(turns)
+        self._take_in(turns)
         if turns in self._held:
             self._held.discard(turns)
             turns.stop()
 
     def look(self) -> None:
         """Take in what has come; begin the turns that wait when the one before them takes long."""
-        for turns in (self._turns, *self._held):
-            self.take_in(turns)
+        self.take_in()
         seen, self._seen = self._seen, self._turns.present
         if self.held_up or (seen is not None and seen == self._seen):
             self.hurry()
@@ -112,6 +110,11 @@ class Calls:
         """Let the threads of turns end when they are free."""
         for turns in (self._turns, *self._held):
             turns.stop()
+
+    def _take_in(self, turns: Succession) -> None:
+        for answer in turns.answers():
+            del self._own[answer.call]
+            self._hand_over(answer)
 
     def _hand_over(self, answer: Answer) -> None:
         self._out.pop(answer.call)(answer)

@@ -123,6 +123,8 @@ class Collector:
             self._handle(message)
         if (message is None and timeout_s > 0) or self._collector.calls.held_up:
             self._collector.calls.look()
+        else:  # before a deadline is held against what came in time
+            self._collector.calls.take_in()
         now = self._clock.monotonic()
         self._begin_rest(now)
         if self._later and now >= self._later_at:
