@@ -1,6 +1,7 @@
 """A backend's own events on their way, and a backend that hangs while it opens or looks."""
 
 import threading
+from asyncio import CancelledError
 from collections.abc import Sequence
 from queue import Empty
 
@@ -17,6 +18,7 @@ from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import BackendState
 from accelwatch.store.reports import BackendFound, Called, Cycle, Events, Part
 from sampler.rig import Rig, Scripted
+from waiting import wait_until
 
 
 def event(number: int) -> ErrorEvent:
@@ -28,7 +30,7 @@ class Telling(Scripted):
 
     def __init__(self) -> None:
         super().__init__()
-        self.pending: list[ErrorEvent | Exception] = []
+        self.pending: list[ErrorEvent | BaseException] = []
         self.waits: list[float] = []
         self.more = threading.Event()
 
@@ -36,7 +38,7 @@ class Telling(Scripted):
         self.waits.append(timeout_s)
         self.more.wait(0.02)
         told, self.pending = self.pending, []
-        if told and isinstance(told[0], Exception):
+        if told and isinstance(told[0], BaseException):
             raise told[0]
         return [one for one in told if isinstance(one, ErrorEvent)]
 
@@ -64,6 +66,21 @@ def test_events_of_a_source_are_told_and_its_thread_is_named() -> None:
     backend.pending = [event(3)]
     rig.until(lambda: events_of(rig) == ["c1", "c2", "c3"])
     assert set(backend.waits) == {1.0}
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), CancelledError()])
+def test_a_source_goes_on_whatever_it_raises(error: BaseException) -> None:
+    backend, inbox = Telling(), Inbox()
+    backend.pending = [error]
+    listener = Listener("scripted", backend, inbox, SystemClock())
+    listener.start()
+    listener.announced()
+    wait_until(lambda: not backend.pending)
+    backend.pending = [event(1)]
+    batch = inbox.get(timeout=10)
+    assert isinstance(batch, Batch)
+    assert batch.events == (event(1),)
+    listener.stop()
 
 
 def test_a_source_that_is_held_out_is_not_listened_to_until_it_is_let_in() -> None:

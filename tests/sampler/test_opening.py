@@ -1,6 +1,7 @@
 """Bringing a backend up, what each way of failing is called, and how a cycle went."""
 
 import threading
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -284,16 +285,20 @@ def test_an_answer_tells_what_came_and_when() -> None:
     def leave() -> None:
         raise SystemExit(3)
 
-    for number, work in enumerate((job, fail, leave)):
+    def cancel() -> None:
+        raise CancelledError
+
+    for number, work in enumerate((job, fail, leave, cancel)):
         worker.submit(number, work)
-    answers = [inbox.get(timeout=10) for _ in range(3)]
+    answers = [inbox.get(timeout=10) for _ in range(4)]
     worker.stop()
-    first, second, third = (answer for answer in answers if isinstance(answer, Answer))
+    first, second, third, fourth = (answer for answer in answers if isinstance(answer, Answer))
     assert first == Answer(
         call=0, result="done", moment=clock.monotonic(), wall=clock.wall(), duration_s=0.5
     )
     assert (second.call, second.result, repr(second.error)) == (1, None, "OSError('lost')")
     assert str(third.error) == "the backend tried to end the process: SystemExit(3)"
+    assert str(fourth.error) == "the backend raised CancelledError()"
     (thread,) = (thread for thread in threading.enumerate() if thread.ident == worker.ident)
     assert (thread.name, thread.daemon) == ("w", True)
     thread.join(10)

@@ -50,7 +50,7 @@ class Listener:
             began = self._clock.monotonic()
             try:
                 events = sound_events(self._source.wait_events(_WAIT_S))
-            except Exception as error:  # noqa: BLE001 - one backend call; recorded, and all goes on
+            except BaseException as error:  # noqa: BLE001 - recorded; the thread would end unheard
                 if not pause.failures:
                     import logging
 

@@ -110,6 +110,8 @@ def answer_of(call: int, job: Job, clock: Clock) -> Answer:
         failure = error
     except SystemExit as error:
         failure = RuntimeError(f"the backend tried to end the process: {error!r}")
+    except BaseException as error:  # noqa: BLE001 - a thread that ended would leave the call out
+        failure = RuntimeError(f"the backend raised {error!r}")
     ended = clock.monotonic()
     return Answer(
         call=call,
