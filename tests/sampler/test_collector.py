@@ -167,6 +167,24 @@ def test_turns_do_not_wait_because_the_loop_has_much_to_do(
     rig.first_cycle()
 
 
+@pytest.mark.parametrize(("messages", "timeout_s"), [(0, 0.0), (1, 0.01)])
+def test_turns_go_on_waiting_while_the_loop_has_not_waited(messages: int, timeout_s: float) -> None:
+    backend = Scripted(2)
+    go = backend.gates["s:0"] = threading.Event()
+    rig = Rig(backend)
+    rig.until(lambda: len(rig.of(Identified)) == 2)
+    wait_until(lambda: backend.reads)
+    inbox, rig.collector.inbox = rig.collector.inbox, SimpleQueue()
+    for _ in range(3):
+        for _ in range(messages):
+            rig.collector.inbox.put(Batch(backend="scripted", events=(), taken=lambda: None))
+        rig.collector.step(timeout_s)
+    assert [device for device, _ in backend.reads] == ["s:0"]
+    rig.collector.inbox = inbox
+    go.set()
+    rig.first_cycle()
+
+
 def test_the_loop_does_not_wait_long_for_a_turn_that_others_wait_for() -> None:
     backend = Scripted(2)
     go = backend.gates["s:0"] = threading.Event()

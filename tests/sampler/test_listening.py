@@ -9,7 +9,7 @@ import pytest
 
 from accelwatch.backend import Opened
 from accelwatch.backoff import Backoff
-from accelwatch.clock import SystemClock
+from accelwatch.clock import ManualClock, SystemClock
 from accelwatch.sampler.listener import Listener
 from accelwatch.sampler.settings import HeldOut
 from accelwatch.sampler.worker import Admit, Batch, Inbox
@@ -126,6 +126,40 @@ def test_a_flood_comes_in_batches_each_after_the_one_before_was_taken() -> None:
         batch.taken()
     listener.stop()
     assert sizes == [("scripted", 256, "c0"), ("scripted", 256, "c256"), ("scripted", 88, "c512")]
+
+
+class Pauses(threading.Event):
+    """Notes how long is waited for it, and does not wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.given.append(timeout)
+        return self.is_set()
+
+
+@pytest.mark.parametrize(("takes_s", "pauses"), [(0.0, [0.05] * 3), (1.0, [])])
+def test_only_a_source_that_has_not_waited_is_paused(takes_s: float, pauses: list[float]) -> None:
+    clock, stop, ended = ManualClock(), Pauses(), threading.Event()
+    calls: list[float] = []
+
+    class Source(Telling):
+        def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
+            calls.append(timeout_s)
+            clock.advance(takes_s)
+            if len(calls) == 3:
+                stop.set()
+                ended.set()
+            return []
+
+    listener = Listener("scripted", Source(), Inbox(), clock)
+    listener._stop = stop
+    listener.start()
+    listener.announced()
+    assert ended.wait(10)
+    wait_until(lambda: stop.given == pauses)
 
 
 def test_a_source_that_fails_is_told_of_once_and_asked_again(

@@ -371,9 +371,17 @@ class Turns:
         self.told: list[Written] = []
         self.answered: list[int] = []
         self.clock, self.inbox = ManualClock(), Inbox()
-        self.calls = Calls(self.told.append, self.clock, self.inbox)
+        self.calls = Calls(self._tell, self.clock, self.inbox)
+        self.telling = threading.Event()
+        """Cleared: the next to tell of a call that has come back is held until this is set."""
+        self.telling.set()
         self.workers: list[Worker] = []
         self.held: dict[int, threading.Event] = {}
+
+    def _tell(self, report: Written) -> None:
+        self.told.append(report)
+        if isinstance(report, Returned):
+            self.telling.wait(30.0)
 
     def begin(self, *, in_turn: bool = True, held: bool = True) -> int:
         go = threading.Event()
@@ -411,6 +419,7 @@ class Turns:
         wait_until(lambda: self.made == [*made])
 
     def end(self) -> None:
+        self.telling.set()
         self.calls.hurry()
         for go in self.held.values():
             go.set()
@@ -508,6 +517,72 @@ def test_who_does_not_get_on_between_two_looks_is_waited_for_no_longer(turns: Tu
     assert turns.made == [first]
     turns.calls.look()
     assert turns.made == [first, second]
+
+
+def test_each_turn_may_take_as_long_as_the_one_before(turns: Turns) -> None:
+    first, second, _ = turns.begin(), turns.begin(), turns.begin()
+    turns.until(first)
+    turns.clock.advance(PATIENCE_S * 0.75)
+    turns.held[first].set()
+    turns.until(first, second)
+    turns.clock.advance(PATIENCE_S * 0.75)
+    assert not turns.calls.held_up
+
+
+def test_who_gets_on_between_two_looks_is_waited_for(turns: Turns) -> None:
+    first, second, _ = turns.begin(), turns.begin(), turns.begin()
+    turns.until(first)
+    turns.calls.look()
+    turns.held[first].set()
+    turns.until(first, second)
+    turns.calls.look()
+    assert turns.calls.waiting
+
+
+def test_between_two_turns_nobody_takes_long(turns: Turns) -> None:
+    turns.telling.clear()
+    first = turns.begin(held=False)
+    wait_until(lambda: Returned(call=first) in turns.told)
+    second = turns.begin(held=False)
+    turns.calls.look()
+    turns.calls.look()
+    assert (turns.made, turns.calls.waiting) == ([first], True)
+    turns.telling.set()
+    turns.until(first, second)
+
+
+def test_the_thread_is_kept_when_its_turns_are_taken_back_between_two(turns: Turns) -> None:
+    turns.telling.clear()
+    first = turns.begin(held=False)
+    wait_until(lambda: Returned(call=first) in turns.told)
+    turns.begin(held=False)
+    turns.calls.hurry()
+    third = turns.begin(held=False)
+    turns.telling.set()
+    wait_until(lambda: third in turns.made)
+    assert turns.threads()[turns.made.index(third)] == turns.threads()[0]
+
+
+def test_the_thread_is_kept_that_nobody_waits_for(turns: Turns) -> None:
+    first = turns.begin()
+    turns.until(first)
+    turns.calls.hurry()
+    turns.held[first].set()
+    turns.deliver()
+    second = turns.begin(held=False)
+    turns.until(first, second)
+    assert len(set(turns.threads())) == 1
+
+
+def test_what_took_long_is_taken_in_as_soon_as_it_has_come(turns: Turns) -> None:
+    slow, _ = turns.begin(), turns.begin()
+    turns.until(slow)
+    turns.calls.hurry()
+    turns.held[slow].set()
+    wait_until(lambda: turns.calls.take_in() or turns.answered == [slow])
+    turns.deliver()
+    thread = turns.threads()[0]
+    wait_until(lambda: thread not in {one.ident for one in threading.enumerate()})
 
 
 def test_what_has_come_is_taken_in_while_another_turn_is_made(turns: Turns) -> None:
