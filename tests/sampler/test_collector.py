@@ -179,7 +179,9 @@ def test_turns_go_on_waiting_while_the_loop_has_not_waited(messages: int, timeou
         for _ in range(messages):
             rig.collector.inbox.put(Batch(backend="scripted", events=(), taken=lambda: None))
         rig.collector.step(timeout_s)
-    assert [device for device, _ in backend.reads] == ["s:0"]
+    assert [
+        call.slot for call in rig.told if isinstance(call, Called) and call.action == "read"
+    ] == ["s:0"]
     rig.collector.inbox = inbox
     go.set()
     rig.first_cycle()

@@ -133,6 +133,15 @@ def test_a_value_that_stands_fills_the_time_since_and_one_that_does_not_leaves_a
     assert all(math.isnan(one) for one in list(ring.series(0, 1030.0, stands=True))[-29:])
 
 
+def test_a_value_that_stands_has_no_time_since_to_fill_when_it_is_the_last() -> None:
+    ring = Ring(1, 60, 1)
+    for second in range(5):
+        ring.put(1000.0 + second, (float(second),))
+    assert list(ring.series(0, 1004.0, stands=True))[-5:] == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert list(ring.series(0, 1002.0, stands=True))[-3:] == [0.0, 1.0, 2.0]
+    assert len(ring.series(0, 1004.0, stands=True)) == 60
+
+
 def test_a_coarse_ring_is_not_empty_at_the_beginning_of_a_stretch() -> None:
     ring = Ring(20, 180, 1)
     ring.put(1019.0, (1.0,))
