@@ -579,7 +579,12 @@ def test_what_took_long_is_taken_in_as_soon_as_it_has_come(turns: Turns) -> None
     turns.until(slow)
     turns.calls.hurry()
     turns.held[slow].set()
-    wait_until(lambda: turns.calls.take_in() or turns.answered == [slow])
+
+    def taken_in() -> bool:
+        turns.calls.take_in()
+        return turns.answered == [slow]
+
+    wait_until(taken_in)
     turns.deliver()
     thread = turns.threads()[0]
     wait_until(lambda: thread not in {one.ident for one in threading.enumerate()})
