@@ -1,6 +1,7 @@
 """Attribute files that vanish, are empty, or hold nonsense: a typed absence, never an exception."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,16 @@ def test_what_is_longer_than_a_page_is_read_to_its_end(tmp_path: Path) -> None:
         content = sysfs.read_bytes(tmp_path / "blob")
         assert isinstance(content, bytes)
         assert len(content) == size
+
+
+def test_what_is_given_page_by_page_is_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = os.read
+    monkeypatch.setattr(os, "read", lambda descriptor, count: plain(descriptor, min(count, 4096)))
+    content = b"0x1234 : 0x1000 : R\n" * 1000
+    (tmp_path / "pages").write_bytes(content)
+    assert sysfs.read_bytes(tmp_path / "pages") == content
 
 
 def test_a_path_is_populated_when_it_is_a_file_or_a_folder_with_something_in_it(

@@ -39,14 +39,15 @@ def reason_of(error: OSError) -> Absence:
 
 
 def read_bytes(path: Path) -> bytes | Absence:
-    """Content of a binary attribute, at most 1 MiB."""
+    """Content of a binary attribute, at most 1 MiB; one read call gives only a page of a long one."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
         try:
-            begin = os.read(descriptor, _PAGE_BYTES)
-            if len(begin) < _PAGE_BYTES:
-                return begin
-            return begin + os.read(descriptor, _MAX_BYTES - _PAGE_BYTES)
+            content = piece = os.read(descriptor, _PAGE_BYTES)
+            while len(piece) >= _PAGE_BYTES and (left := _MAX_BYTES - len(content)):
+                piece = os.read(descriptor, left)
+                content += piece
+            return content
         finally:
             os.close(descriptor)
     except OSError as error:
