@@ -5,9 +5,11 @@ import os
 import select
 import signal
 import time
+from collections.abc import Iterable
 
 _MAX_CRASH_REPORT = 65536
 _GLANCE_S = 0.001
+_MAX_DESCRIPTOR = 65536
 
 
 class ChildProcess:
@@ -71,6 +73,15 @@ def ending(status: int) -> str:
         except ValueError:
             return f"signal_{number}"
     return f"exit_{os.waitstatus_to_exitcode(status)}"
+
+
+def close_others(kept: Iterable[int]) -> None:
+    """Close every descriptor but the standard ones and these: a fork has all of its parent's."""
+    last = 2
+    for descriptor in sorted(kept):
+        os.closerange(last + 1, descriptor)
+        last = descriptor
+    os.closerange(last + 1, _MAX_DESCRIPTOR)
 
 
 def anonymous_file(name: str) -> int:

@@ -32,7 +32,6 @@ _YOUNG = 10_000
 """Objects after which is looked for garbage: a picture makes thousands that end with the next."""
 SHOWN_GROUPS = frozenset({"host"})
 """Opt-in groups that the dashboard reads unless it is told not to."""
-"""Bytes by which a recording is known."""
 
 
 def run_dashboard(

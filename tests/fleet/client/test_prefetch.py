@@ -97,15 +97,25 @@ def _nobody_is_polled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Rounds, "any", lambda _rounds, now, interval_s: now + interval_s)
 
 
-@pytest.fixture
-def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[Prefetch]:
+def _begun(patience_s: float) -> Iterator[Prefetch]:
     """A real one, on whatever machine; gone at the end."""
-    monkeypatch.setattr(prefetch, "_PATIENCE_S", 0.3)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    begun = prefetch.begin()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prefetch, "_PATIENCE_S", patience_s)
+        patch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+        begun = prefetch.begin()
     assert begun is not None
     yield begun
     begun.close()
+
+
+@pytest.fixture
+def process() -> Iterator[Prefetch]:
+    yield from _begun(0.3)
+
+
+@pytest.fixture
+def patient_process() -> Iterator[Prefetch]:
+    yield from _begun(1000.0)
 
 
 async def _gathered(
@@ -145,17 +155,12 @@ def test_who_gives_none_or_is_slow_is_told_and_costs_nobody_else_anything(
     play(main)
 
 
-def test_who_answers_does_not_wait_for_those_who_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(prefetch, "_PATIENCE_S", 1000.0)
-    begun = prefetch.begin()
-    assert begun is not None
-
+def test_who_answers_does_not_wait_for_those_who_do_not(patient_process: Prefetch) -> None:
     async def main(exporters: Exporters) -> None:
         targets = exporters.targets(150)
         exporters.silent = {f"/{number}/metrics" for number in range(130)}
         answered: set[str] = set()
-        outcomes = begun.outcomes(_PATIENT, targets)
+        outcomes = patient_process.outcomes(_PATIENT, targets)
         async with asyncio.timeout(50), contextlib.aclosing(outcomes):
             while len(answered) < 20:
                 target, page = await anext(outcomes)
@@ -166,15 +171,10 @@ def test_who_answers_does_not_wait_for_those_who_do_not(monkeypatch: pytest.Monk
     play(main)
 
 
-def test_nobody_is_waited_for_longer_than_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(prefetch, "_PATIENCE_S", 1000.0)
-    begun = prefetch.begin()
-    assert begun is not None
-
+def test_nobody_is_waited_for_longer_than_is_configured(patient_process: Prefetch) -> None:
     async def main(exporters: Exporters) -> None:
         exporters.silent = {"/0/metrics"}
-        pages = await _gathered(begun, exporters.targets(1), Scrape(timeout_s=0.1))
+        pages = await _gathered(patient_process, exporters.targets(1), Scrape(timeout_s=0.1))
         assert list(pages.values()) == [None]
 
     play(main)

@@ -110,3 +110,25 @@ def test_a_child_ends_with_its_parent_however_that_ends(number: int) -> None:
         parent.wait()
         assert _gone(int(pid))
     assert not Path(folder).exists()
+
+
+_CLOSED = """
+import os
+from accelwatch.child_process import close_others
+low, kept, between, other, high = [os.open("/dev/null", os.O_RDONLY) for _ in range(5)]
+close_others((other, kept))
+held = []
+for number in (0, 1, 2, low, kept, between, other, high):
+    try:
+        os.fstat(number)
+        held.append(number)
+    except OSError:
+        pass
+print(held == [0, 1, 2, kept, other])
+"""
+
+
+def test_a_fork_keeps_its_standard_files_and_what_it_needs() -> None:
+    words = [sys.executable, "-c", _CLOSED]
+    run = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert run.stdout == "True\n"

@@ -8,7 +8,6 @@ import numpy as np
 from accelwatch.expr import Expression, Key
 from accelwatch.fleet.api.names import Subject, lookup, named
 from accelwatch.fleet.api.vector import Texts, UnfitError, truths
-from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.moment import Moment, standing_number
 from accelwatch.fleet.state.table import Memo
@@ -19,7 +18,6 @@ from accelwatch.schema.metrics import Series
 
 _STATES = np.array(STATES, dtype=object)
 _HEALTHS = np.array(HEALTHS, dtype=object)
-_NODE_STATE = tuple(map(NodeState, NODE_STATES))
 _NODE_STATES = np.array(NODE_STATES, dtype=object)
 
 
@@ -37,7 +35,7 @@ def subject_at(fleet: Fleet, now: Moment, at: int) -> Subject:
     age = float(now.age_s[at])
     return Subject(
         node=seats.node,
-        node_state=_NODE_STATE[int(now.node_state[at])],
+        node_state=NODE_STATES[int(now.node_state[at])],
         labels=seats.labels,
         device=device,
         present=table.present[row],

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.child_process import close_others
 from accelwatch.daemon.open_files import raise_open_files
 from accelwatch.fleet.follow.access import BoundAccess
 from accelwatch.fleet.follow.faults import TargetFault
@@ -40,7 +41,6 @@ _SILENCE_S = 3.0
 _IDLE_S = 60.0
 """Where there is nobody to ask for so long the process is not needed."""
 _CHUNK = 1 << 18
-_MAX_DESCRIPTOR = 65536
 _MAX_FRAME = (1 << 32) - 1
 _HEAD = struct.Struct("=Id")
 """Number of the target and how long it took; its page follows, or nothing where it gave none."""
@@ -125,9 +125,7 @@ def _be(theirs: socket.socket) -> None:
     try:
         die_with_parent()
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # which is where the hub's last words are read
-        kept = theirs.fileno()
-        os.closerange(3, kept)
-        os.closerange(kept + 1, _MAX_DESCRIPTOR)
+        close_others((theirs.fileno(),))
         asyncio.run(_work(theirs))
     finally:
         os._exit(0)

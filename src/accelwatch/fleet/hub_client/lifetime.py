@@ -11,11 +11,11 @@ import sys
 import threading
 from pathlib import Path
 
+from accelwatch.child_process import close_others
 from accelwatch.sampler.commands import end_commands
 
 _GRACE_S = 0.8
 """How long an orderly end may take before the process just ends."""
-_MAX_DESCRIPTOR = 65536
 _CHUNK = 65536
 
 
@@ -42,9 +42,7 @@ class Lifetime:
         os.dup2(nothing, 0)
         os.dup2(nothing, 1)
         os.dup2(crash, 2)
-        kept = sorted((self._alive, self._news))
-        for low, high in zip((2, *kept), (*kept, _MAX_DESCRIPTOR), strict=True):
-            os.closerange(low + 1, high)
+        close_others((self._alive, self._news))
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
 

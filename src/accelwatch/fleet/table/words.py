@@ -8,5 +8,5 @@ STATES: tuple[str, ...] = SHOWN_STATES
 STATE = {word: code for code, word in enumerate(STATES)}
 HEALTHS: tuple[str, ...] = tuple(Health)
 HEALTH = {word: code for code, word in enumerate(HEALTHS)}
-NODE_STATES: tuple[str, ...] = tuple(NodeState)
+NODE_STATES = tuple(NodeState)
 NODE_STATE = {word: code for code, word in enumerate(NODE_STATES)}
