@@ -1,4 +1,9 @@
-"""One look at a lab: what the scheduler, the hub, the job's log and the receiver of alerts say now."""
+"""One look at a lab: what the scheduler, the hub, the job's log and the receiver of alerts say now.
+
+It is not one moment, and much happens within one on a busy machine. What follows is asked for before
+what it follows from: a job's steps, the job, its nodes, what the hub decided. So what let a job run on
+is seen with it, and where a look shows the wrong order, that order was wrong.
+"""
 
 import time
 from collections.abc import Mapping
@@ -32,15 +37,16 @@ class Look(NamedTuple):
 
 def look(lab: Lab, record: Record, job: str, *, scheduler: bool = True) -> Look:
     """Look everywhere; at the scheduler only where it can answer. Raises AccelwatchError."""
-    nodes = lab.scheduler.nodes_now() if scheduler else {}
+    lines = tuple(lines_of(lab.folder, job))
     seen = lab.scheduler.job_now(job) if scheduler else None
+    nodes = lab.scheduler.nodes_now() if scheduler else {}
     remedies = page(record.hub, "/v1/remedies")
     return Look(
         at=time.time(),
         scheduler=lab.scheduler.title,
         nodes=nodes,
         job=seen,
-        lines=tuple(lines_of(lab.folder, job)),
+        lines=lines,
         incidents=tuple(page(record.hub, "/v1/incidents?state=all")["incidents"]),
         remedies={one["node"]: one for one in remedies["remedies"]},
         frozen=remedies["frozen"] or "; ".join(remedies["problems"]),
