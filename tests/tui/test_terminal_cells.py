@@ -83,7 +83,7 @@ def looks(before: str, words: str) -> str:
         if code in ("38", "48"):
             length = 4 if numbers[0] == "2" else 2
             code, numbers = ";".join([code, *numbers[:length]]), numbers[length:]
-        if code == "0":
+        if code in ("", "0"):
             given.clear()
         else:
             given[kind] = code
@@ -126,7 +126,7 @@ def test_of_a_line_only_the_cells_that_differ_are_sent() -> None:
     cells = TerminalCells()
     sent(cells, whole(strip(("busy 50 %  power 300 W", "load"))))
     assert sent(cells, whole(strip(("busy 50 %  power 310 W", "load")))) == (
-        "\x1b[1;19H\x1b[38;2;0;255;0;48;2;16;16;16m1\x1b[0m"
+        "\x1b[1;19H\x1b[38;2;0;255;0;48;2;16;16;16m1\x1b[m"
     )
 
 
@@ -141,11 +141,11 @@ def test_of_colours_only_those_that_change_are_set() -> None:
     sent(cells, whole(strip(("1", "warn"), ("2       ", "load"), ("3", "load"))))
     assert sent(cells, whole(strip(("a", "warn"), ("b       ", "load"), ("c", "load")))) == (
         "\x1b[1;1H\x1b[0;1;38;2;255;170;0;48;2;16;16;16ma\x1b[0;38;2;0;255;0;48;2;16;16;16mb"
-        "\x1b[7Cc\x1b[0m"
+        "\x1b[7Cc\x1b[m"
     )
     sent(cells, whole(strip(("1", "calm"), ("2", "load"))))
     assert sent(cells, whole(strip(("a", "calm"), ("b", "load")))) == (
-        "\x1b[1;1H\x1b[38;2;1;2;3;48;2;16;16;16ma\x1b[38;2;0;255;0mb\x1b[0m"
+        "\x1b[1;1H\x1b[38;2;1;2;3;48;2;16;16;16ma\x1b[38;2;0;255;0mb\x1b[m"
     )
 
 
@@ -169,7 +169,7 @@ def test_cells_below_each_other_need_no_place_and_no_colour_of_their_own() -> No
     after = strip(("12345⣿        ", "load"), ("⣿", "calm"))
     column = "⣿" + "\v\b⣿" * 11
     assert sent(cells, whole(*[after] * 12)) == (
-        f"\x1b[1;6H\x1b[38;2;0;255;0;48;2;16;16;16m{column}\x1b[1;15H\x1b[38;2;1;2;3m{column}\x1b[0m"
+        f"\x1b[1;6H\x1b[38;2;0;255;0;48;2;16;16;16m{column}\x1b[1;15H\x1b[38;2;1;2;3m{column}\x1b[m"
     )
 
 

@@ -88,7 +88,7 @@ class Pen:
         changed = [look.foreground] if look.foreground != before.foreground else []
         changed += [look.background] if look.background != before.background else []
         if look == PLAIN:
-            changed = ["0"]
+            changed = []  # the sequence without a parameter is the one with 0
         elif look.attributes != before.attributes:
             # There is no common way to take one attribute back: begin with none.
             changed = [part for part in ("0", *look) if part]
