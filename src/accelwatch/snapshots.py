@@ -82,7 +82,7 @@ async def read_repeatedly_async(
 
     from accelwatch.clock import SystemClock
     from accelwatch.sampler.stores import store_for
-    from accelwatch.sampler.supervisor import supervise
+    from accelwatch.sampler.supervising import supervise
 
     clock = SystemClock()
     store = store_for(settings, clock)

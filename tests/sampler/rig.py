@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -15,8 +15,9 @@ from accelwatch.sampler.worker import Message, Stop
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.store.reports import Cycle, EncodedOutcome, Outcome, Report, Written
+from accelwatch.store.reports import Called, Cycle, EncodedOutcome, Outcome, Report, Returned, Told
 
+_Kind = TypeVar("_Kind")
 STEPS = 400
 """More steps than any test needs; each waits at most 10 ms for an answer."""
 
@@ -105,7 +106,7 @@ class Rig:
         **more: Any,
     ) -> None:
         self.clock = ManualClock()
-        self.told: list[Report] = []
+        self.told: list[Report | Called | Returned] = []
         self.backend = backend
         self.gates = tuple(backend.gates.values())
         self.built.append(self)
@@ -132,7 +133,7 @@ class Rig:
     def _build(self, context: Context) -> Scripted:
         return self.backend
 
-    def _hear(self, report: Written) -> None:
+    def _hear(self, report: Told) -> None:
         self.told.append(report.decoded() if isinstance(report, EncodedOutcome) else report)
 
     def until(self, condition: Callable[[], object]) -> None:
@@ -142,7 +143,7 @@ class Rig:
             self.collector.step(0.01)
         raise AssertionError(f"did not come true; told: {self.told[-5:]}")
 
-    def of(self, kind: type[Report]) -> list[Report]:
+    def of(self, kind: type[_Kind]) -> list[_Kind]:
         return [report for report in self.told if isinstance(report, kind)]
 
     def cycles(self) -> list[str]:

@@ -8,11 +8,12 @@ import signal
 from accelwatch.clock import ManualClock
 from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode_order, encode
 from accelwatch.sampler.launch import Child
+from accelwatch.sampler.marks import CallsOut, map_marks
 from accelwatch.sampler.printed import Printed, bounded_file
 from accelwatch.sampler.settings import Begin, CollectSettings, LetIn, Order
 from accelwatch.sampler.supervisor import Limits, Supervisor
 from accelwatch.schema.frames import Splitter
-from accelwatch.store.reports import Heartbeat, Part, Report
+from accelwatch.store.reports import Called, Heartbeat, Part, Report, Returned
 from sampler.fakes import FAKE, SECOND
 
 ALIVE = Heartbeat(cpu_s=1.0, resident_bytes=1)
@@ -28,6 +29,7 @@ class SilentChild:
         self._orders, orders = os.pipe()
         os.set_blocking(self._orders, False)
         self._crash = os.memfd_create("crash")
+        self._calls = CallsOut(map_marks(self._crash))
         self._printed = bounded_file()
         sleep = shutil.which("sleep") or "/bin/sleep"
         self.pid = os.posix_spawn(sleep, ["sleep", "600"], {})
@@ -35,10 +37,13 @@ class SilentChild:
             self.pid, reports, orders, os.dup(self._crash), Printed(os.dup(self._printed))
         )
 
-    def tell(self, *reports: Report) -> None:
-        """Write as a collector does."""
+    def tell(self, *reports: Report | Called | Returned) -> None:
+        """Write as a collector does, and note calls as it does."""
         for report in reports:
-            os.write(self._told, encode(report))
+            if isinstance(report, Called | Returned):
+                self._calls.note(report)
+            else:
+                os.write(self._told, encode(report))
 
     def write(self, data: bytes) -> None:
         """Write as a collector never does."""
@@ -120,9 +125,11 @@ class Owner:
         self.supervisor.check()
         return len(self.children)
 
-    def crash(self, *calls: Report, how: signal.Signals = signal.SIGSEGV) -> None:
-        """The child dies while it makes these calls, and that is seen at once."""
-        self.child.tell(*calls)
+    def crash(
+        self, *reports: Report | Called | Returned, how: signal.Signals = signal.SIGSEGV
+    ) -> None:
+        """The child tells this and dies with the calls of it out, and that is seen at once."""
+        self.child.tell(*reports)
         self.supervisor.receive()
         self.child.end(how)
         self.supervisor.receive()

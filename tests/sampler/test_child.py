@@ -1,7 +1,6 @@
 """The collector process by itself: how it is prepared, whom it obeys, how it ends."""
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -12,11 +11,12 @@ import pytest
 
 from accelwatch.sampler.child import first_order
 from accelwatch.sampler.frames import MAX_FRAME_BYTES, Stream, decode, encode
-from accelwatch.sampler.inside import threads_inside
+from accelwatch.sampler.marks import calls_out, threads_inside
 from accelwatch.sampler.settings import Begin, CollectSettings, LetIn
 from accelwatch.schema.frames import Splitter
-from accelwatch.store.reports import Called, Cycle, Done, Part, Returned
+from accelwatch.store.reports import Called, Cycle, Done, Heartbeat, Part
 from sampler.fakes import FAKE, TELLING
+from waiting import wait_until
 
 COMMAND = [sys.executable, "-c", "from accelwatch.sampler.child import main; main()"]
 """As `python -m`, but under the name of the module that the mutation tests change."""
@@ -69,37 +69,37 @@ REPORTED = """
 import os
 from accelwatch.sampler import child
 from accelwatch.sampler.frames import MAX_FRAME_BYTES
-from accelwatch.store.reports import Cycle, Returned
+from accelwatch.store.reports import Cycle, Heartbeat
 reading, writing = os.pipe()
-told = child._Reports(writing)
-told(Returned(call=1))
+os.set_blocking(reading, False)
+told = child._Reports(writing, None)
+alive = Heartbeat(cpu_s=1.0, resident_bytes=1)
+told(alive)
 told(Cycle(backend="x" * MAX_FRAME_BYTES, result="ok", duration_s=1.0, wall=1.0))
+try:
+    os.read(reading, 4096)
+except BlockingIOError:
+    print("nothing yet")
 told.flush()
 print(len(os.read(reading, 4096)))
 os.close(reading)
 for _ in range(2):
-    told(Returned(call=2))
+    told(alive)
     try:
         told.flush()
     except BrokenPipeError:
         print("nobody reads")
 """
-
-
-HELD = """
-import os
+NOTED = """
+import os, sys
 from accelwatch.sampler import child
+from accelwatch.sampler.marks import CallsOut, map_marks
 from accelwatch.store.reports import Called, Returned
-reading, writing = os.pipe()
-os.set_blocking(reading, False)
-told = child._Reports(writing)
+told = child._Reports(1, CallsOut(map_marks(int(sys.argv[1]))))
+for number in (1, 2):
+    told(Called(call=number, backend="x", action="read", slot=f"x:{number}", thread=7))
 told(Returned(call=1))
-try:
-    os.read(reading, 4096)
-except BlockingIOError:
-    print("nothing yet")
-told(Called(call=2, backend="x", action="read", slot="", thread=7))
-print(len(os.read(reading, 4096)))
+told.flush()
 """
 
 
@@ -135,13 +135,16 @@ def test_orders_are_followed_and_their_end_is_the_order_to_stop() -> None:
 
 
 def test_what_cannot_be_told_is_left_out_and_that_nobody_reads_is_said_once() -> None:
-    assert run(REPORTED).stdout == b"%d\nnobody reads\n" % len(encode(Returned(call=1)))
+    length = len(encode(Heartbeat(cpu_s=1.0, resident_bytes=1)))
+    assert run(REPORTED).stdout == b"nothing yet\n%d\nnobody reads\n" % length
 
 
-def test_a_call_is_told_at_once_and_what_came_before_with_it() -> None:
-    called = Called(call=2, backend="x", action="read", slot="", thread=7)
-    length = len(encode(Returned(call=1))) + len(encode(called))
-    assert run(HELD).stdout == b"nothing yet\n%d\n" % length
+def test_a_call_is_noted_where_the_owner_of_a_dead_process_looks_and_not_told() -> None:
+    crash = os.memfd_create("crash")
+    assert run(NOTED, str(crash), pass_fds=(crash,)).stdout == b""
+    out = calls_out(crash)
+    os.close(crash)
+    assert out == (Called(call=2, backend="x", action="read", slot="x:2", thread=7),)
 
 
 def test_nothing_behind_the_first_order_is_read() -> None:
@@ -252,18 +255,11 @@ def test_who_is_inside_a_driver_is_written_behind_the_crash_report() -> None:
         assert child.stdout is not None
         child.stdin.write(encode(Begin(settings=settings)))
         child.stdin.flush()
-        reports, threads = Stream(child.stdout.fileno()), frozenset[int]()
-        while not threads:
-            threads = frozenset(
-                report.thread
-                for report in reports.read()
-                if isinstance(report, Called) and report.action == "read"
-            )
-        for _ in range(2000):
-            if threads_inside(crash) == threads:
-                break
-            select.select([], [], [], 0.005)
-        assert threads_inside(crash) == threads
+
+        def reading() -> frozenset[int]:
+            return frozenset(call.thread for call in calls_out(crash) if call.action == "read")
+
+        wait_until(lambda: bool(reading()) and threads_inside(crash) == reading())
     os.close(crash)
 
 

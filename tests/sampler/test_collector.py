@@ -2,9 +2,11 @@
 
 import threading
 from queue import SimpleQueue
+from typing import Any
 
 import pytest
 
+from accelwatch.clock import ManualClock
 from accelwatch.errors import (
     BackendUnavailable,
     DeviceLost,
@@ -12,8 +14,10 @@ from accelwatch.errors import (
     DeviceSuspended,
     ReadError,
 )
+from accelwatch.sampler.calls import Calls
+from accelwatch.sampler.collector import Collector
 from accelwatch.sampler.gate import PATIENCE_S
-from accelwatch.sampler.settings import HeldOut
+from accelwatch.sampler.settings import CollectSettings, HeldOut
 from accelwatch.sampler.worker import Admit, Batch, Message, Stop
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.snapshot import BackendState
@@ -316,7 +320,7 @@ def test_a_held_out_device_is_a_row_that_is_not_called_until_it_is_let_in() -> N
     rig = Rig(Scripted(3), held_out=(held,))
     rig.first_cycle()
     assert sorted(rig.backend.identified) == ["s:0", "s:2"]
-    failures = [o.failure for o in rig.of(Outcome) if isinstance(o, Outcome) and o.slot == "s:1"]
+    failures = [o.failure for o in rig.of(Outcome) if o.slot == "s:1"]
     assert [(f.code, f.message) for f in failures if f] == [(CRASHED, "held out for 5 s")]
     assert rig.cycles() == ["error"]
     rig.collector.inbox.put(Admit(part=held.part))
@@ -337,7 +341,7 @@ def first_search(*, serial: bool = False) -> tuple[Rig, Searching]:
 
 def readings(rig: Rig) -> list[tuple[object, Absence | None]]:
     """Of each outcome: its processes, and why there are none."""
-    told = [o for o in rig.of(Outcome) if isinstance(o, Outcome) and o.readings]
+    told = [o for o in rig.of(Outcome) if o.readings]
     assert all(o.readings[0].values == {("power_watts",): 1.0} for o in told)
     return [(o.readings[0].processes, o.readings[0].absent.get(("processes",))) for o in told]
 
@@ -507,9 +511,9 @@ def test_a_late_call_is_told_with_its_code_and_how_long_it_is_out() -> None:
 def test_the_loop_sleeps_until_the_next_sign_of_life_is_due() -> None:
     rig = Rig(Scripted(), interval_s=30.0)
     rig.first_cycle()
-    assert waited(rig.collector) == [1.0]
+    assert waited(rig.collector) == [2.0]
     rig.clock.advance(0.2)
-    assert waited(rig.collector) == [pytest.approx(0.8)]
+    assert waited(rig.collector) == [pytest.approx(1.8)]
 
 
 def test_the_loop_sleeps_until_the_next_tick_is_due() -> None:
@@ -595,3 +599,50 @@ def test_what_came_in_time_is_taken_in_by_a_loop_that_is_late() -> None:
     rig.clock.advance(0.6)
     rig.collector.step(0.0)
     assert rig.outcomes()[told:] == [("s:0", None), ("s:1", Absence.TIMEOUT)]
+
+
+def told_by(
+    monkeypatch: pytest.MonkeyPatch, **settings: Any
+) -> tuple[Collector, ManualClock, list[bool]]:
+    """A collector, its clock, and whether turns wait; with each telling one more of the latter."""
+    waiting = [True]
+    monkeypatch.setattr(Calls, "waiting", property(lambda _: waiting[0]))
+    clock = ManualClock()
+    collector = Collector(
+        CollectSettings(backends=(), **settings),
+        {},
+        lambda _: None,
+        clock,
+        environ={},
+        flush=lambda: waiting.append(waiting[0]),
+    )
+    return collector, clock, waiting
+
+
+def test_what_a_moment_will_add_to_is_held_back_for_that_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    collector, clock, told = told_by(monkeypatch)
+    for seconds, times in ((0.0, 0), (0.0095, 0), (0.001, 1), (0.0095, 1), (0.001, 2)):
+        clock.advance(seconds)
+        collector._tell()
+        assert len(told) == 1 + times
+    told[0] = False
+    collector._tell()
+    told[0] = True
+    clock.advance(0.0095)
+    collector._tell()
+    assert told[1:] == [True, True, False]
+
+
+def test_a_single_reading_holds_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    collector, _, told = told_by(monkeypatch, one_shot=True)
+    collector._tell()
+    assert told[1:] == [True]
+
+
+def test_what_was_held_back_is_told_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    collector, _, told = told_by(monkeypatch)
+    collector.inbox.put(Stop())
+    collector.run()
+    assert told[1:] == [True]

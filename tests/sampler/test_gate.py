@@ -1,17 +1,13 @@
 """The gate: one by one while workers get on, beside a worker that does not."""
 
-import os
-import struct
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from threading import Event, Lock, get_ident
+from threading import Event, Lock
 
 import pytest
 
 from accelwatch.sampler import gate as gate_module
 from accelwatch.sampler.gate import Gate
-from accelwatch.sampler.inside import Inside, threads_inside
 
 
 def test_workers_that_get_on_are_let_through_one_by_one() -> None:
@@ -130,31 +126,3 @@ def test_one_waits_again_for_as_long_as_others_get_on(lock: ScriptedLock) -> Non
     passes(gate, 1)
     assert len(lock.waited) == 5
     assert lock.released == 2
-
-
-def test_who_works_inside_is_noted_and_no_longer_when_done(tmp_path: Path) -> None:
-    with (tmp_path / "crash").open("w+b") as file:
-        gate = Gate(inside=Inside(file.fileno()))
-        for enter in (gate.turn, gate.beside):
-            with enter():
-                assert threads_inside(file.fileno()) == {get_ident()}
-            assert threads_inside(file.fileno()) == frozenset()
-
-
-def test_several_are_noted_side_by_side_and_a_place_is_used_again(tmp_path: Path) -> None:
-    with (tmp_path / "crash").open("w+b") as file:
-        inside, own = Inside(file.fileno()), get_ident()
-        with inside.call(), inside.call():
-            cells = os.pread(file.fileno(), 64, 1 << 20)
-            assert cells == struct.pack("=QQ", own, own)
-        with inside.call():
-            assert os.pread(file.fileno(), 64, 1 << 20).count(struct.pack("=Q", own)) == 1
-        assert os.fstat(file.fileno()).st_size == (1 << 20) + 16
-
-
-def test_a_cell_that_was_cut_names_nobody(tmp_path: Path) -> None:
-    with (tmp_path / "crash").open("w+b") as file:
-        os.pwrite(file.fileno(), struct.pack("=QQ", 7, 9)[:13], 1 << 20)
-        assert threads_inside(file.fileno()) == {7}
-    with (tmp_path / "empty").open("w+b") as file:
-        assert threads_inside(file.fileno()) == frozenset()

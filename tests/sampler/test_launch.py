@@ -16,9 +16,9 @@ import pytest
 
 from accelwatch.child_process import anonymous_file
 from accelwatch.sampler import early, launch
-from accelwatch.sampler.blame import CallsOut
 from accelwatch.sampler.frames import Stream, decode_order
 from accelwatch.sampler.launch import Child, post_mortem
+from accelwatch.sampler.marks import CallsOut, Inside, map_marks, threads_inside
 from accelwatch.sampler.one_shot import read_once
 from accelwatch.sampler.printed import Printed, bounded_file
 from accelwatch.sampler.settings import Begin, CollectSettings, LetIn
@@ -73,10 +73,10 @@ def aborted() -> None:
 
 
 def ended(child: Child, *calls: Called, hint: str = "") -> CollectorEnded:
-    out = CallsOut()
+    out = CallsOut(map_marks(child.process.crash))
     for call in calls:
         out.note(call)
-    return post_mortem(child, out, 3.0, hint=hint)
+    return post_mortem(child, 3.0, hint=hint)
 
 
 def test_a_library_that_ends_the_process_has_crashed_it(started: Started) -> None:
@@ -110,6 +110,18 @@ def test_words_in_the_crash_file_do_not_excuse_another_status(started: Started) 
 def test_the_report_names_the_thread(started: Started) -> None:
     end = ended(started(aborted, crash=FATAL), OPEN, READ)
     assert (end.code, end.parts) == ("SIGABRT", (Part("nvidia", "nvidia:0"),))
+
+
+def test_of_several_calls_the_one_inside_a_driver_is_to_blame(started: Started) -> None:
+    child = started(lambda: os._exit(3))
+    memory = map_marks(child.process.crash)
+    call = Inside(memory).call()
+    caller = threading.Thread(target=call.__enter__)
+    caller.start()
+    caller.join()
+    (thread,) = threads_inside(child.process.crash)
+    end = ended(child, OPEN, msgspec.structs.replace(READ, thread=thread))
+    assert end.parts == (Part("nvidia", "nvidia:0"),)
 
 
 def test_what_was_printed_last_and_why_we_looked_is_told(started: Started) -> None:

@@ -12,7 +12,9 @@ import pytest
 from accelwatch.cli.documents import status as status_code
 from accelwatch.clock import Clock
 from accelwatch.exit_codes import FAILED
+from accelwatch.sampler import launch
 from accelwatch.sampler.launch import reap_leftovers
+from accelwatch.sampler.marks import calls_out
 from accelwatch.sampler.one_shot import Isolation, read_once
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.sampler.stores import store_for
@@ -22,10 +24,11 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.reading import MAX_PROCESSES
 from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
 from accelwatch.store import Store
-from accelwatch.store.reports import Called, Identified, Outcome, Report
+from accelwatch.store.reports import Identified, Outcome, Report
 from own_children import children
-from sampler.agents import GUARD_S, AheadClock
+from sampler.agents import AheadClock
 from sampler.fakes import ELSEWHERE, FAKE, LIGHT_SLEEPER, SECOND, SERIAL, TELLING, runs_sleep
+from waiting import wait_until
 
 
 def settings(
@@ -73,14 +76,6 @@ def test_healthy_devices_are_read_whole(isolation: Isolation) -> None:
     assert snapshot.interval_s is None
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for what must come; a machine that is too slow for that has other troubles."""
-    end = time.monotonic() + GUARD_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 When = Callable[[Callable[[Report], bool]], AheadClock]
 
 
@@ -108,6 +103,22 @@ def when(monkeypatch: pytest.MonkeyPatch) -> When:
     return begin
 
 
+@pytest.fixture
+def reading(monkeypatch: pytest.MonkeyPatch) -> Callable[[], set[tuple[str, str]]]:
+    """What the latest child is calling now, as (device, action)."""
+    crash_files: list[int] = []
+
+    class Noted(launch.Child):
+        def __init__(
+            self, pid: int, reports: int, orders: int | None, crash: int, *more: Any
+        ) -> None:
+            super().__init__(pid, reports, orders, crash, *more)
+            crash_files.append(crash)
+
+    monkeypatch.setattr(launch, "Child", Noted)
+    return lambda: {(call.slot, call.action) for call in calls_out(crash_files[-1])}
+
+
 def test_one_hung_device_of_eight_costs_only_its_row(when: When) -> None:
     devices = [{"id": str(n), "do": "hang" if n == 3 else ""} for n in range(8)]
     told: set[tuple[type[Report], str]] = set()
@@ -126,14 +137,16 @@ def test_one_hung_device_of_eight_costs_only_its_row(when: When) -> None:
     assert [e.code for e in snapshot.errors] == ["timeout"]
 
 
-def test_all_devices_hung_still_gives_a_document(when: When) -> None:
+def test_all_devices_hung_still_gives_a_document(
+    when: When, reading: Callable[[], set[tuple[str, str]]]
+) -> None:
     devices = [{"id": "0", "do": "hang"}, {"id": "1", "identify": "hang"}]
-    called: set[tuple[str, str]] = set()
 
     def both_called(report: Report) -> bool:
-        if isinstance(report, Called):
-            called.add((report.slot, report.action))
-        return {("fake:0", "read"), ("fake:1", "identify")} <= called
+        if not isinstance(report, Identified):
+            return False
+        wait_until(lambda: {("fake:0", "read"), ("fake:1", "identify")} <= reading())
+        return True
 
     clock = when(both_called)
     snapshot = read_once(settings({FAKE: {"devices": devices}}, timeout_s=600.0), clock=clock)
@@ -141,9 +154,18 @@ def test_all_devices_hung_still_gives_a_document(when: When) -> None:
     assert view(snapshot, "1").device.model is None
 
 
-def test_a_call_that_holds_the_interpreter_does_not_hold_the_document(when: When) -> None:
+def test_a_call_that_holds_the_interpreter_does_not_hold_the_document(
+    when: When, reading: Callable[[], set[tuple[str, str]]]
+) -> None:
     devices = [{"id": "0", "do": "spin"}, {"id": "1", "do": "spin"}]
-    clock = when(lambda report: isinstance(report, Called) and report.action == "read")
+
+    def called(report: Report) -> bool:
+        if not isinstance(report, Identified):
+            return False
+        wait_until(lambda: any(action == "read" for _, action in reading()))
+        return True
+
+    clock = when(called)
     snapshot = read_once(settings({FAKE: {"devices": devices}}, timeout_s=600.0), clock=clock)
     assert {v.state for v in snapshot.devices} == {DeviceState.UNRESPONSIVE}
     assert {v.reading.absent["*",] for v in snapshot.devices} == {Absence.TIMEOUT}
@@ -395,7 +417,7 @@ def test_a_command_that_never_ends_is_ended(when: When, also: str) -> None:
     ]
 
     def runs(report: Report) -> bool:
-        if not (isinstance(report, Called) and report.action == "read" and report.slot == "fake:0"):
+        if not (isinstance(report, Identified) and report.slot == "fake:0"):
             return False
         wait_until(lambda: runs_sleep(seconds))
         return True

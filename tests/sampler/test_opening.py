@@ -25,7 +25,7 @@ from accelwatch.sampler.opening import (
     unheard,
 )
 from accelwatch.sampler.settings import CollectSettings, HeldOut
-from accelwatch.sampler.worker import Answer, Answers, Inbox, Stop, Worker
+from accelwatch.sampler.worker import Answer, Answers, Inbox, Worker
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import BackendState, BackendStatus
@@ -38,7 +38,7 @@ from accelwatch.store.reports import (
     Heartbeat,
     Part,
     Returned,
-    Written,
+    Told,
 )
 from sampler.rig import STEPS, Rig, Scripted, waited
 from waiting import wait_until
@@ -188,7 +188,7 @@ def test_the_status_of_a_backend_that_hangs_or_is_not_there_or_was_not_heard() -
 
 class Tracked:
     def __init__(self) -> None:
-        self.told: list[Written] = []
+        self.told: list[Told] = []
         self.clock = ManualClock()
         self.cycle = CycleTracker(
             "x",
@@ -344,7 +344,7 @@ def _answered(inbox: Inbox) -> tuple[int, object]:
 
 
 def test_calls_are_numbered_and_told_before_and_after() -> None:
-    told: list[Written] = []
+    told: list[Told] = []
     inbox = Inbox()
     calls = Calls(told.append, ManualClock(), inbox)
     worker = Worker("w", ManualClock(), inbox)
@@ -368,7 +368,7 @@ class Turns:
     """Turns that wait for each other, each held back until it may return, and what was told of them."""
 
     def __init__(self) -> None:
-        self.told: list[Written] = []
+        self.told: list[Told] = []
         self.answered: list[int] = []
         self.clock, self.inbox = ManualClock(), Inbox()
         self.calls = Calls(self._tell, self.clock, self.inbox)
@@ -378,7 +378,7 @@ class Turns:
         self.workers: list[Worker] = []
         self.held: dict[int, threading.Event] = {}
 
-    def _tell(self, report: Written) -> None:
+    def _tell(self, report: Told) -> None:
         self.told.append(report)
         if isinstance(report, Returned):
             self.telling.wait(30.0)
@@ -621,17 +621,38 @@ def test_a_thread_ends_whose_turn_took_long_once_it_has_come_back(turns: Turns) 
     wait_until(lambda: thread not in {one.ident for one in threading.enumerate()})
 
 
-def test_nobody_who_reads_ends_the_loop() -> None:
-    def unread(_: Written) -> None:
-        raise BrokenPipeError
+def test_what_is_known_is_told_before_what_waits_is_begun_all_at_once() -> None:
+    turns = Turns()
+    flushed: list[int] = []
+    turns.calls._flush = lambda: flushed.append(len(turns.made))
+    first, _ = turns.begin(), turns.begin()
+    turns.until(first)
+    flushed.clear()
+    turns.calls.hurry()
+    turns.calls.hurry()
+    assert flushed == [1]
+    turns.end()
 
+
+def test_what_is_known_is_told_before_a_call_is_made() -> None:
+    """A driver that holds the interpreter for ever leaves no time for it."""
+    order: list[str] = []
     inbox = Inbox()
-    calls = Calls(unread, ManualClock(), inbox)
-    worker = Worker("w", ManualClock(), inbox)
-    calls.begin(
-        worker, lambda: None, lambda _: None, backend="x", action="read", slot="s", in_turn=True
+    calls = Calls(
+        lambda report: order.append(type(report).__name__),
+        ManualClock(),
+        inbox,
+        lambda: order.append("flush"),
     )
-    assert inbox.get(timeout=10) == Stop()
+    worker = Worker("w", ManualClock(), inbox)
+    for in_turn in (False, True):
+        calls.begin(
+            worker, lambda: None, lambda _: None, backend="x", action="read", in_turn=in_turn
+        )
+        inbox.get(timeout=10)
+    calls.close()
+    worker.stop()
+    assert order == ["flush", "Called", "flush", "Called", "Returned"]
 
 
 def opened_with(**settings: Any) -> Context:
@@ -749,7 +770,7 @@ class Order:
             environ={},
         )
 
-    def _hear(self, report: Written) -> None:
+    def _hear(self, report: Told) -> None:
         if isinstance(report, Called) and report.action == "open":
             self.begun.append(report.backend)
         elif isinstance(report, Cycle):
@@ -815,11 +836,11 @@ def test_of_the_rest_what_is_held_out_is_left_alone() -> None:
     order.collector.close()
 
 
-def test_a_heartbeat_comes_every_second_but_not_in_a_single_reading() -> None:
+def test_a_heartbeat_comes_every_two_seconds_but_not_in_a_single_reading() -> None:
     rig = Rig(Scripted())
     rig.first_cycle()
     beats = len(rig.of(Heartbeat))
-    for _ in range(4):
+    for _ in range(8):
         rig.clock.advance(0.5)
         rig.collector.step(0.0)
     assert len(rig.of(Heartbeat)) == beats + 2

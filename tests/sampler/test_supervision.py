@@ -1,6 +1,7 @@
 """When the owner of a collector ends it, whom it blames, when the next comes; on a clock of its own."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -11,9 +12,11 @@ from typing import Any
 import pytest
 
 from accelwatch.clock import ManualClock
+from accelwatch.sampler import supervising
 from accelwatch.sampler.frames import MAX_FRAME_BYTES
 from accelwatch.sampler.settings import CollectSettings, HeldOut
-from accelwatch.sampler.supervisor import CHECK_S, STOP_S, Limits, supervise
+from accelwatch.sampler.supervising import supervise
+from accelwatch.sampler.supervisor import CHECK_S, STOP_S, Limits
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.snapshot import BackendState, BackendStatus
 from accelwatch.store.reports import (
@@ -104,37 +107,27 @@ def test_any_report_is_a_sign_of_life(own: Callable[..., Owner]) -> None:
     owner = own()
     owner.after(0.0)
     for _ in range(4):
-        owner.child.tell(Returned(call=7))
+        owner.child.tell(BackendFound(status=FOUND))
         assert owner.after(4.9) == 1
 
 
-def test_who_looks_with_each_report_looks_again_when_silence_is_too_long(
+def test_who_looks_with_each_report_looks_again_when_the_next_sign_is_overdue(
     own: Callable[..., Owner],
 ) -> None:
-    owner = own(Limits(silence_s=5.0, first_silence_s=7.0))
+    """And then often: whatever is silent may be growing. A first sign may take long."""
+    owner = own(Limits(silence_s=5.0, first_silence_s=20.0))
     assert owner.supervisor.patience_s == CHECK_S
     owner.after(0.0)
-    assert owner.supervisor.patience_s == 7.0
+    assert owner.supervisor.patience_s == 2.5
+    owner.clock.advance(2.2)
+    assert owner.supervisor.patience_s == CHECK_S
     owner.child.tell(ALIVE)
-    owner.after(1.0)
-    assert owner.supervisor.patience_s == 5.0
-    owner.clock.advance(3.0)
-    assert owner.supervisor.patience_s == 2.0
-    owner.clock.advance(2.0)
+    owner.after(0.0)
+    assert owner.supervisor.patience_s == 2.5
+    owner.clock.advance(1.0)
+    assert owner.supervisor.patience_s == 1.5
+    owner.clock.advance(9.0)
     assert owner.supervisor.patience_s == CHECK_S
-
-
-def test_a_child_is_calling_until_its_calls_have_come_back(own: Callable[..., Owner]) -> None:
-    owner = own()
-    owner.after(0.0)
-    assert not owner.supervisor.calling
-    owner.child.tell(READ_0)
-    owner.child.tell(LISTEN)
-    owner.after(0.0)
-    assert owner.supervisor.calling
-    owner.child.tell(Returned(call=READ_0.call))
-    owner.after(0.0)
-    assert not owner.supervisor.calling
 
 
 # A child that grows.
@@ -449,10 +442,11 @@ def test_reports_come_in_order_and_a_damaged_stream_ends_the_child(
     owner = own()
     owner.supervisor.receive()
     owner.after(0.0)
-    owner.child.tell(READ_0, ALIVE)
+    found = BackendFound(status=FOUND)
+    owner.child.tell(READ_0, found, ALIVE)
     owner.supervisor.receive()
     owner.supervisor.receive()
-    assert owner.told == [READ_0, ALIVE]
+    assert owner.told == [found, ALIVE]
     owner.child.write((MAX_FRAME_BYTES + 1).to_bytes(4, "big"))
     owner.supervisor.receive()
     (end,) = ends(owner)
@@ -484,11 +478,11 @@ def test_what_a_library_prints_is_logged_with_a_sign_of_life(
     owner = own()
     owner.after(0.0)
     owner.child.print(b"all is well\n")
-    owner.child.tell(Returned(call=1))
+    owner.child.tell(BackendFound(status=FOUND))
     owner.supervisor.receive()
     assert caplog.messages == []
     for _ in range(3):
-        owner.child.tell(Returned(call=1), ALIVE)
+        owner.child.tell(BackendFound(status=FOUND), ALIVE)
         owner.supervisor.receive()
     assert caplog.messages == ["a vendor library printed: all is well"]
     owner.child.print(b"x" * (16384 - len("all is well\n")))
@@ -544,10 +538,10 @@ def test_stopping_waits_for_the_end_of_the_reports(own: Callable[..., Owner]) ->
     """What still comes is taken in; the wait itself ends with the child."""
     owner = own()
     owner.after(0.0)
-    owner.child.tell(READ_0)
+    owner.child.tell(ALIVE)
     owner.child.end(signal.SIGTERM)
     owner.supervisor.stop()
-    assert owner.told == [READ_0]
+    assert owner.told == [ALIVE]
     assert owner.supervisor.stopped
 
 
@@ -648,3 +642,106 @@ def test_on_an_event_loop_it_keeps_to_its_clock_and_limits() -> None:
         assert len(loop.watched) > own_pipes
         assert loop.watched[own_pipes:] == loop.unwatched
     assert [(end.code, end.wall) for end in ended[:1]] == [("memory", clock.wall())]
+
+
+class Patient:
+    """A supervisor that tells what a test has it tell, and would wait for an hour between two checks."""
+
+    stopped = True
+
+    def __init__(
+        self, *_: object, watch: Callable[[int], None], patience_s: float = 3600.0, **__: object
+    ) -> None:
+        self.patience_s = patience_s
+        self.descriptor: int | None
+        self.descriptor, self._told = os.pipe()
+        os.set_blocking(self.descriptor, False)
+        self._watch = watch
+        self.checked = 0
+        self.ended = False
+
+    def check(self) -> None:
+        self.checked += 1
+        assert self.checked < 100, "it is looked at without end"
+        if self.checked == 1 and self.descriptor is not None:
+            self._watch(self.descriptor)
+        elif self.descriptor is not None:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self.descriptor, 1)
+        if self.ended:
+            self.descriptor = None
+
+    def tell(self) -> None:
+        os.write(self._told, b"x")
+
+    def ask_to_stop(self) -> None:
+        pass
+
+    def receive(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        os.close(self._told)
+
+
+def test_on_an_event_loop_a_report_is_looked_at_when_it_comes_and_an_end_without_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built: list[Patient] = []
+
+    def build(*words: Any, **more: Any) -> Patient:
+        built.append(Patient(*words, **more))
+        return built[0]
+
+    monkeypatch.setattr(supervising, "Supervisor", build)
+
+    async def run() -> None:
+        task = asyncio.create_task(supervise(CollectSettings(), lambda _: None))
+        async with asyncio.timeout(GUARD_S):
+            while not built or built[0].checked < 1:
+                await asyncio.sleep(0)
+            patient = built[0]
+            for checks in (2, 3):
+                patient.tell()
+                while patient.checked < checks:
+                    await asyncio.sleep(0)
+            patient.ended = True
+            reading = patient.descriptor
+            assert reading is not None
+            patient.tell()
+            while patient.checked < 5:
+                await asyncio.sleep(0)
+            asyncio.get_running_loop().remove_reader(reading)
+            os.close(reading)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+
+
+def test_on_an_event_loop_what_is_silent_is_looked_at_when_the_patience_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built: list[Patient] = []
+
+    def build(*words: Any, **more: Any) -> Patient:
+        built.append(Patient(*words, patience_s=0.001, **more))
+        return built[0]
+
+    monkeypatch.setattr(supervising, "Supervisor", build)
+
+    async def run() -> None:
+        task = asyncio.create_task(supervise(CollectSettings(), lambda _: None))
+        async with asyncio.timeout(GUARD_S):
+            while not built or built[0].checked < 4:
+                await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        reading = built[0].descriptor
+        assert reading is not None
+        asyncio.get_running_loop().remove_reader(reading)
+        os.close(reading)
+
+    asyncio.run(run())

@@ -17,7 +17,8 @@ from accelwatch.sampler.frames import encode
 from accelwatch.sampler.launch import Child, spawn
 from accelwatch.sampler.settings import Begin, CollectSettings
 from accelwatch.sampler.stores import store_for
-from accelwatch.sampler.supervisor import Limits, Supervisor, supervise
+from accelwatch.sampler.supervising import supervise
+from accelwatch.sampler.supervisor import Limits, Supervisor
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health

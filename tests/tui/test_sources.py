@@ -86,16 +86,12 @@ class Loop:
 
     def __init__(self) -> None:
         self.readers: dict[int, Callable[[], None]] = {}
-        self.later: list[Callable[[], None]] = []
 
     def add_reader(self, descriptor: int, call: Callable[..., None], *words: object) -> None:
         self.readers[descriptor] = partial(call, *words)
 
     def remove_reader(self, descriptor: int) -> bool:
         return self.readers.pop(descriptor, None) is not None
-
-    def call_later(self, _: float, call: Callable[..., None], *words: object) -> None:
-        self.later.append(partial(call, *words))
 
 
 class Telling:
@@ -105,19 +101,16 @@ class Telling:
 
     def __init__(self) -> None:
         self.descriptor: int | None = 7
-        self.calling = True
-        self.checked = self.received = 0
+        self.checked = 0
         self.ends = False
 
     def check(self) -> None:
         self.checked += 1
-        if self.ends and not self.calling:
+        if self.ends:
             self.descriptor = None
 
     def receive(self) -> None:
-        self.received += 1
-        if self.ends:
-            self.descriptor = None
+        self.check()
 
     def ask_to_stop(self) -> None:
         self.stopped = True
@@ -134,27 +127,15 @@ def watched() -> tuple[LiveSource, Telling, Loop]:
     return source, supervisor, loop
 
 
-def test_reports_that_come_together_are_taken_in_together() -> None:
+def test_reports_are_taken_in_as_they_come() -> None:
     _, supervisor, loop = watched()
     for taken in (1, 2):
         loop.readers[7]()
-        assert (loop.readers, supervisor.received) == ({}, taken - 1)
-        loop.later.pop()()
-        assert ([*loop.readers], supervisor.received) == ([7], taken)
-    assert supervisor.checked == 2
+        assert (supervisor.checked, [*loop.readers]) == (taken, [7])
 
 
-def test_where_nothing_is_being_read_a_report_is_the_last_for_now() -> None:
-    _, supervisor, loop = watched()
-    supervisor.calling = False
-    loop.readers[7]()
-    assert (supervisor.checked, [*loop.readers], loop.later) == (1, [7], [])
-
-
-@pytest.mark.parametrize("calling", [True, False])
-def test_a_child_that_has_ended_is_looked_after_at_once(calling: bool) -> None:
+def test_a_child_that_has_ended_is_looked_after_at_once() -> None:
     source, supervisor, loop = watched()
-    supervisor.calling = calling
 
     async def check() -> None:
         collecting = asyncio.create_task(source._collect())
@@ -162,8 +143,6 @@ def test_a_child_that_has_ended_is_looked_after_at_once(calling: bool) -> None:
         supervisor.ends = True
         before = supervisor.checked
         loop.readers[7]()
-        for one in loop.later:
-            one()
         await until_true(lambda: supervisor.checked > before + 1)
         collecting.cancel()
         await asyncio.gather(collecting, return_exceptions=True)
@@ -189,29 +168,6 @@ async def until_true(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(60.0):
         while not condition():
             await asyncio.sleep(0)
-
-
-def test_a_child_that_has_ended_is_not_watched() -> None:
-    _, supervisor, loop = watched()
-    supervisor.ends = True
-    loop.readers[7]()
-    loop.later.pop()()
-    assert (loop.readers, supervisor.received) == ({}, 1)
-
-
-def test_a_child_of_another_interval_is_not_watched() -> None:
-    source, _, loop = watched()
-    loop.readers[7]()
-    source._supervisor = None
-    loop.later.pop()()
-    assert loop.readers == {}
-
-
-def test_a_child_that_ended_meanwhile_is_left_alone() -> None:
-    _, supervisor, loop = watched()
-    supervisor.descriptor = None
-    loop.readers[7]()
-    assert loop.later == []
 
 
 def test_the_host_is_shown_beside_the_devices_of_a_named_backend(

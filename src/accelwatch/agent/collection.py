@@ -13,7 +13,7 @@ from accelwatch.clock import Clock
 from accelwatch.sampler.load import resolve
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.sampler.stores import store_for
-from accelwatch.sampler.supervisor import supervise
+from accelwatch.sampler.supervising import supervise
 from accelwatch.schema.snapshot import BackendState, Snapshot
 
 logger = logging.getLogger(__name__)

@@ -6,10 +6,10 @@ on.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from accelwatch.backoff import Backoff
-from accelwatch.store.reports import Called, Part, Report, Returned
+from accelwatch.store.reports import Called, Part
 
 _CURRENT = re.compile(rb"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
 """How Python's faulthandler names the thread that got a fatal signal."""
@@ -24,46 +24,29 @@ _FRESH_S = 10.0
 """What was let in more recently than this is suspected before what ran well."""
 
 
-class CallsOut:
-    """The calls that have begun and not come back, as the collector announced them."""
+def suspects_of(
+    calls: Sequence[Called],
+    crash_report: bytes,
+    inside: frozenset[int] = frozenset(),
+    *,
+    killed: bool = False,
+) -> tuple[Called, ...]:
+    """Of the calls that were out: whose thread the report names; else who was inside a driver; else all.
 
-    def __init__(self) -> None:
-        self._out: dict[int, Called] = {}
-        self._listening: dict[str, Called] = {}
-
-    @property
-    def out(self) -> bool:
-        """Whether there are any, besides those that wait for events."""
-        return bool(self._out)
-
-    def note(self, report: Report) -> None:
-        """Follow the stream."""
-        if isinstance(report, Called):
-            if report.action == "events":
-                self._listening[report.backend] = report
-            else:
-                self._out[report.call] = report
-        elif isinstance(report, Returned):
-            self._out.pop(report.call, None)
-
-    def suspects(
-        self, crash_report: bytes, inside: frozenset[int] = frozenset(), *, killed: bool = False
-    ) -> tuple[Called, ...]:
-        """The call whose thread the report names; else those inside a driver; else all that were out.
-
-        An event source waits inside its driver all the time, so it is suspected last, and not of a
-        kill, which came from outside (`killed`).
-        """
-        named = _CURRENT.search(crash_report)
-        everything = (*self._out.values(), *self._listening.values())
-        if named is not None:
-            thread = int(named[1], 16)
-            exact = tuple(called for called in everything if called.thread == thread)
-            if exact:
-                return exact
-        within = tuple(called for called in self._out.values() if called.thread in inside)
-        last = () if killed or named is not None else tuple(self._listening.values())
-        return within or tuple(self._out.values()) or last
+    An event source waits inside its driver all the time, so it is suspected last, and not of a kill,
+    which came from outside (`killed`).
+    """
+    named = _CURRENT.search(crash_report)
+    if named is not None:
+        thread = int(named[1], 16)
+        exact = tuple(called for called in calls if called.thread == thread)
+        if exact:
+            return exact
+    made = tuple(called for called in calls if called.action != "events")
+    within = tuple(called for called in made if called.thread in inside)
+    waiting = tuple(called for called in calls if called.action == "events")
+    last = () if killed or named is not None else waiting
+    return within or made or last
 
 
 def part_of(called: Called) -> Part:

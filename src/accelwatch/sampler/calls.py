@@ -1,4 +1,4 @@
-"""The calls that are out: each is announced before it is made and has one place for its answer."""
+"""The calls that are out: each is told of before it is made and has one place for its answer."""
 
 import math
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from accelwatch.sampler.gate import PATIENCE_S, Gate
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.sampler.succession import Succession, Turn
 from accelwatch.sampler.worker import Answer, Inbox, Job, Worker
-from accelwatch.store.reports import Called, Part, Returned, Written
+from accelwatch.store.reports import Called, Part, Returned, Told
 
-Emit = Callable[[Written], None]
+Emit = Callable[[Told], None]
 
 
 class Calls:
@@ -23,9 +23,12 @@ class Calls:
     fight for the interpreter.
     """
 
-    def __init__(self, emit: Emit, clock: Clock, inbox: Inbox) -> None:
-        """`emit` is called by any thread that makes a call."""
+    def __init__(
+        self, emit: Emit, clock: Clock, inbox: Inbox, flush: Callable[[], None] = lambda: None
+    ) -> None:
+        """`emit` is called by any thread that makes a call, `flush` by the loop before each of them."""
         self._emit = emit
+        self._flush = flush
         self._clock = clock
         self._inbox = inbox
         self._ids = count(1)
@@ -63,6 +66,7 @@ class Calls:
 
         `then` gets the answer on the loop, however late it is.
         """
+        self._flush()  # a driver that held the interpreter for ever would leave no time for it
         call = next(self._ids)
         self._out[call] = then
         turn = Turn(job, Called(call=call, backend=backend, action=action, slot=slot))
@@ -103,6 +107,8 @@ class Calls:
         if waiting and self._turns.present is not None:
             self._held.add(self._turns)
             self._turns = Succession(self._emit, self._clock, self._inbox)
+        if waiting:
+            self._flush()
         for turn in waiting:
             self._make(self._own.pop(turn.called.call), turn)
 
@@ -120,7 +126,7 @@ class Calls:
         self._out.pop(answer.call)(answer)
 
     def _make(self, worker: Worker, turn: Turn) -> None:
-        """Tell the owner that the call is about to be made, and have it made."""
+        """Tell that the call is about to be made, and have it made."""
         self._emit(msgspec.structs.replace(turn.called, thread=worker.ident))
         worker.submit(turn.called.call, turn.job)
 

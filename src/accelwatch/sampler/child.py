@@ -22,12 +22,12 @@ from accelwatch.sampler.collector import Collector
 from accelwatch.sampler.commands import end_commands
 from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode_order, encode, write_all
 from accelwatch.sampler.gate import Gate
-from accelwatch.sampler.inside import Inside
 from accelwatch.sampler.load import Absent, resolve
+from accelwatch.sampler.marks import CallsOut, Inside, map_marks
 from accelwatch.sampler.settings import Begin, LetIn
 from accelwatch.sampler.worker import Admit, Inbox, Stop
 from accelwatch.schema.frames import Splitter
-from accelwatch.store.reports import Called, Written
+from accelwatch.store.reports import Called, Returned, Told
 
 _LAST_MOMENT_S = 0.5
 """How long an orderly end may take before the process just ends."""
@@ -53,8 +53,9 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
         gc.set_threshold(_YOUNG)
         gc.enable()
 
-    gate = Gate(inside=Inside(crash), careful=order.careful)
-    backends, reports = resolve(settings), _Reports(out)
+    marks = map_marks(crash)
+    gate = Gate(inside=Inside(marks), careful=order.careful)
+    backends, reports = resolve(settings), _Reports(out, CallsOut(marks))
     clock = SystemClock()
     absent = Absent(settings, clock)
     collector = Collector(
@@ -73,45 +74,42 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
         collector.start(order.held_out, absent.reasons())
         collector.run()
     if not settings.one_shot:
-        collector.close()
+        with contextlib.suppress(BrokenPipeError):
+            collector.close()
     end_commands(os.getpid())
 
 
 class _Reports:
     """Where reports go. Once nobody reads them the loop ends, and the backends are closed unheard.
 
-    Each write wakes the owner: reports go with the announcement of the next call, which is made only
-    when the owner may know of it, or before the loop waits.
+    Each write wakes the owner: reports are held back until the loop flushes them. Of calls it wants to
+    know when the process has ended and cannot tell any more: they are noted where it will look.
     """
 
-    def __init__(self, out: int) -> None:
+    def __init__(self, out: int, calls: CallsOut) -> None:
         self._out = out
+        self._calls = calls
         self._held = bytearray()
         self._unread = False
-        self._writing = threading.RLock()
 
-    def __call__(self, report: Written) -> None:
-        """Write an announcement at once, others with it. Raises BrokenPipeError as `flush` does.
-
-        Any thread may call it.
-        """
-        with self._writing:
-            with contextlib.suppress(WireError):
-                self._held += encode(report)
-            if isinstance(report, Called):
-                self.flush()
+    def __call__(self, report: Told) -> None:
+        """Keep a report for the next `flush`; note a call, which any thread may do."""
+        if isinstance(report, Called | Returned):
+            self._calls.note(report)
+            return
+        with contextlib.suppress(WireError):
+            self._held += encode(report)
 
     def flush(self) -> None:
         """Write what was held back. Raises BrokenPipeError the first time that nobody reads."""
-        with self._writing:
-            held, self._held = self._held, bytearray()
-            if self._unread or not held:
-                return
-            try:
-                write_all(self._out, held)
-            except BrokenPipeError:
-                self._unread = True
-                raise
+        held, self._held = self._held, bytearray()
+        if self._unread or not held:
+            return
+        try:
+            write_all(self._out, held)
+        except BrokenPipeError:
+            self._unread = True
+            raise
 
 
 def _prepare(crash: int) -> None:

@@ -16,15 +16,15 @@ from accelwatch.sampler.calls import Calls, CollectorContext, Emit
 from accelwatch.sampler.gate import PATIENCE_S, Gate
 from accelwatch.sampler.load import Factory
 from accelwatch.sampler.opening import not_there
-from accelwatch.sampler.schedule import Ticks
+from accelwatch.sampler.schedule import HEARTBEAT_S, Ticks
 from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings, HeldOut
 from accelwatch.sampler.stack import Stack
 from accelwatch.sampler.worker import Admit, Answer, Answers, Batch, Inbox, Stop
 from accelwatch.store.reports import BackendFound, Done, Events, Heartbeat, Part
 from accelwatch.store.usage import cpu_seconds, resident_bytes
 
-HEARTBEAT_S = 1.0
-_LONGEST_WAIT_S = 1.0
+_HELD_S = 0.01
+"""How long what is known is held back while turns are made; fast devices have all had theirs by then."""
 _LATER_S = 2.0
 """After the start, when those that are here have come up."""
 _REST_S = 0.25
@@ -51,19 +51,21 @@ class Collector:
     ) -> None:
         """`absent` says why a backend need not be loaded now, each time that it would be brought up.
 
-        `flush` has everything told that `emit` was given; it is called before the loop waits.
+        `flush` has everything told that `emit` was given. It is called before a call is made, and when
+        nothing more is to come in a moment.
         """
         self.inbox: Inbox = Inbox()
         self._settings = settings
         self._backends = backends
         self._clock = clock
         self._flush = flush
+        self._told_at = clock.monotonic()
         self._environ = dict(os.environ if environ is None else environ)
         start = clock.monotonic() if began is None else began
         self._collector = CollectorContext(
             settings=settings,
             clock=clock,
-            calls=Calls(emit, clock, self.inbox),
+            calls=Calls(emit, clock, self.inbox, flush),
             emit=emit,
             inbox=self.inbox,
             gate=gate or Gate(),
@@ -105,7 +107,7 @@ class Collector:
         """Loop until a Stop arrives or a single reading is complete."""
         going = True
         while going:
-            self._flush()
+            self._tell()
             going = self.step(self._wait())
         self._flush()
 
@@ -154,6 +156,18 @@ class Collector:
             if isinstance(message, Answer):
                 self._collector.calls.deliver(message)
 
+    def _tell(self) -> None:
+        """Have what is held back told, unless more will come in a moment: to be told wakes the owner.
+
+        A single reading is not held back: its deadline may come before.
+        """
+        now = self._clock.monotonic()
+        more = self._collector.calls.waiting and not self._settings.one_shot
+        if more and now - self._told_at < _HELD_S:
+            return
+        self._told_at = now
+        self._flush()
+
     def _wait(self) -> float:
         moments = [stack.next_wake for stack in self._stacks.values()]
         if self._rest:
@@ -163,7 +177,7 @@ class Collector:
         if not self._settings.one_shot:
             moments.append(self._heartbeat.next)
         nearest = min(moments, default=0.0)
-        longest = PATIENCE_S if self._collector.calls.waiting else _LONGEST_WAIT_S
+        longest = PATIENCE_S if self._collector.calls.waiting else HEARTBEAT_S
         return min(max(nearest - self._clock.monotonic(), 0.0), longest)
 
     def _handle(self, message: Answer | Answers | Batch | Admit) -> None:

@@ -28,7 +28,7 @@ _MORE = (
         "accelwatch.proc",
         "accelwatch.untrusted_text",
     ),
-    *("accelwatch.sampler.load", "accelwatch.sampler.printed"),
+    *("accelwatch.sampler.load", "accelwatch.sampler.printed", "accelwatch.sampler.schedule"),
 )
 _begun: Begun | None = None
 _order: "Begin | None" = None
@@ -42,7 +42,7 @@ def load_shared() -> None:
     import accelwatch.plugins
     import accelwatch.sampler.commands
     import accelwatch.sampler.frames
-    import accelwatch.sampler.inside
+    import accelwatch.sampler.marks
     import accelwatch.schema.plausible
     import accelwatch.store.usage
     from accelwatch.schema.metrics import by_key

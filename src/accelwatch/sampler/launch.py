@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from accelwatch.child_process import ChildProcess, anonymous_file, reaped
 from accelwatch.sampler import early
-from accelwatch.sampler.blame import CallsOut, part_of
+from accelwatch.sampler.blame import part_of, suspects_of
 from accelwatch.sampler.commands import end_commands
 from accelwatch.sampler.frames import encode, write_all
-from accelwatch.sampler.inside import threads_inside
+from accelwatch.sampler.marks import calls_out, threads_inside
 from accelwatch.sampler.settings import Begin, LetIn
 from accelwatch.store.reports import Called, CollectorEnded, Part
 
@@ -71,9 +71,10 @@ class Child:
         """How a process ended whose reports have ended, in a word: it is on its way out."""
         return self.process.how(_DYING_S if self.process.killed else _ENDING_S)
 
-    def inside(self) -> frozenset[int]:
-        """Threads that were inside a driver when the process ended."""
-        return threads_inside(self.process.crash)
+    def suspects(self, crash_report: bytes, *, killed: bool) -> tuple[Called, ...]:
+        """The calls that may have ended the process, by what it has left behind."""
+        crash = self.process.crash
+        return suspects_of(calls_out(crash), crash_report, threads_inside(crash), killed=killed)
 
     def release(self, *, patient: bool = False) -> None:
         """Kill what still runs, close all descriptors; a process that cannot die is reaped later.
@@ -90,7 +91,7 @@ class Child:
             _unreaped.add(self.process.pid)
 
 
-def post_mortem(child: Child, calls: CallsOut, wall: float, *, hint: str = "") -> CollectorEnded:
+def post_mortem(child: Child, wall: float, *, hint: str = "") -> CollectorEnded:
     """Why a child's reports have ended, and what was being called.
 
     Nobody asked it to end, so a library that calls `exit` has crashed it.
@@ -100,7 +101,7 @@ def post_mortem(child: Child, calls: CallsOut, wall: float, *, hint: str = "") -
     own_fault = code == "exit_1" and report != b"" and not report.startswith(_FATAL)
     suspects: tuple[Called, ...] = ()
     if not own_fault:
-        suspects = calls.suspects(report, child.inside(), killed=code in _KILLS)
+        suspects = child.suspects(report, killed=code in _KILLS)
     doing = ", ".join(
         f"{called.action} of {called.backend} {called.slot}".strip() for called in suspects
     )

@@ -13,7 +13,7 @@ import msgspec
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.errors import WireError
 from accelwatch.sampler import launch
-from accelwatch.sampler.blame import CallsOut, is_backend, merged
+from accelwatch.sampler.blame import is_backend, merged
 from accelwatch.sampler.frames import Stream
 from accelwatch.sampler.settings import Begin, CollectSettings, HeldOut
 from accelwatch.schema.absence import Absence
@@ -21,6 +21,7 @@ from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot, wi
 from accelwatch.store.reports import (
     CRASHED,
     BackendFound,
+    Called,
     CollectorEnded,
     Cycle,
     Done,
@@ -29,7 +30,8 @@ from accelwatch.store.reports import (
     Outcome,
     Part,
     Report,
-    Written,
+    Returned,
+    Told,
 )
 
 Isolation = Literal["auto", "fork", "exec", "thread"]
@@ -196,7 +198,6 @@ class _Process:
         self._child = child
         self._clock = clock
         self._stream = Stream(child.reports)
-        self._calls = CallsOut()
         self._poll = select.poll()
         self._poll.register(child.reports, select.POLLIN)
 
@@ -204,13 +205,9 @@ class _Process:
         """What comes within the time; of a process that has ended, how, and in which backends."""
         self._poll.poll(timeout_s * 1000.0)
         try:
-            reports = self._stream.read()
+            return self._stream.read()
         except (EOFError, WireError) as error:
-            wall = self._clock.wall()
-            return [launch.post_mortem(self._child, self._calls, wall, hint=str(error))]
-        for report in reports:
-            self._calls.note(report)
-        return reports
+            return [launch.post_mortem(self._child, self._clock.wall(), hint=str(error))]
 
     def release(self) -> None:
         """Kill what is left of it."""
@@ -229,7 +226,9 @@ class _Thread:
 
         self._reports: SimpleQueue[Report] = SimpleQueue()
 
-        def emit(report: Written) -> None:
+        def emit(report: Told) -> None:
+            if isinstance(report, Called | Returned):
+                return
             self._reports.put(report.decoded() if isinstance(report, EncodedOutcome) else report)
 
         collector = Collector(

@@ -2,6 +2,10 @@
 
 import math
 
+HEARTBEAT_S = 2.0
+"""How often a collector gives a sign of life. Most readings come every one, two or five seconds: it
+comes with them more often than not."""
+
 
 class Ticks:
     """Instants at a fixed distance from a start: a late tick does not push the later ones."""

@@ -13,12 +13,12 @@ from queue import SimpleQueue
 import msgspec
 
 from accelwatch.clock import Clock
-from accelwatch.sampler.worker import Answer, Answers, Inbox, Job, Stop, answer_of
-from accelwatch.store.reports import Called, Returned, Written
+from accelwatch.sampler.worker import Answer, Answers, Inbox, Job, answer_of
+from accelwatch.store.reports import Called, Returned
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """A call as it is to be made, and how it is announced; its thread is told when it is known."""
+    """A call as it is to be made, and how it is noted; its thread is told when it is known."""
 
     job: Job
     called: Called
@@ -27,7 +27,9 @@ class Turn(msgspec.Struct, frozen=True):
 class Succession:
     """One daemon thread; `emit` is called on it too, before and after each call."""
 
-    def __init__(self, emit: Callable[[Written], None], clock: Clock, inbox: Inbox) -> None:
+    def __init__(
+        self, emit: Callable[[Called | Returned], None], clock: Clock, inbox: Inbox
+    ) -> None:
         self._emit = emit
         self._clock = clock
         self._inbox = inbox
@@ -80,12 +82,8 @@ class Succession:
 
     def _serve(self) -> None:
         while self._begin.get():
-            try:
-                while (turn := self._next()) is not None:
-                    self._make(turn)
-            except OSError:  # nobody reads what is told
-                self._inbox.put(Stop())
-                return
+            while (turn := self._next()) is not None:
+                self._make(turn)
             self._inbox.put(Answers(of=self))
 
     def _next(self) -> Turn | None:

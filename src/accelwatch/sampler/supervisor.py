@@ -3,7 +3,6 @@
 All methods belong to one thread, the store's owner; none of them blocks for longer than a moment.
 """
 
-import contextlib
 import logging
 import select
 import threading
@@ -14,10 +13,11 @@ import msgspec
 from accelwatch.backoff import Backoff
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.errors import WireError
-from accelwatch.sampler.blame import CallsOut, HoldOut, is_backend
+from accelwatch.sampler.blame import HoldOut, is_backend
 from accelwatch.sampler.frames import Stream
 from accelwatch.sampler.launch import Child, post_mortem, spawn
 from accelwatch.sampler.load import resolve
+from accelwatch.sampler.schedule import HEARTBEAT_S
 from accelwatch.sampler.settings import Begin, CollectSettings, HeldOut
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.snapshot import BackendState, BackendStatus
@@ -36,20 +36,23 @@ from accelwatch.store.usage import resident_bytes
 logger = logging.getLogger(__name__)
 
 CHECK_S = 0.5
-"""How often `check` wants to be called by an owner that does not do so with each sign of life."""
+"""How often `check` wants to be called while no sign of life comes."""
+_NEXT_SIGN_S = HEARTBEAT_S + CHECK_S
+"""After a sign of life the next one has come by then."""
 STOP_S = 0.7
 """How long the child is given to end by itself."""
 
 
 SUDDEN_S = 1.0
-"""Within about this time, a growth by half of what is allowed is the work of one call."""
+"""A growth by half of what is allowed since the check before is the work of one call; checks within
+about this time count as one."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """When a living collector is ended."""
 
     silence_s: float = 5.0
-    """Without a sign of life, which comes every second: a driver holds the interpreter."""
+    """Without a sign of life, which comes every two seconds: a driver holds the interpreter."""
     first_silence_s: float = 20.0
     """The same before the first sign, while modules are loaded."""
     resident_bytes: int = 256 << 20
@@ -92,7 +95,6 @@ class Supervisor:
         self._unwatch = unwatch
         self._child: Child | None = None
         self._stream = Stream(-1)
-        self._calls = CallsOut()
         self._hold_out = HoldOut()
         self._waiting: set[Part] = set()
         self._reasons: dict[Part, str] = {}
@@ -118,16 +120,15 @@ class Supervisor:
         return self._child.process.pid if self._child is not None else None
 
     @property
-    def calling(self) -> bool:
-        """Whether calls are out, of which there will be more to receive."""
-        return self._calls.out
-
-    @property
     def patience_s(self) -> float:
-        """How long an owner may wait that calls `check` whenever something has come."""
+        """How long an owner may wait that calls `check` whenever something has come.
+
+        Once the next sign of life is overdue, silence and memory are looked at every CHECK_S: a call
+        that holds the interpreter tells nothing while it takes all there is.
+        """
         if self._child is None:
             return CHECK_S
-        return max(self._heard + self._silence_s - self._clock.monotonic(), CHECK_S)
+        return max(self._heard + _NEXT_SIGN_S - self._clock.monotonic(), CHECK_S)
 
     def receive(self) -> None:
         """Take in what has come."""
@@ -151,7 +152,7 @@ class Supervisor:
             self._damaged = self._stream.damaged
 
     def check(self) -> None:
-        """Start the child when it is time, end it when it must not live; call it every CHECK_S."""
+        """Start the child when it is time, end it when it must not live; `patience_s` says how often."""
         self.receive()
         now = self._clock.monotonic()
         if self._child is None:
@@ -222,7 +223,6 @@ class Supervisor:
         self._hold_out.admitted(
             (self._backends - self._waiting) | self._hold_out.on_trial(now), now
         )
-        self._calls = CallsOut()
         self._started = self._heard = self._resident_at = now
         self._resident_bytes = 0
         self._silence_s = self._limits.first_silence_s
@@ -240,13 +240,12 @@ class Supervisor:
     def _forward(self, report: Report) -> None:
         self._heard = self._clock.monotonic()
         self._silence_s = self._limits.silence_s
-        self._calls.note(report)
         if isinstance(report, BackendFound):
             self._statuses[report.status.name] = report.status
         self._sink(report)
 
     def _post_mortem(self, child: Child, hint: str = "") -> CollectorEnded:
-        return post_mortem(child, self._calls, self._clock.wall(), hint=hint)
+        return post_mortem(child, self._clock.wall(), hint=hint)
 
     def _kill(self, code: str, why: str, *, blame: bool = True) -> None:
         if self._child is None:
@@ -324,45 +323,3 @@ def _tell_printed(child: Child) -> None:
     if child.printed is not None and (words := child.printed.news()):
         more = "; what follows is left out" if child.printed.full else ""
         logger.warning("a vendor library printed: %s%s", words, more)
-
-
-async def supervise(
-    settings: CollectSettings,
-    sink: Callable[[Report], None],
-    *,
-    clock: Clock | None = None,
-    limits: Limits | None = None,
-) -> None:
-    """Run a supervisor on the present event loop until cancelled; the child is then ended."""
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    supervisor = Supervisor(
-        settings,
-        sink,
-        clock=clock,
-        limits=limits,
-        watch=lambda descriptor: loop.add_reader(descriptor, supervisor.receive),
-        unwatch=loop.remove_reader,
-    )
-    try:
-        while True:
-            supervisor.check()
-            await asyncio.sleep(CHECK_S)
-    finally:
-        try:
-            await _ended(supervisor)
-        finally:
-            supervisor.stop()
-
-
-async def _ended(supervisor: Supervisor) -> None:
-    """Ask the child to end and give it its time, while the event loop goes on."""
-    import asyncio
-
-    supervisor.ask_to_stop()
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(STOP_S):
-            while not supervisor.stopped:
-                await asyncio.sleep(0.01)
-                supervisor.receive()

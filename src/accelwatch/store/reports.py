@@ -34,7 +34,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Called(msgspec.Struct, frozen=True, kw_only=True, tag="called"):
-    """A call into a backend is about to be made; sent before the call, so that a crash has a name."""
+    """A call into a backend is about to be made; noted before the call, so that a crash has a name."""
 
     call: int
     backend: str
@@ -153,18 +153,11 @@ class CollectorEnded(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
 
 
 Report = (
-    Called
-    | Returned
-    | BackendFound
-    | Slots
-    | Identified
-    | Outcome
-    | Events
-    | Cycle
-    | Heartbeat
-    | Done
-    | CollectorEnded
+    BackendFound | Slots | Identified | Outcome | Events | Cycle | Heartbeat | Done | CollectorEnded
 )
 
 Written = Report | EncodedOutcome
 """What a collector writes; who reads it reads a Report."""
+
+Told = Written | Called | Returned
+"""What a collector tells; of its calls nobody reads while it lives."""

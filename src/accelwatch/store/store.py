@@ -17,7 +17,6 @@ from accelwatch.store.machine import boot_id, system_uuid
 from accelwatch.store.own import SelfMetrics
 from accelwatch.store.reports import (
     BackendFound,
-    Called,
     CollectorEnded,
     Cycle,
     Events,
@@ -70,7 +69,6 @@ class Store:
         self._system_uuid = "" if one_shot else system_uuid(root)
         self._rows = Rows()
         self._backends: dict[str, BackendStatus] = {}
-        self._called: set[str] = set()
         self._ended: CollectorEnded | None = None
         self._count_file = count_file
         self._events = EventStore(
@@ -91,8 +89,6 @@ class Store:
     def apply(self, report: Report) -> None:
         """Take one report in."""
         match report:
-            case Called():
-                self._called.add(report.backend)
             case Heartbeat():
                 self._own.heartbeat(report)
             case Outcome() | Slots() | Identified():
@@ -111,14 +107,6 @@ class Store:
         for row in self._rows:
             if row.failure is FIRST:
                 row.fail(failure, wall, fault_of_device=not crashed)
-        for name in sorted(self._called - self._backends.keys()):
-            self._backends[name] = BackendStatus(
-                name=name,
-                vendor="",
-                state=BackendState.FAILED if crashed else BackendState.UNAVAILABLE,
-                reason=failure.code,
-                message=failure.message,
-            )
         self._events.settle(float("inf"))
         self.version += 1
 

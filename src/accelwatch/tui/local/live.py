@@ -3,7 +3,6 @@
 asyncio is loaded once there is a loop: the first readings are shown before.
 """
 
-import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from accelwatch.clock import Clock, SystemClock
 from accelwatch.sampler.load import resolve
 from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
 from accelwatch.sampler.stores import store_for
-from accelwatch.sampler.supervisor import STOP_S, Supervisor
+from accelwatch.sampler.supervisor import Supervisor
 from accelwatch.schema.snapshot import BackendState, Snapshot
 from accelwatch.store import Store
 from accelwatch.store.reports import (
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     import asyncio
 
 _NEWS = (Outcome, Slots, Cycle, Events, BackendFound, CollectorEnded)
-_TOGETHER_S = 0.01
-"""Devices are read one after another: their readings come within some milliseconds."""
 _SETTLE_S = 0.4
 """A new interval is taken up when no other follows within this time."""
 
@@ -117,25 +114,12 @@ class LiveSource:
 
     def _watched(self, descriptor: int) -> None:
         if self._loop is not None and self._supervisor is not None:
-            self._loop.add_reader(descriptor, self._come, self._loop, self._supervisor)
+            self._loop.add_reader(descriptor, self._come, self._supervisor)
 
-    def _come(self, loop: "asyncio.AbstractEventLoop", supervisor: Supervisor) -> None:
-        """Take in what has come; while devices are being read, look again when more will have."""
+    def _come(self, supervisor: Supervisor) -> None:
+        """Take in what has come."""
         supervisor.check()
-        descriptor = supervisor.descriptor
-        if descriptor is None:
-            self._look_after()
-        elif supervisor.calling:
-            loop.remove_reader(descriptor)
-            loop.call_later(_TOGETHER_S, self._take_in, supervisor)
-
-    def _take_in(self, supervisor: Supervisor) -> None:
-        supervisor.receive()
-        if supervisor is not self._supervisor:
-            return
-        if supervisor.descriptor is not None:
-            self._watched(supervisor.descriptor)
-        else:
+        if supervisor.descriptor is None:
             self._look_after()
 
     def _look_after(self) -> None:
@@ -156,6 +140,8 @@ class LiveSource:
         """Take reports in and look after the child, until a new interval is wanted."""
         import asyncio
 
+        from accelwatch.sampler import supervising
+
         supervisor = self._supervisor or self.begin()
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
@@ -164,29 +150,13 @@ class LiveSource:
         self._wanted = asyncio.Event()
         try:
             while not self._again:
-                supervisor.check()
-                self._wanted.clear()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(supervisor.patience_s):
-                        await self._wanted.wait()
+                await supervising.look_after(supervisor, self._wanted)
             await self._settled()
         finally:
-            await self._end(supervisor)
-
-    async def _end(self, supervisor: Supervisor) -> None:
-        """Ask the child to end and give it its time, while the event loop goes on."""
-        import asyncio
-
-        supervisor.ask_to_stop()
-        try:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(STOP_S):
-                    while not supervisor.stopped:
-                        await asyncio.sleep(0.01)
-                        supervisor.receive()
-        finally:
-            supervisor.stop()
-            self._supervisor = None
+            try:
+                await supervising.end(supervisor)
+            finally:
+                self._supervisor = None
 
     def _sink(self, store: Store) -> Callable[[Report], None]:
         def receive(report: Report) -> None:
