@@ -15,7 +15,7 @@ from accelwatch.sampler.worker import Message, Stop
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.store.reports import Called, Cycle, EncodedOutcome, Outcome, Report, Returned, Told
+from accelwatch.store.reports import Cycle, EncodedOutcome, Noted, Outcome, Report, Written
 
 _Kind = TypeVar("_Kind")
 STEPS = 400
@@ -106,7 +106,7 @@ class Rig:
         **more: Any,
     ) -> None:
         self.clock = ManualClock()
-        self.told: list[Report | Called | Returned] = []
+        self.told: list[Report | Noted] = []
         self.backend = backend
         self.gates = tuple(backend.gates.values())
         self.built.append(self)
@@ -119,7 +119,13 @@ class Rig:
         )
         self.loaded = 0
         self.collector = Collector(
-            settings, {"scripted": self._load}, self._hear, self.clock, environ={}, absent=absent
+            settings,
+            {"scripted": self._load},
+            self._hear,
+            self.clock,
+            note=self._hear,
+            environ={},
+            absent=absent,
         )
         self._start(held_out)
 
@@ -133,7 +139,7 @@ class Rig:
     def _build(self, context: Context) -> Scripted:
         return self.backend
 
-    def _hear(self, report: Told) -> None:
+    def _hear(self, report: Written | Noted) -> None:
         self.told.append(report.decoded() if isinstance(report, EncodedOutcome) else report)
 
     def until(self, condition: Callable[[], object]) -> None:

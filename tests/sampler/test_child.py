@@ -14,7 +14,7 @@ from accelwatch.sampler.frames import MAX_FRAME_BYTES, Stream, decode, encode
 from accelwatch.sampler.marks import calls_out, threads_inside
 from accelwatch.sampler.settings import Begin, CollectSettings, LetIn
 from accelwatch.schema.frames import Splitter
-from accelwatch.store.reports import Called, Cycle, Done, Heartbeat, Part
+from accelwatch.store.reports import Cycle, Done, Heartbeat, Part
 from sampler.fakes import FAKE, TELLING
 from waiting import wait_until
 
@@ -72,7 +72,7 @@ from accelwatch.sampler.frames import MAX_FRAME_BYTES
 from accelwatch.store.reports import Cycle, Heartbeat
 reading, writing = os.pipe()
 os.set_blocking(reading, False)
-told = child._Reports(writing, None)
+told = child._Reports(writing)
 alive = Heartbeat(cpu_s=1.0, resident_bytes=1)
 told(alive)
 told(Cycle(backend="x" * MAX_FRAME_BYTES, result="ok", duration_s=1.0, wall=1.0))
@@ -89,17 +89,6 @@ for _ in range(2):
         told.flush()
     except BrokenPipeError:
         print("nobody reads")
-"""
-NOTED = """
-import os, sys
-from accelwatch.sampler import child
-from accelwatch.sampler.marks import CallsOut, map_marks
-from accelwatch.store.reports import Called, Returned
-told = child._Reports(1, CallsOut(map_marks(int(sys.argv[1]))))
-for number in (1, 2):
-    told(Called(call=number, backend="x", action="read", slot=f"x:{number}", thread=7))
-told(Returned(call=1))
-told.flush()
 """
 
 
@@ -137,14 +126,6 @@ def test_orders_are_followed_and_their_end_is_the_order_to_stop() -> None:
 def test_what_cannot_be_told_is_left_out_and_that_nobody_reads_is_said_once() -> None:
     length = len(encode(Heartbeat(cpu_s=1.0, resident_bytes=1)))
     assert run(REPORTED).stdout == b"nothing yet\n%d\nnobody reads\n" % length
-
-
-def test_a_call_is_noted_where_the_owner_of_a_dead_process_looks_and_not_told() -> None:
-    crash = os.memfd_create("crash")
-    assert run(NOTED, str(crash), pass_fds=(crash,)).stdout == b""
-    out = calls_out(crash)
-    os.close(crash)
-    assert out == (Called(call=2, backend="x", action="read", slot="x:2", thread=7),)
 
 
 def test_nothing_behind_the_first_order_is_read() -> None:

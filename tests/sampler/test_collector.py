@@ -150,22 +150,31 @@ def test_devices_are_read_one_after_another_for_as_long_as_they_get_on() -> None
     rig.first_cycle()
 
 
-@pytest.mark.parametrize(("passed_s", "called"), [(0.0, ["s:0"]), (PATIENCE_S, ["s:0", "s:1"])])
-def test_turns_do_not_wait_because_the_loop_has_much_to_do(
-    passed_s: float, called: list[str]
-) -> None:
+def first_turn_held() -> tuple[Rig, threading.Event]:
+    """A collector of two devices that is reading the first, and what lets this reading end."""
     backend = Scripted(2)
     go = backend.gates["s:0"] = threading.Event()
     rig = Rig(backend)
     rig.until(lambda: len(rig.of(Identified)) == 2)
     wait_until(lambda: backend.reads)
+    return rig, go
+
+
+def read_so_far(rig: Rig) -> list[str]:
+    """The devices whose reading was begun."""
+    return [call.slot for call in rig.of(Called) if call.action == "read"]
+
+
+@pytest.mark.parametrize(("passed_s", "called"), [(0.0, ["s:0"]), (PATIENCE_S, ["s:0", "s:1"])])
+def test_turns_do_not_wait_because_the_loop_has_much_to_do(
+    passed_s: float, called: list[str]
+) -> None:
+    rig, go = first_turn_held()
     inbox, rig.collector.inbox = rig.collector.inbox, SimpleQueue()
     rig.collector.inbox.put(Batch(backend="scripted", events=(), taken=lambda: None))
     rig.clock.advance(passed_s)
     rig.collector.step(0.0)
-    assert [
-        call.slot for call in rig.told if isinstance(call, Called) and call.action == "read"
-    ] == called
+    assert read_so_far(rig) == called
     rig.collector.inbox = inbox
     go.set()
     rig.first_cycle()
@@ -173,30 +182,20 @@ def test_turns_do_not_wait_because_the_loop_has_much_to_do(
 
 @pytest.mark.parametrize(("messages", "timeout_s"), [(0, 0.0), (1, 0.01)])
 def test_turns_go_on_waiting_while_the_loop_has_not_waited(messages: int, timeout_s: float) -> None:
-    backend = Scripted(2)
-    go = backend.gates["s:0"] = threading.Event()
-    rig = Rig(backend)
-    rig.until(lambda: len(rig.of(Identified)) == 2)
-    wait_until(lambda: backend.reads)
+    rig, go = first_turn_held()
     inbox, rig.collector.inbox = rig.collector.inbox, SimpleQueue()
     for _ in range(3):
         for _ in range(messages):
             rig.collector.inbox.put(Batch(backend="scripted", events=(), taken=lambda: None))
         rig.collector.step(timeout_s)
-    assert [
-        call.slot for call in rig.told if isinstance(call, Called) and call.action == "read"
-    ] == ["s:0"]
+    assert read_so_far(rig) == ["s:0"]
     rig.collector.inbox = inbox
     go.set()
     rig.first_cycle()
 
 
 def test_the_loop_does_not_wait_long_for_a_turn_that_others_wait_for() -> None:
-    backend = Scripted(2)
-    go = backend.gates["s:0"] = threading.Event()
-    rig = Rig(backend)
-    rig.until(lambda: len(rig.of(Identified)) == 2)
-    wait_until(lambda: backend.reads)
+    rig, go = first_turn_held()
     assert waited(rig.collector) == [PATIENCE_S]
     go.set()
     rig.first_cycle()

@@ -74,7 +74,7 @@ def test_a_source_goes_on_whatever_it_raises(error: BaseException) -> None:
     backend.pending = [error]
     listener = Listener("scripted", backend, inbox, SystemClock())
     listener.start()
-    listener.announced()
+    listener.noted()
     wait_until(lambda: not backend.pending)
     backend.pending = [event(1)]
     batch = inbox.get(timeout=10)
@@ -115,7 +115,7 @@ def test_a_flood_comes_in_batches_each_after_the_one_before_was_taken() -> None:
     listener = Listener("scripted", backend, inbox, SystemClock())
     listener.start()
     assert backend.waits == []
-    listener.announced()
+    listener.noted()
     sizes = []
     for _ in range(3):
         batch = inbox.get(timeout=10)
@@ -157,7 +157,7 @@ def test_only_a_source_that_has_not_waited_is_paused(takes_s: float, pauses: lis
     listener = Listener("scripted", Source(), Inbox(), clock)
     listener._stop = stop
     listener.start()
-    listener.announced()
+    listener.noted()
     assert ended.wait(10)
     wait_until(lambda: stop.given == pauses)
 
@@ -170,7 +170,7 @@ def test_a_source_that_fails_is_told_of_once_and_asked_again(
     backend.pending = [OSError("lost")]
     listener = Listener("scripted", backend, inbox, SystemClock())
     listener.start()
-    listener.announced()
+    listener.noted()
     for _ in range(500):
         if len(backend.waits) > 1:
             break

@@ -36,9 +36,10 @@ from accelwatch.store.reports import (
     Done,
     Failure,
     Heartbeat,
+    Noted,
     Part,
     Returned,
-    Told,
+    Written,
 )
 from sampler.rig import STEPS, Rig, Scripted, waited
 from waiting import wait_until
@@ -188,14 +189,14 @@ def test_the_status_of_a_backend_that_hangs_or_is_not_there_or_was_not_heard() -
 
 class Tracked:
     def __init__(self) -> None:
-        self.told: list[Told] = []
+        self.told: list[Written] = []
         self.clock = ManualClock()
         self.cycle = CycleTracker(
             "x",
             CollectorContext(
                 settings=CollectSettings(),
                 clock=self.clock,
-                calls=Calls(self.told.append, self.clock, Inbox()),
+                calls=Calls(lambda _: None, self.clock, Inbox()),
                 emit=self.told.append,
                 inbox=Inbox(),
             ),
@@ -344,7 +345,7 @@ def _answered(inbox: Inbox) -> tuple[int, object]:
 
 
 def test_calls_are_numbered_and_told_before_and_after() -> None:
-    told: list[Told] = []
+    told: list[Noted] = []
     inbox = Inbox()
     calls = Calls(told.append, ManualClock(), inbox)
     worker = Worker("w", ManualClock(), inbox)
@@ -368,7 +369,7 @@ class Turns:
     """Turns that wait for each other, each held back until it may return, and what was told of them."""
 
     def __init__(self) -> None:
-        self.told: list[Told] = []
+        self.told: list[Noted] = []
         self.answered: list[int] = []
         self.clock, self.inbox = ManualClock(), Inbox()
         self.calls = Calls(self._tell, self.clock, self.inbox)
@@ -378,7 +379,7 @@ class Turns:
         self.workers: list[Worker] = []
         self.held: dict[int, threading.Event] = {}
 
-    def _tell(self, report: Told) -> None:
+    def _tell(self, report: Noted) -> None:
         self.told.append(report)
         if isinstance(report, Returned):
             self.telling.wait(30.0)
@@ -767,10 +768,11 @@ class Order:
             {name: partial(_always, backend) for name, backend in built.items()},
             self._hear,
             self.clock,
+            note=self._hear,
             environ={},
         )
 
-    def _hear(self, report: Told) -> None:
+    def _hear(self, report: Written | Noted) -> None:
         if isinstance(report, Called) and report.action == "open":
             self.begun.append(report.backend)
         elif isinstance(report, Cycle):

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -645,12 +645,12 @@ def test_on_an_event_loop_it_keeps_to_its_clock_and_limits() -> None:
 
 
 class Patient:
-    """A supervisor that tells what a test has it tell, and would wait for an hour between two checks."""
+    """A supervisor that tells what a test has it tell, and would wait so long between two checks."""
 
     stopped = True
 
     def __init__(
-        self, *_: object, watch: Callable[[int], None], patience_s: float = 3600.0, **__: object
+        self, *_: object, watch: Callable[[int], None], patience_s: float, **__: object
     ) -> None:
         self.patience_s = patience_s
         self.descriptor: int | None
@@ -684,13 +684,15 @@ class Patient:
         os.close(self._told)
 
 
-def test_on_an_event_loop_a_report_is_looked_at_when_it_comes_and_an_end_without_waiting(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+Watch = Callable[[Patient], Awaitable[None]]
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, watch: Watch, patience_s: float = 3600.0) -> None:
+    """Have a patient supervisor looked after on an event loop while a test watches it."""
     built: list[Patient] = []
 
     def build(*words: Any, **more: Any) -> Patient:
-        built.append(Patient(*words, **more))
+        built.append(Patient(*words, patience_s=patience_s, **more))
         return built[0]
 
     monkeypatch.setattr(supervising, "Supervisor", build)
@@ -698,50 +700,41 @@ def test_on_an_event_loop_a_report_is_looked_at_when_it_comes_and_an_end_without
     async def run() -> None:
         task = asyncio.create_task(supervise(CollectSettings(), lambda _: None))
         async with asyncio.timeout(GUARD_S):
-            while not built or built[0].checked < 1:
+            while not built:
                 await asyncio.sleep(0)
-            patient = built[0]
-            for checks in (2, 3):
-                patient.tell()
-                while patient.checked < checks:
-                    await asyncio.sleep(0)
-            patient.ended = True
-            reading = patient.descriptor
+            reading = built[0].descriptor
             assert reading is not None
-            patient.tell()
-            while patient.checked < 5:
-                await asyncio.sleep(0)
-            asyncio.get_running_loop().remove_reader(reading)
-            os.close(reading)
+            await watch(built[0])
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        asyncio.get_running_loop().remove_reader(reading)
+        os.close(reading)
 
     asyncio.run(run())
+
+
+async def until_checked(patient: Patient, times: int) -> None:
+    while patient.checked < times:
+        await asyncio.sleep(0)
+
+
+def test_on_an_event_loop_a_report_is_looked_at_when_it_comes_and_an_end_without_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def watch(patient: Patient) -> None:
+        await until_checked(patient, 1)
+        for checks in (2, 3):
+            patient.tell()
+            await until_checked(patient, checks)
+        patient.ended = True
+        patient.tell()
+        await until_checked(patient, 5)
+
+    watched(monkeypatch, watch)
 
 
 def test_on_an_event_loop_what_is_silent_is_looked_at_when_the_patience_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    built: list[Patient] = []
-
-    def build(*words: Any, **more: Any) -> Patient:
-        built.append(Patient(*words, patience_s=0.001, **more))
-        return built[0]
-
-    monkeypatch.setattr(supervising, "Supervisor", build)
-
-    async def run() -> None:
-        task = asyncio.create_task(supervise(CollectSettings(), lambda _: None))
-        async with asyncio.timeout(GUARD_S):
-            while not built or built[0].checked < 4:
-                await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        reading = built[0].descriptor
-        assert reading is not None
-        asyncio.get_running_loop().remove_reader(reading)
-        os.close(reading)
-
-    asyncio.run(run())
+    watched(monkeypatch, lambda patient: until_checked(patient, 4), patience_s=0.001)

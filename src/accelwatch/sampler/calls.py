@@ -1,4 +1,4 @@
-"""The calls that are out: each is told of before it is made and has one place for its answer."""
+"""The calls that are out: each is noted before it is made and has one place for its answer."""
 
 import math
 from collections.abc import Callable
@@ -11,9 +11,10 @@ from accelwatch.sampler.gate import PATIENCE_S, Gate
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.sampler.succession import Succession, Turn
 from accelwatch.sampler.worker import Answer, Inbox, Job, Worker
-from accelwatch.store.reports import Called, Part, Returned, Told
+from accelwatch.store.reports import Called, Noted, Part, Returned, Written
 
-Emit = Callable[[Told], None]
+Emit = Callable[[Written], None]
+Note = Callable[[Noted], None]
 
 
 class Calls:
@@ -24,10 +25,10 @@ class Calls:
     """
 
     def __init__(
-        self, emit: Emit, clock: Clock, inbox: Inbox, flush: Callable[[], None] = lambda: None
+        self, note: Note, clock: Clock, inbox: Inbox, flush: Callable[[], None] = lambda: None
     ) -> None:
-        """`emit` is called by any thread that makes a call, `flush` by the loop before each of them."""
-        self._emit = emit
+        """`note` is called by any thread that makes a call, `flush` by the loop before each of them."""
+        self._note = note
         self._flush = flush
         self._clock = clock
         self._inbox = inbox
@@ -35,7 +36,7 @@ class Calls:
         self._out: dict[int, Callable[[Answer], None]] = {}
         self._own: dict[int, Worker] = {}
         """Who makes a turn that must not wait any longer."""
-        self._turns = Succession(emit, clock, inbox)
+        self._turns = Succession(note, clock, inbox)
         self._held: set[Succession] = set()
         """Those whose present call takes long: others do not wait for it."""
         self._seen: int | None = None
@@ -79,11 +80,11 @@ class Calls:
 
     def deliver(self, answer: Answer) -> None:
         """Hand an answer from the inbox to whoever began the call."""
-        self._emit(Returned(call=answer.call))
+        self._note(Returned(call=answer.call))
         self._hand_over(answer)
 
     def take_in(self) -> None:
-        """Hand over what turns have brought so far, and told of themselves."""
+        """Hand over what turns have brought so far, and noted themselves."""
         for turns in (self._turns, *self._held):
             self._take_in(turns)
 
@@ -104,11 +105,12 @@ class Calls:
     def hurry(self) -> None:
         """Begin every turn that waits: the one before them takes long, or they will be ended."""
         waiting = self._turns.take_back()
-        if waiting and self._turns.present is not None:
+        if not waiting:
+            return
+        if self._turns.present is not None:
             self._held.add(self._turns)
-            self._turns = Succession(self._emit, self._clock, self._inbox)
-        if waiting:
-            self._flush()
+            self._turns = Succession(self._note, self._clock, self._inbox)
+        self._flush()
         for turn in waiting:
             self._make(self._own.pop(turn.called.call), turn)
 
@@ -126,8 +128,8 @@ class Calls:
         self._out.pop(answer.call)(answer)
 
     def _make(self, worker: Worker, turn: Turn) -> None:
-        """Tell that the call is about to be made, and have it made."""
-        self._emit(msgspec.structs.replace(turn.called, thread=worker.ident))
+        """Note that the call is about to be made, and have it made."""
+        self._note(msgspec.structs.replace(turn.called, thread=worker.ident))
         worker.submit(turn.called.call, turn.job)
 
 
@@ -141,6 +143,8 @@ class CollectorContext(msgspec.Struct, frozen=True):
     inbox: Inbox
     gate: Gate = msgspec.field(default_factory=Gate)
     """What workers pass before they bring a backend up, or identify or read a device."""
+    note: Note = lambda _: None
+    """Keeps what is to be known of calls when the process has ended."""
     held_out: dict[Part, str] = {}
     """What is not called for now, and why; what is let in is taken out."""
     absent: Callable[[str], str] = lambda _: ""

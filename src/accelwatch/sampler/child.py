@@ -27,7 +27,7 @@ from accelwatch.sampler.marks import CallsOut, Inside, map_marks
 from accelwatch.sampler.settings import Begin, LetIn
 from accelwatch.sampler.worker import Admit, Inbox, Stop
 from accelwatch.schema.frames import Splitter
-from accelwatch.store.reports import Called, Returned, Told
+from accelwatch.store.reports import Written
 
 _LAST_MOMENT_S = 0.5
 """How long an orderly end may take before the process just ends."""
@@ -55,7 +55,7 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
 
     marks = map_marks(crash)
     gate = Gate(inside=Inside(marks), careful=order.careful)
-    backends, reports = resolve(settings), _Reports(out, CallsOut(marks))
+    backends, reports = resolve(settings), _Reports(out)
     clock = SystemClock()
     absent = Absent(settings, clock)
     collector = Collector(
@@ -63,6 +63,7 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
         backends,
         reports,
         clock,
+        note=CallsOut(marks).note,
         gate=gate,
         began=order.began,
         absent=None if settings.one_shot else absent,
@@ -82,21 +83,16 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
 class _Reports:
     """Where reports go. Once nobody reads them the loop ends, and the backends are closed unheard.
 
-    Each write wakes the owner: reports are held back until the loop flushes them. Of calls it wants to
-    know when the process has ended and cannot tell any more: they are noted where it will look.
+    Each write wakes the owner: reports are held back until the loop flushes them.
     """
 
-    def __init__(self, out: int, calls: CallsOut) -> None:
+    def __init__(self, out: int) -> None:
         self._out = out
-        self._calls = calls
         self._held = bytearray()
         self._unread = False
 
-    def __call__(self, report: Told) -> None:
-        """Keep a report for the next `flush`; note a call, which any thread may do."""
-        if isinstance(report, Called | Returned):
-            self._calls.note(report)
-            return
+    def __call__(self, report: Written) -> None:
+        """Keep a report for the next `flush`."""
         with contextlib.suppress(WireError):
             self._held += encode(report)
 

@@ -12,7 +12,7 @@ from queue import Empty
 
 from accelwatch.backend import Context
 from accelwatch.clock import Clock
-from accelwatch.sampler.calls import Calls, CollectorContext, Emit
+from accelwatch.sampler.calls import Calls, CollectorContext, Emit, Note
 from accelwatch.sampler.gate import PATIENCE_S, Gate
 from accelwatch.sampler.load import Factory
 from accelwatch.sampler.opening import not_there
@@ -43,13 +43,16 @@ class Collector:
         emit: Emit,
         clock: Clock,
         *,
+        note: Note = lambda _: None,
         gate: Gate | None = None,
         environ: Mapping[str, str] | None = None,
         began: float | None = None,
         absent: Callable[[str], str] | None = None,
         flush: Callable[[], None] = lambda: None,
     ) -> None:
-        """`absent` says why a backend need not be loaded now, each time that it would be brought up.
+        """`note` is told of calls, by any thread, before and after each of them.
+
+        `absent` says why a backend need not be loaded now, each time that it would be brought up.
 
         `flush` has everything told that `emit` was given. It is called before a call is made, and when
         nothing more is to come in a moment.
@@ -65,8 +68,9 @@ class Collector:
         self._collector = CollectorContext(
             settings=settings,
             clock=clock,
-            calls=Calls(emit, clock, self.inbox, flush),
+            calls=Calls(note, clock, self.inbox, flush),
             emit=emit,
+            note=note,
             inbox=self.inbox,
             gate=gate or Gate(),
             absent=absent or (lambda _: ""),

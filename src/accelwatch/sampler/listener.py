@@ -25,26 +25,26 @@ class Listener:
         self._inbox = inbox
         self._stop = threading.Event()
         self._taken = threading.Event()
-        self._announced = threading.Event()
+        self._noted = threading.Event()
         self._thread = threading.Thread(target=self._listen, name=f"{name}:events", daemon=True)
 
     def start(self) -> int:
-        """Start the thread; returns its identifier, to be announced before it calls anything."""
+        """Start the thread; returns its identifier, to be noted before it calls anything."""
         self._thread.start()
         return self._thread.ident or 0
 
-    def announced(self) -> None:
+    def noted(self) -> None:
         """Let the thread listen: should it crash, everybody knows whose thread it is."""
-        self._announced.set()
+        self._noted.set()
 
     def stop(self) -> None:
         """Let the thread end when its present wait is over."""
         self._stop.set()
         self._taken.set()
-        self._announced.set()
+        self._noted.set()
 
     def _listen(self) -> None:
-        self._announced.wait()
+        self._noted.wait()
         pause = Backoff()
         while not self._stop.is_set():
             began = self._clock.monotonic()

@@ -16,7 +16,7 @@ from threading import get_ident
 
 import msgspec
 
-from accelwatch.store.reports import Called, Returned
+from accelwatch.store.reports import Called, Noted
 
 _OFFSET = 1 << 20
 """In the crash file; a multiple of every page size."""
@@ -83,7 +83,7 @@ class CallsOut:
         self._cells: dict[int | str, int] = {}
         """By the number of a call, or by the backend whose event source is being waited for."""
 
-    def note(self, report: Called | Returned) -> None:
+    def note(self, report: Noted) -> None:
         """A call is about to be made, or has come back; a wait for events stays for good.
 
         Where there are more of them than cells, the others are nobody's when the process ends.

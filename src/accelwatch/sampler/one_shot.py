@@ -21,7 +21,6 @@ from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot, wi
 from accelwatch.store.reports import (
     CRASHED,
     BackendFound,
-    Called,
     CollectorEnded,
     Cycle,
     Done,
@@ -30,8 +29,7 @@ from accelwatch.store.reports import (
     Outcome,
     Part,
     Report,
-    Returned,
-    Told,
+    Written,
 )
 
 Isolation = Literal["auto", "fork", "exec", "thread"]
@@ -226,9 +224,7 @@ class _Thread:
 
         self._reports: SimpleQueue[Report] = SimpleQueue()
 
-        def emit(report: Told) -> None:
-            if isinstance(report, Called | Returned):
-                return
+        def emit(report: Written) -> None:
             self._reports.put(report.decoded() if isinstance(report, EncodedOutcome) else report)
 
         collector = Collector(

@@ -197,8 +197,8 @@ class Stack:
             return
         self._listener = Listener(self.name, source, self._collector.inbox, self._collector.clock)
         thread = self._listener.start()
-        self._collector.emit(Called(call=0, backend=self.name, action="events", thread=thread))
-        self._listener.announced()
+        self._collector.note(Called(call=0, backend=self.name, action="events", thread=thread))
+        self._listener.noted()
 
     def _down(self, status: BackendStatus) -> None:
         if self._listener is not None:

@@ -14,7 +14,7 @@ import msgspec
 
 from accelwatch.clock import Clock
 from accelwatch.sampler.worker import Answer, Answers, Inbox, Job, answer_of
-from accelwatch.store.reports import Called, Returned
+from accelwatch.store.reports import Called, Noted, Returned
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -25,12 +25,10 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class Succession:
-    """One daemon thread; `emit` is called on it too, before and after each call."""
+    """One daemon thread; `note` is called on it, before and after each call."""
 
-    def __init__(
-        self, emit: Callable[[Called | Returned], None], clock: Clock, inbox: Inbox
-    ) -> None:
-        self._emit = emit
+    def __init__(self, note: Callable[[Noted], None], clock: Clock, inbox: Inbox) -> None:
+        self._note = note
         self._clock = clock
         self._inbox = inbox
         self._waiting: deque[Turn] = deque()
@@ -96,8 +94,8 @@ class Succession:
     def _make(self, turn: Turn) -> None:
         number = turn.called.call
         self.since, self.present = self._clock.monotonic(), number
-        self._emit(msgspec.structs.replace(turn.called, thread=threading.get_ident()))
+        self._note(msgspec.structs.replace(turn.called, thread=threading.get_ident()))
         answer = answer_of(number, turn.job, self._clock)
         self.present = None
-        self._emit(Returned(call=number))
+        self._note(Returned(call=number))
         self._done.append(answer)

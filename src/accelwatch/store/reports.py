@@ -159,5 +159,5 @@ Report = (
 Written = Report | EncodedOutcome
 """What a collector writes; who reads it reads a Report."""
 
-Told = Written | Called | Returned
-"""What a collector tells; of its calls nobody reads while it lives."""
+Noted = Called | Returned
+"""What is kept of a collector's calls; nobody reads of them while it lives."""
