@@ -65,6 +65,8 @@ class RuleRunner:
         self._alerting = Alerting(alerts or Alerts(), self._clock, self._well, self._is_untold)
         if asking is not None:
             self._alerting.asking = asking
+        self._ticking = asyncio.Lock()
+        """One at a time: a tick rests now and then, and goes on with the moment that it began at."""
         self._ticked_at: float | None = None
         self._begun_at = self._clock.monotonic()
         self._marks: Marks = marks(settings)
@@ -205,7 +207,11 @@ class RuleRunner:
             self._broken = ""
 
     async def tick(self) -> None:
-        """Judge once."""
+        """Judge once; while that is being done already, afterwards."""
+        async with self._ticking:
+            await self._judge()
+
+    async def _judge(self) -> None:
         changes = await self._evaluator.evaluate()
         self._ticked_at = self._clock.monotonic()
         await asyncio.sleep(0)

@@ -17,6 +17,7 @@ from accelwatch.incidents.journal.file import FILE, JournalFile
 from accelwatch.judging.runner import RuleRunner
 from accelwatch.rules.budget import MOST_OVERRUNS
 from accelwatch.rules.document import Severity
+from accelwatch.rules.verdict import VerdictChange
 from accelwatch.schema.context import Event
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Owner
@@ -92,6 +93,30 @@ def test_a_rule_that_fires_is_an_incident_with_its_facts(site: Site) -> None:
         assert [one.is_open for one in site.heard] == [True, False]
         assert runner.problems == ()
         await runner.stop()
+
+    play(story)
+
+
+def test_of_two_ticks_at_once_the_second_begins_when_the_first_is_over(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tick rests now and then; what it has looked at would be another's by then."""
+    order: list[str] = []
+    evaluate = FleetEvaluator.evaluate
+
+    async def resting(evaluator: FleetEvaluator) -> list[VerdictChange]:
+        order.append("begins")
+        await asyncio.sleep(0)
+        changes = await evaluate(evaluator)
+        order.append("ends")
+        return changes
+
+    monkeypatch.setattr(FleetEvaluator, "evaluate", resting)
+
+    async def story() -> None:
+        runner = site.runner()
+        await asyncio.gather(runner.tick(), runner.tick())
+        assert order == ["begins", "ends"] * 2
 
     play(story)
 
