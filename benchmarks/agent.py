@@ -1,20 +1,33 @@
-"""What the agent costs at a 1 s interval (CPU, PSS), and how fast it answers a scrape."""
+"""What the agent costs (CPU, PSS) and how fast it answers a scrape, beside all-smi's exporter.
 
+Both read the same stand-in node at the same time, at the same interval, and are scraped every five
+seconds; all-smi is measured where its path is given. First as it comes, then without what an exporter
+does not have, and last with devices only. `--others` are so many idle processes more, as a node has.
+"""
+
+import argparse
+import contextlib
 import http.client
 import json
-import os
 import socket
 import statistics
 import subprocess
-import sys
+import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from node import Node, accelwatch
 
-SECONDS = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 SCRAPES = 2000
 SCRAPE_EVERY_S = 5
+EXPORTER = {"blackbox": {"enabled": False}, "usage": {"count": False}}
+CONFIGURATIONS: Mapping[str, Mapping[str, object]] = {
+    "as_it_comes": {},
+    "devices_and_processes": EXPORTER,
+    "devices": {**EXPORTER, "collect": {"processes": False}, "workloads": {"sources": []}},
+}
+"""Of the agent; all-smi reads processes in all but the last."""
 
 
 def free_port() -> int:
@@ -31,9 +44,11 @@ def family(pid: int) -> list[int]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time used so far: fields 14 and 15 of /proc/PID/stat, proc(5)."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Processor time used so far, of ended threads too: clock_getcpuclockid(3).
+
+    /proc/PID/stat counts in hundredths of a second, of which a quiet program needs few in a minute.
+    """
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 def pss_bytes(pid: int) -> int:
@@ -52,12 +67,12 @@ def scrape(connection: http.client.HTTPConnection) -> tuple[float, bytes]:
     return time.perf_counter() - began, body
 
 
-def wait_ready(port: int) -> http.client.HTTPConnection:
-    """A connection to the agent once it is ready."""
+def wait_ready(port: int, path: str = "/-/ready") -> http.client.HTTPConnection:
+    """A connection to a server once it answers the path with 200."""
     for _ in range(200):
         try:
             connection = http.client.HTTPConnection("127.0.0.1", port)
-            connection.request("GET", "/-/ready")
+            connection.request("GET", path)
             response = connection.getresponse()
             response.read()
             if response.status == 200:
@@ -65,51 +80,121 @@ def wait_ready(port: int) -> http.client.HTTPConnection:
         except OSError:
             pass
         time.sleep(0.1)
-    raise RuntimeError("the agent did not become ready")
+    raise RuntimeError("the server did not become ready")
 
 
-def measure(port: int, pid: int) -> dict[str, object]:
-    """CPU share over a time with a scrape now and then, PSS after it, latency of many scrapes."""
-    connection = wait_ready(port)
-    time.sleep(5)
-    pids = family(pid)
-    before = {one: cpu_seconds(one) for one in pids}
-    began = time.monotonic()
-    while time.monotonic() - began < SECONDS:
-        scrape(connection)
-        time.sleep(SCRAPE_EVERY_S)
-    wall = time.monotonic() - began
-    shares = [(cpu_seconds(one) - before[one]) / wall for one in pids]
-    pss = [pss_bytes(one) for one in pids]
-    times: list[float] = []
-    for _ in range(SCRAPES):
-        seconds, body = scrape(connection)
-        times.append(seconds)
-    times.sort()
-    series = sum(1 for line in body.splitlines() if not line.startswith(b"#"))
-    return {
-        "cpu_percent_of_a_core": round(100 * sum(shares), 2),
-        "cpu_percent_by_process": [round(100 * share, 2) for share in shares],
-        "pss_mib": round(sum(pss) / (1 << 20), 1),
-        "pss_mib_by_process": [round(one / (1 << 20), 1) for one in pss],
-        "series": series,
-        "scrape_median_ms": round(statistics.median(times) * 1e3, 3),
-        "scrape_p99_ms": round(times[int(len(times) * 0.99)] * 1e3, 3),
-    }
+class Exporter:
+    """A server of /metrics with its children, and what they have used since `begin`."""
+
+    def __init__(
+        self, words: Sequence[str], environ: Mapping[str, str], port: int, ready: str
+    ) -> None:
+        quiet = subprocess.DEVNULL
+        self._process = subprocess.Popen(words, env=environ, stdout=quiet, stderr=quiet)
+        self.connection = wait_ready(port, ready)
+        self._before: dict[int, float] = {}
+        self._began = 0.0
+
+    def begin(self) -> None:
+        """From now on it counts."""
+        self._before = {pid: cpu_seconds(pid) for pid in family(self._process.pid)}
+        self._began = time.monotonic()
+
+    def figures(self) -> dict[str, object]:
+        """Share of a core since `begin`, memory, number of series."""
+        wall = time.monotonic() - self._began
+        shares = [(cpu_seconds(pid) - before) / wall for pid, before in self._before.items()]
+        pss = [pss_bytes(pid) for pid in self._before]
+        _, body = scrape(self.connection)
+        return {
+            "cpu_percent_of_a_core": round(100 * sum(shares), 3),
+            "cpu_percent_by_process": [round(100 * share, 3) for share in shares],
+            "pss_mib": round(sum(pss) / (1 << 20), 1),
+            "pss_mib_by_process": [round(one / (1 << 20), 1) for one in pss],
+            "series": sum(1 for line in body.splitlines() if line and not line.startswith(b"#")),
+        }
+
+    def latency(self) -> dict[str, float]:
+        """Milliseconds of many scrapes, one after another."""
+        times = sorted(scrape(self.connection)[0] for _ in range(SCRAPES))
+        return {
+            "scrape_median_ms": round(statistics.median(times) * 1e3, 3),
+            "scrape_p99_ms": round(times[int(len(times) * 0.99)] * 1e3, 3),
+        }
+
+    def close(self) -> None:
+        """End it."""
+        self._process.terminate()
+        self._process.wait()
+
+
+def with_nvidia_smi(environ: dict[str, str], folder: Path) -> dict[str, str]:
+    """An environment with an `nvidia-smi` that lists a device, without which all-smi looks for none."""
+    command = folder / "nvidia-smi"
+    command.write_text("#!/bin/sh\necho 'GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-0)'\n")
+    command.chmod(0o755)
+    return {**environ, "PATH": f"{folder}:{environ['PATH']}"}
+
+
+def accelwatch_agent(node: Node, interval: str, folder: Path, name: str) -> Exporter:
+    """Ours, begun and ready."""
+    port = free_port()
+    file = folder / "agent.yaml"
+    file.write_text(json.dumps({**CONFIGURATIONS[name], "state_dir": f"state-{name}"}))
+    listen = f"--web.listen-address=127.0.0.1:{port}"
+    words = accelwatch("agent", f"--config.file={file}", listen, f"--interval={interval}s")
+    return Exporter(words, node.environ(), port, "/-/ready")
+
+
+def all_smi_api(program: Path, node: Node, interval: str, folder: Path, name: str) -> Exporter:
+    """all-smi's, begun and ready."""
+    port = free_port()
+    processes = f"--processes={str(name != 'devices').lower()}"
+    words = [str(program), "api", f"-p{port}", f"-i{interval}", processes]
+    return Exporter(words, with_nvidia_smi(node.environ(), folder), port, "/metrics")
+
+
+def measured(node: Node, folder: Path, asked: argparse.Namespace, name: str) -> dict[str, object]:
+    """What each has cost in a time in which both ran; then the latency of ours."""
+    with contextlib.ExitStack() as running:
+        ours = accelwatch_agent(node, asked.interval, folder, name)
+        running.callback(ours.close)
+        servers = {"accelwatch": ours}
+        if asked.all_smi:
+            peer = all_smi_api(asked.all_smi, node, asked.interval, folder, name)
+            running.callback(peer.close)
+            servers["all_smi"] = peer
+        time.sleep(5)
+        for server in servers.values():
+            server.begin()
+        for _ in range(asked.seconds // SCRAPE_EVERY_S):
+            time.sleep(SCRAPE_EVERY_S)
+            for server in servers.values():
+                scrape(server.connection)
+        given: dict[str, object] = {whose: server.figures() for whose, server in servers.items()}
+        return {**given, "accelwatch_scrape": ours.latency()}
 
 
 def main() -> None:
     """Print the figures."""
-    node = Node()
-    port = free_port()
-    words = accelwatch("agent", f"--web.listen-address=127.0.0.1:{port}")
-    agent = subprocess.Popen(words, env=node.environ(), stderr=subprocess.DEVNULL)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--interval", default="1", help="seconds, whole ones")
+    parser.add_argument("--processes", type=int, default=16, help="of each device")
+    parser.add_argument("--others", type=int, default=0)
+    parser.add_argument("--all-smi", type=Path, help="the program")
+    asked = parser.parse_args()
+    others = [subprocess.Popen(["sleep", "3600"]) for _ in range(asked.others)]
+    node = Node(processes=asked.processes)
     try:
-        print(json.dumps(measure(port, agent.pid), indent=2))
+        with tempfile.TemporaryDirectory(prefix="accelwatch-bench-") as folder:
+            given = {name: measured(node, Path(folder), asked, name) for name in CONFIGURATIONS}
+            print(json.dumps(given, indent=2))
     finally:
-        agent.terminate()
-        agent.wait()
         node.close()
+        for sleeper in others:
+            sleeper.kill()
+            sleeper.wait()
 
 
 if __name__ == "__main__":
