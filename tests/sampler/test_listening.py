@@ -3,6 +3,7 @@
 import threading
 from asyncio import CancelledError
 from collections.abc import Sequence
+from contextlib import nullcontext
 from queue import Empty
 
 import pytest
@@ -10,13 +11,14 @@ import pytest
 from accelwatch.backend import Opened
 from accelwatch.backoff import Backoff
 from accelwatch.clock import ManualClock, SystemClock
+from accelwatch.errors import BackendUnavailable
 from accelwatch.sampler.listener import Listener
 from accelwatch.sampler.settings import HeldOut
 from accelwatch.sampler.worker import Admit, Batch, Inbox
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import BackendState
-from accelwatch.store.reports import BackendFound, Called, Cycle, Events, Part
+from accelwatch.store.reports import BackendFound, Called, Cycle, Events, Part, Returned
 from sampler.rig import Rig, Scripted
 from waiting import wait_until
 
@@ -58,7 +60,7 @@ def test_events_of_a_source_are_told_and_its_thread_is_named() -> None:
     rig.until(lambda: events_of(rig) == ["c1", "c2"])
     (call,) = announced(rig)
     (thread,) = (one for one in threading.enumerate() if one.ident == call.thread)
-    assert (call.call, call.backend, call.slot) == (0, "scripted", "")
+    assert (call.backend, call.slot) == ("scripted", "")
     assert (thread.name, thread.daemon) == ("scripted:events", True)
     assert rig.told.index(call) < next(
         at for at, report in enumerate(rig.told) if isinstance(report, Events)
@@ -72,9 +74,8 @@ def test_events_of_a_source_are_told_and_its_thread_is_named() -> None:
 def test_a_source_goes_on_whatever_it_raises(error: BaseException) -> None:
     backend, inbox = Telling(), Inbox()
     backend.pending = [error]
-    listener = Listener("scripted", backend, inbox, SystemClock())
+    listener = Listener("scripted", backend, inbox, SystemClock(), nullcontext())
     listener.start()
-    listener.noted()
     wait_until(lambda: not backend.pending)
     backend.pending = [event(1)]
     batch = inbox.get(timeout=10)
@@ -96,6 +97,28 @@ def test_a_source_that_is_held_out_is_not_listened_to_until_it_is_let_in() -> No
     assert len(announced(rig)) == 1
 
 
+def returned(rig: Rig) -> set[int]:
+    return {report.call for report in rig.told if isinstance(report, Returned)}
+
+
+def test_a_source_is_out_until_its_wait_is_over_and_each_by_itself() -> None:
+    """The thread of a source that is given up may get a number that another has later."""
+    backend = Telling()
+    rig = Rig(backend)
+    rig.until(lambda: announced(rig))
+    (before,) = announced(rig)
+    rig.tick()
+    assert before.call not in returned(rig)
+    backend.discover_error = BackendUnavailable("unloaded", reason="driver_gone")
+    rig.clock.advance(60.0)
+    rig.until(lambda: before.call in returned(rig))
+    backend.discover_error = None
+    rig.clock.advance(60.0)
+    rig.until(lambda: len(announced(rig)) == 2)
+    after = announced(rig)[-1]
+    assert after.call not in returned(rig)
+
+
 def test_a_single_reading_does_not_listen() -> None:
     backend = Telling()
     rig = Rig(backend, one_shot=True)
@@ -112,10 +135,8 @@ def test_a_backend_without_a_source_is_not_listened_to() -> None:
 def test_a_flood_comes_in_batches_each_after_the_one_before_was_taken() -> None:
     backend, inbox = Telling(), Inbox()
     backend.pending = [event(number) for number in range(600)]
-    listener = Listener("scripted", backend, inbox, SystemClock())
+    listener = Listener("scripted", backend, inbox, SystemClock(), nullcontext())
     listener.start()
-    assert backend.waits == []
-    listener.noted()
     sizes = []
     for _ in range(3):
         batch = inbox.get(timeout=10)
@@ -154,10 +175,9 @@ def test_only_a_source_that_has_not_waited_is_paused(takes_s: float, pauses: lis
                 ended.set()
             return []
 
-    listener = Listener("scripted", Source(), Inbox(), clock)
+    listener = Listener("scripted", Source(), Inbox(), clock, nullcontext())
     listener._stop = stop
     listener.start()
-    listener.noted()
     assert ended.wait(10)
     wait_until(lambda: stop.given == pauses)
 
@@ -168,9 +188,8 @@ def test_a_source_that_fails_is_told_of_once_and_asked_again(
     monkeypatch.setattr("accelwatch.sampler.listener.Backoff", lambda: Backoff(0.01))
     backend, inbox = Telling(), Inbox()
     backend.pending = [OSError("lost")]
-    listener = Listener("scripted", backend, inbox, SystemClock())
+    listener = Listener("scripted", backend, inbox, SystemClock(), nullcontext())
     listener.start()
-    listener.noted()
     for _ in range(500):
         if len(backend.waits) > 1:
             break

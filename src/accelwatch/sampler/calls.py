@@ -1,8 +1,10 @@
 """The calls that are out: each is noted before it is made and has one place for its answer."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
+from threading import get_ident
 
 import msgspec
 
@@ -18,7 +20,7 @@ Note = Callable[[Noted], None]
 
 
 class Calls:
-    """Used by the collector's loop only.
+    """Used by the collector's loop only, but for `listening`.
 
     Turns are made one after another for as long as they get on: workers that are woken all at once
     fight for the interpreter.
@@ -77,6 +79,16 @@ class Calls:
         else:
             self._make(worker, turn)
         return call
+
+    @contextmanager
+    def listening(self, backend: str) -> Iterator[None]:
+        """While this lasts, the present thread waits for the backend's events."""
+        call = next(self._ids)
+        self._note(Called(call=call, backend=backend, action="events", thread=get_ident()))
+        try:
+            yield
+        finally:
+            self._note(Returned(call=call))
 
     def deliver(self, answer: Answer) -> None:
         """Hand an answer from the inbox to whoever began the call."""
@@ -143,7 +155,6 @@ class CollectorContext(msgspec.Struct, frozen=True):
     inbox: Inbox
     gate: Gate = msgspec.field(default_factory=Gate)
     """What workers pass before they bring a backend up, or identify or read a device."""
-    note: Note = lambda _: None
     """Keeps what is to be known of calls when the process has ended."""
     held_out: dict[Part, str] = {}
     """What is not called for now, and why; what is let in is taken out."""

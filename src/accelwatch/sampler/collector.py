@@ -70,7 +70,6 @@ class Collector:
             clock=clock,
             calls=Calls(note, clock, self.inbox, flush),
             emit=emit,
-            note=note,
             inbox=self.inbox,
             gate=gate or Gate(),
             absent=absent or (lambda _: ""),

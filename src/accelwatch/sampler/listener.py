@@ -1,6 +1,7 @@
 """A daemon thread that waits in a backend's event source and hands over what comes, batch by batch."""
 
 import threading
+from contextlib import AbstractContextManager
 
 from accelwatch.backend import EventSource
 from accelwatch.backoff import Backoff
@@ -18,33 +19,38 @@ _PACE_S = 0.05
 class Listener:
     """At most one batch is on its way: a flood of events slows its source, not the collector."""
 
-    def __init__(self, name: str, source: EventSource, inbox: Inbox, clock: Clock) -> None:
+    def __init__(
+        self,
+        name: str,
+        source: EventSource,
+        inbox: Inbox,
+        clock: Clock,
+        noted: AbstractContextManager[None],
+    ) -> None:
+        """`noted` is entered by the thread: should it crash meanwhile, everybody knows whose it is."""
         self._clock = clock
         self._name = name
         self._source = source
         self._inbox = inbox
         self._stop = threading.Event()
         self._taken = threading.Event()
-        self._noted = threading.Event()
-        self._thread = threading.Thread(target=self._listen, name=f"{name}:events", daemon=True)
+        self._noted = noted
+        self._thread = threading.Thread(target=self._serve, name=f"{name}:events", daemon=True)
 
-    def start(self) -> int:
-        """Start the thread; returns its identifier, to be noted before it calls anything."""
+    def start(self) -> None:
+        """Let the thread listen."""
         self._thread.start()
-        return self._thread.ident or 0
-
-    def noted(self) -> None:
-        """Let the thread listen: should it crash, everybody knows whose thread it is."""
-        self._noted.set()
 
     def stop(self) -> None:
         """Let the thread end when its present wait is over."""
         self._stop.set()
         self._taken.set()
-        self._noted.set()
+
+    def _serve(self) -> None:
+        with self._noted:
+            self._listen()
 
     def _listen(self) -> None:
-        self._noted.wait()
         pause = Backoff()
         while not self._stop.is_set():
             began = self._clock.monotonic()

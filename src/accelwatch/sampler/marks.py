@@ -80,11 +80,11 @@ class CallsOut:
     def __init__(self, memory: mmap.mmap) -> None:
         self._memory = memory
         self._free = list(range(_CALLS_END - _CALL_BYTES, _CALLS_AT - 1, -_CALL_BYTES))
-        self._cells: dict[int | str, int] = {}
-        """By the number of a call, or by the backend whose event source is being waited for."""
+        self._cells: dict[int, int] = {}
+        """By the number of a call."""
 
     def note(self, report: Noted) -> None:
-        """A call is about to be made, or has come back; a wait for events stays for good.
+        """A call is about to be made, or has come back.
 
         Where there are more of them than cells, the others are nobody's when the process ends.
         """
@@ -95,13 +95,10 @@ class CallsOut:
             self._free.append(cell)
 
     def _begun(self, called: Called) -> None:
-        key = called.backend if called.action == "events" else called.call
-        cell = self._cells.get(key)
-        if cell is None:
-            try:
-                cell = self._cells[key] = self._free.pop()
-            except IndexError:
-                return
+        try:
+            cell = self._cells[called.call] = self._free.pop()
+        except IndexError:
+            return
         body = _encoder.encode(called)
         if len(body) > _CALL_BYTES - _LENGTH.size:
             body = _encoder.encode(msgspec.structs.replace(called, slot=""))  # its backend, then
@@ -119,7 +116,7 @@ def threads_inside(descriptor: int) -> frozenset[int]:
 
 
 def calls_out(descriptor: int) -> tuple[Called, ...]:
-    """The calls that were out when the process ended, waits for events first, then as they were made.
+    """The calls that were out when the process ended, in the order in which they were made.
 
     What is damaged is left out: a library that crashes may have written here.
     """

@@ -26,7 +26,7 @@ from accelwatch.sampler.worker import Answer
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import BackendState, BackendStatus
-from accelwatch.store.reports import BackendFound, Called, Events, Failure, Part
+from accelwatch.store.reports import BackendFound, Events, Failure, Part
 
 _BEHIND = Failure(
     absence=Absence.TIMEOUT,
@@ -195,10 +195,14 @@ class Stack:
         )
         if self._listener is not None or not wanted or not isinstance(source, EventSource):
             return
-        self._listener = Listener(self.name, source, self._collector.inbox, self._collector.clock)
-        thread = self._listener.start()
-        self._collector.note(Called(call=0, backend=self.name, action="events", thread=thread))
-        self._listener.noted()
+        self._listener = Listener(
+            self.name,
+            source,
+            self._collector.inbox,
+            self._collector.clock,
+            self._collector.calls.listening(self.name),
+        )
+        self._listener.start()
 
     def _down(self, status: BackendStatus) -> None:
         if self._listener is not None:
