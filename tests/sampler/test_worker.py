@@ -1,0 +1,79 @@
+"""A worker and what it answers."""
+
+import threading
+from asyncio import CancelledError
+
+from accelwatch.clock import ManualClock
+from accelwatch.sampler.worker import Answer, Inbox, Worker
+
+
+def test_an_answer_tells_what_came_and_when() -> None:
+    clock, inbox = ManualClock(), Inbox()
+    worker = Worker("w", clock, inbox)
+
+    def job() -> str:
+        clock.advance(0.5)
+        return "done"
+
+    def fail() -> None:
+        raise OSError("lost")
+
+    def leave() -> None:
+        raise SystemExit(3)
+
+    def cancel() -> None:
+        raise CancelledError
+
+    for number, work in enumerate((job, fail, leave, cancel)):
+        worker.submit(number, work)
+    answers = [inbox.get(timeout=10) for _ in range(4)]
+    worker.stop()
+    first, second, third, fourth = (answer for answer in answers if isinstance(answer, Answer))
+    assert first == Answer(
+        call=0, result="done", moment=clock.monotonic(), wall=clock.wall(), duration_s=0.5
+    )
+    assert (second.call, second.result, repr(second.error)) == (1, None, "OSError('lost')")
+    assert str(third.error) == "the backend tried to end the process: SystemExit(3)"
+    assert str(fourth.error) == "the backend raised CancelledError()"
+    (thread,) = (thread for thread in threading.enumerate() if thread.ident == worker.ident)
+    assert (thread.name, thread.daemon) == ("w", True)
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_a_worker_that_rests_has_no_thread_until_the_next_call() -> None:
+    inbox = Inbox()
+    worker = Worker("resting", ManualClock(), inbox)
+    worker.submit(0, threading.current_thread)
+    first = inbox.get(timeout=10)
+    assert isinstance(first, Answer)
+    assert isinstance(first.result, threading.Thread)
+    worker.rest()
+    first.result.join(10)
+    assert not first.result.is_alive()
+    worker.submit(1, threading.current_thread)
+    second = inbox.get(timeout=10)
+    assert isinstance(second, Answer)
+    assert isinstance(second.result, threading.Thread)
+    assert (second.call, second.result.ident) == (1, worker.ident)
+    worker.stop()
+    second.result.join(10)
+    assert not second.result.is_alive()
+
+
+def test_a_worker_that_rests_in_a_call_tells_its_answer_all_the_same() -> None:
+    inbox, go_on = Inbox(), threading.Event()
+    worker = Worker("resting", ManualClock(), inbox)
+    worker.submit(0, lambda: go_on.wait(10))
+    worker.rest()
+    worker.submit(1, lambda: "next")
+    assert _answered(inbox) == (1, "next")
+    go_on.set()
+    assert _answered(inbox) == (0, True)
+    worker.stop()
+
+
+def _answered(inbox: Inbox) -> tuple[int, object]:
+    answer = inbox.get(timeout=10)
+    assert isinstance(answer, Answer)
+    return answer.call, answer.result
