@@ -1,19 +1,17 @@
 """NPUs of Huawei Ascend: found on the PCI bus, read through `npu-smi info`, a table of them all."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
+from accelwatch.backend import Context, Request, Support, Visibility
 from accelwatch.errors import BackendUnavailable, ReadError
-from accelwatch.listed_process import with_processes
 from accelwatch.pcie_link import with_link
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.vendor_program import chosen_program, output_of
-from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
+from accelwatch.tool_backend import Command, ToolBackend
+from accelwatch.vendor_program import output_of
 from accelwatch.whole_output import Judge, parsed
 from accelwatch_ascend import mapping
 from accelwatch_ascend.details import Details
@@ -31,17 +29,13 @@ from accelwatch_ascend.document import (
 )
 from accelwatch_ascend.table import IS_WHOLE, parse_table
 
-VENDOR_ID = 0x19E5
-_PROGRAM = "npu-smi"
-_FOLDERS = ("usr/local/Ascend/driver/tools",)
-_REMEDY = "install the Ascend driver package, which brings npu-smi; a container needs it mounted"
 _DETAIL_TIMEOUT_S = 2.0
 """For what adds to the table: a chip that hangs there must not hold up the others for long."""
 _BOARD_TIMEOUT_S = 0.6
 """For who a chip is: a device is identified and read within a second, unless configured otherwise."""
 
 
-class AscendBackend:
+class AscendBackend(ToolBackend[Document, Chip]):
     """Options: `npu_smi` (path of the command), `pace_s` (seconds between two runs), `usages`."""
 
     name = "ascend"
@@ -55,98 +49,62 @@ class AscendBackend:
         tested_with="recorded tables of 310P3, 910B2, 910B2C, 910B4 and A3 (npu-smi 22 to 26); "
         "composed tables of 310, 910 and 950, healthy and faulty",
     )
+    command = Command(
+        names=(mapping.SOURCE,),
+        option="npu_smi",
+        remedy="install the Ascend driver package, which brings npu-smi; a container needs it mounted",
+        vendor_id=0x19E5,
+        prefix="ascend",
+        driver="dev/davinci_manager",
+        module="drv_davinci",
+        folders=("usr/local/Ascend/driver/tools",),
+        nodes="davinci[0-9]*",
+    )
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._program = Path()
-        self._tool: VendorTool[Document, Chip] | None = None
+        super().__init__(context)
         self._details: Details | None = None
         self._logic: dict[Key, int] = {}
         self._mapped: frozenset[Key] = frozenset()
         """Chips for which the map of logic ids was asked."""
         self._boards: dict[Key, Pairs] = {}
 
-    def probe(self) -> Probe:
-        """Look for the vendor on the PCI bus and for its driver."""
-        there = bool(accelerators(self._context, VENDOR_ID))
-        node = self._context.root / "dev/davinci_manager"
-        checks = (
-            Check(subject="PCI 19e5, class 12", ok=there),
-            Check(subject=str(node), ok=node.exists(), remedy="load the driver: drv_davinci"),
-            Check(subject=_PROGRAM, ok=self._find() is not None, remedy=_REMEDY),
-        )
-        return Probe(present=there or node.exists(), checks=checks)
-
-    def open(self) -> Opened:
-        """Find the command and begin to ask it. Raises BackendUnavailable."""
-        program = self._find()
-        if program is None:
-            raise BackendUnavailable(
-                "npu-smi was not found in the folders of commands",
-                reason="command_not_found",
-                remedy=_REMEDY,
-            )
-        self._program = program
+    def asked(self) -> Callable[[], Document]:
+        """The table, and the chips one by one."""
         self._details = Details(self._run_detail, usages=self._asks_usages())
-        self._tool = VendorTool(
-            self._context,
-            self._ask,
-            lambda document: document.chips,
-            name=self.name,
-            command=_PROGRAM,
-            prefix="ascend",
-            vendor_id=VENDOR_ID,
-            nodes="davinci[0-9]*",
-        )
-        first = self._tool.first()
-        version = None if first is None else first.driver_version
-        return Opened(source=mapping.SOURCE, versions={"driver": version} if version else {})
+        return self._ask
 
-    def discover(self) -> Sequence[Device]:
-        """What is on the PCI bus, then what only the command lists. Raises BackendUnavailable."""
-        return self._opened.discover()
+    def listed(self, answer: Document) -> Sequence[Chip]:
+        """The chips in an answer."""
+        return answer.chips
+
+    def told_version(self, answer: Document) -> str | None:
+        """Of the driver."""
+        return answer.driver_version
 
     def identify(self, device: Device) -> Sequence[Device]:
         """The chip by the id of its die; its virtual NPUs are not listed. Raises ReadError."""
-        answer, chip = self._opened.entry_for(device)
+        answer, chip = self.tool.entry_for(device)
         version = answer.document.driver_version
         board = self._board(chip)
         return [mapping.identified(device, chip, version, board, self._node(chip))]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What the newest table says. Raises ReadError."""
-        answer, chip = self._opened.entry_for(device)
+        answer, chip = self.tool.entry_for(device)
         document = answer.document
-        numbers = msgspec.structs.replace(
-            mapping.read(device.id, chip, document.details.get(chip.key, Detail())),
-            age_s=answer.age_s,
-            pace_s=answer.pace_s,
-        )
-        numbers = with_link(self._context.root, numbers, device.pci_bus_id)
-        reason = _why_no_processes(document, chip, request)
-        if reason is not None:
-            absent = {**numbers.absent, ("processes",): reason}
-            return [msgspec.structs.replace(numbers, absent=absent)]
-        request.numbers([numbers])
+        numbers = mapping.read(device.id, chip, document.details.get(chip.key, Detail()))
         jobs = [job for job in document.jobs if job.key == chip.key]
-        listed = mapping.processes_of(device.id, jobs)
-        return [with_processes(self._context.root, numbers, listed)]
-
-    def close(self) -> None:
-        """Ask no more."""
-        if self._tool is not None:
-            self._tool.close()
-
-    @property
-    def _opened(self) -> VendorTool[Document, Chip]:
-        assert self._tool is not None
-        return self._tool
+        return self.readings(
+            request,
+            answer,
+            with_link(self._context.root, numbers, device.pci_bus_id),
+            _why_no_processes(document, chip) or (lambda: mapping.processes_of(device.id, jobs)),
+        )
 
     def _ask(self) -> Document:
         """The table, with logic ids and what was asked of the chips one by one."""
-        table = parse_table(
-            output_of(self._program, "info", timeout_s=TIMEOUT_S, is_whole=IS_WHOLE)
-        )
+        table = parse_table(self.run("info", is_whole=IS_WHOLE))
         document = numbered(table, self._logic_ids(frozenset(chip.key for chip in table.chips)))
         assert self._details is not None
         details = self._details.round(document.chips)
@@ -186,9 +144,7 @@ class AscendBackend:
         told = number_of(chip.text("phy-id"))
         if told is None and "device" not in chip.fields:
             told = chip.npu
-        node = f"/dev/davinci{told}"
-        there = told is not None and (self._context.root / node.lstrip("/")).exists()
-        return node if there else None
+        return None if told is None else self.node(f"davinci{told}")
 
     def _run_detail(self, *arguments: str, is_whole: Judge = IS_OF_CHIP) -> bytes:
         return output_of(self._program, *arguments, timeout_s=_DETAIL_TIMEOUT_S, is_whole=is_whole)
@@ -203,14 +159,8 @@ class AscendBackend:
             )
         return told
 
-    def _find(self) -> Path | None:
-        named = self._context.options.get("npu_smi")
-        return chosen_program(self._context.root, named, (_PROGRAM,), _FOLDERS)
 
-
-def _why_no_processes(document: Document, chip: Chip, request: Request) -> Absence | None:
-    if not request.processes:
-        return Absence.NOT_COLLECTED
+def _why_no_processes(document: Document, chip: Chip) -> Absence | None:
     if document.told_jobs is None:
         return Absence.UNSUPPORTED
     return None if chip.npu in document.told_jobs else Absence.ERROR

@@ -1,34 +1,25 @@
 """GPUs of MetaX: found on the PCI bus, read through mx-smi."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from accelwatch import sysfs
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
-from accelwatch.errors import BackendUnavailable
-from accelwatch.listed_process import with_processes
+from accelwatch.backend import Check, Probe, Request, Support, Visibility
 from accelwatch.pcie_link import put_link
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
-from accelwatch.vendor_program import chosen_program
-from accelwatch.vendor_tool import ACCELERATOR, DISPLAY, VendorTool, accelerators
+from accelwatch.tool_backend import Command, ToolBackend
+from accelwatch.vendor_tool import ACCELERATOR, DISPLAY
 from accelwatch_metax import mapping
 from accelwatch_metax.document import Document, Gpu
 from accelwatch_metax.rounds import Rounds
 
-VENDOR_ID = 0x9999
-_CLASSES = (DISPLAY, ACCELERATOR)
-_PROGRAMS = ("mx-smi", "ht-smi")
-"""The second is of the Mars boards, with the same output."""
-_FOLDERS = ("opt/mxdriver/bin", "opt/maca/bin", "opt/hpcc/bin")
-_REMEDY = "install the driver package (mxdriver), which brings /opt/mxdriver/bin/mx-smi"
 _LINK = ("pcie_link_generation", "pcie_link_width_lanes")
 
 
-class MetaxBackend:
+class MetaxBackend(ToolBackend[Document, Gpu]):
     """Options: `mx_smi` (path of the command), `pace_s` (seconds between two rounds)."""
 
     name = "metax"
@@ -41,89 +32,70 @@ class MetaxBackend:
         tested_with="recorded list and temperatures of C500 cards; composed tables of several "
         "releases, healthy and faulty",
     )
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._tool: VendorTool[Document, Gpu] | None = None
+    command = Command(
+        names=(mapping.SOURCE, "ht-smi"),
+        option="mx_smi",
+        remedy="install the driver package (mxdriver), which brings /opt/mxdriver/bin/mx-smi",
+        vendor_id=0x9999,
+        prefix="metax",
+        driver="sys/module/metax",
+        module="metax",
+        folders=("opt/mxdriver/bin", "opt/maca/bin", "opt/hpcc/bin"),
+        classes=(DISPLAY, ACCELERATOR),
+        kind=DeviceKind.GPU,
+    )
+    """The second program is of the Mars boards, with the same output."""
 
     def probe(self) -> Probe:
         """Look for the vendor's GPUs on the PCI bus, then for its driver and command."""
         root = self._context.root
-        there = bool(accelerators(self._context, VENDOR_ID, _CLASSES))
-        checks = [Check(subject="PCI 9999, class 03 or 12", ok=there)]
-        loaded = (root / "sys/module/metax").is_dir()
+        there, loaded = bool(self.on_bus()), (root / self.command.driver).is_dir()
         present = there or (not sysfs.shows_pci(root) and loaded)
+        checks = [self.bus_check(there=there)]
         if present:
-            checks += [
-                Check(subject="metax", ok=loaded, remedy="load the driver: modprobe metax"),
-                Check(subject="mx-smi", ok=self._find() is not None, remedy=_REMEDY),
-            ]
+            module = self.command.module
+            remedy = f"load the driver: modprobe {module}"
+            checks += [Check(subject=module, ok=loaded, remedy=remedy), self.command_check()]
         return Probe(present=present, checks=tuple(checks))
 
-    def open(self) -> Opened:
-        """Find the command and begin to ask it. Raises BackendUnavailable."""
-        program = self._find()
-        if program is None:
-            raise BackendUnavailable(
-                "mx-smi was not found in /opt/mxdriver/bin and the folders of commands",
-                reason="command_not_found",
-                remedy=_REMEDY,
-            )
-        self._tool = VendorTool(
-            self._context,
-            Rounds(program).ask,
-            lambda document: document.gpus,
-            name=self.name,
-            command=program.name,
-            prefix="metax",
-            vendor_id=VENDOR_ID,
-            classes=_CLASSES,
-            kind=DeviceKind.GPU,
-        )
-        first = self._tool.first()
-        return Opened(source=mapping.SOURCE, versions=dict(first.versions) if first else {})
+    def asked(self) -> Callable[[], Document]:
+        """A few runs, one after another."""
+        return Rounds(self._program).ask
 
-    def discover(self) -> Sequence[Device]:
-        """What is on the PCI bus, then what only the command lists. Raises BackendUnavailable."""
-        return self._opened.discover()
+    def listed(self, answer: Document) -> Sequence[Gpu]:
+        """The GPUs in an answer."""
+        return answer.gpus
+
+    def told_version(self, answer: Document) -> str | None:
+        """Of the driver."""
+        return answer.versions.get("driver")
+
+    def versions(self, answer: Document | None) -> Mapping[str, str]:
+        """Of all that the table names."""
+        return {} if answer is None else answer.versions
 
     def identify(self, device: Device) -> Sequence[Device]:
         """The GPU by its uuid. Raises ReadError."""
-        answer, gpu = self._opened.entry_for(device)
+        answer, gpu = self.tool.entry_for(device)
         if device.pci_bus_id is not None:
             nodes = sysfs.drm_nodes(self._context.root, device.pci_bus_id)
             device = msgspec.structs.replace(device, device_nodes=nodes)
-        return [mapping.identified(device, gpu, answer.document.versions.get("driver"))]
+        return [mapping.identified(device, gpu, self.driver_version(answer.document))]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What the newest round says. Raises ReadError."""
-        answer, gpu = self._opened.entry_for(device)
+        answer, gpu = self.tool.entry_for(device)
         root, bus = self._context.root, device.pci_bus_id
         out, sources = mapping.collect(device.id, gpu), {"*": mapping.SOURCE}
         if bus is not None:
             put_link(out, root, bus)
             sources |= dict.fromkeys(_LINK, "sysfs")
         jobs = answer.document.jobs
-        if not request.processes or jobs is None:
-            out.miss("processes", Absence.ERROR if request.processes else Absence.NOT_COLLECTED)
-        numbers = msgspec.structs.replace(
-            mapping.reading_of(out, gpu, sources), age_s=answer.age_s, pace_s=answer.pace_s
+        return self.readings(
+            request,
+            answer,
+            mapping.reading_of(out, gpu, sources),
+            Absence.ERROR
+            if jobs is None
+            else lambda: mapping.processes_of(device.id, gpu.number, jobs),
         )
-        if not request.processes or jobs is None:
-            return [numbers]
-        request.numbers([numbers])
-        return [with_processes(root, numbers, mapping.processes_of(device.id, gpu.number, jobs))]
-
-    def close(self) -> None:
-        """Ask no more."""
-        if self._tool is not None:
-            self._tool.close()
-
-    @property
-    def _opened(self) -> VendorTool[Document, Gpu]:
-        assert self._tool is not None
-        return self._tool
-
-    def _find(self) -> Path | None:
-        named = self._context.options.get("mx_smi")
-        return chosen_program(self._context.root, named, _PROGRAMS, _FOLDERS)

@@ -3,33 +3,27 @@
 Where the command is not installed, through the vendor's daemon.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
+from accelwatch.backend import Context, Opened, Request, Support, Visibility
 from accelwatch.errors import BackendUnavailable, DeviceTimeout, ReadError
 from accelwatch.listed_process import with_processes, without_processes
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.vendor_program import chosen_program, output_of
-from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators
-from accelwatch.whole_output import Judge, closed, parsed
+from accelwatch.tool_backend import Command, ToolBackend
+from accelwatch.whole_output import closed, parsed
 from accelwatch_rebellions import daemon, mapping
 from accelwatch_rebellions.document import Document, Npu, parse
 from accelwatch_rebellions.ownership import contexts_of, open_nodes
 from accelwatch_rebellions.table import parse_table
 
-VENDOR_ID = 0x1EFF
-_PROGRAMS = ("rbln-smi", "rbln-stat")
-"""The second is the name before the first, kept by the vendor as an alias."""
 _DAEMON_S = 2.0
-_REMEDY = "install the Rebellions driver package, which brings rbln-smi"
 
 
-class RebellionsBackend:
+class RebellionsBackend(ToolBackend[Document, Npu]):
     """Options: `rbln_smi` (path of the command), `pace_s` (seconds between two runs), `daemon_port`."""
 
     name = "rebellions"
@@ -43,63 +37,59 @@ class RebellionsBackend:
         tested_with="the vendor's recorded identity of an ATOM card; composed documents of "
         "ATOM and REBEL machines, healthy and faulty",
     )
+    command = Command(
+        names=(mapping.SOURCE, "rbln-stat"),
+        option="rbln_smi",
+        remedy="install the Rebellions driver package, which brings rbln-smi",
+        vendor_id=0x1EFF,
+        prefix="rbln",
+        driver="sys/class/rebellions",
+        module="rebellions",
+        folders=("opt/rebellions/bin",),
+        nodes="rbln[0-9]*",
+    )
+    """The second program is the name before the first, kept by the vendor as an alias."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._program = Path()
+        super().__init__(context)
         self._only_table = False
         """Whether the command has no JSON."""
         self._source = mapping.SOURCE
-        self._tool: VendorTool[Document, Npu] | None = None
-
-    def probe(self) -> Probe:
-        """Look for the vendor on the PCI bus and for its class."""
-        there = bool(accelerators(self._context, VENDOR_ID))
-        folder = self._context.root / "sys/class/rebellions"
-        checks = (
-            Check(subject="PCI 1eff, class 12", ok=there),
-            Check(subject=str(folder), ok=folder.is_dir(), remedy="load the driver: rebellions"),
-            Check(subject="rbln-smi", ok=self._find() is not None, remedy=_REMEDY),
-        )
-        return Probe(present=there or folder.is_dir(), checks=checks)
 
     def open(self) -> Opened:
-        """Find the command and begin to ask it. Raises BackendUnavailable."""
-        program = self._find()
-        if program is None and not self._daemon_answers():
-            raise BackendUnavailable(
-                "rbln-smi was not found in the folders of commands, and no daemon of it answers",
-                reason="command_not_found",
-                remedy=_REMEDY,
-            )
-        self._program = program or Path()
-        self._source = mapping.SOURCE if program else daemon.SOURCE
-        self._tool = VendorTool(
-            self._context,
-            self._ask if program else self._ask_daemon,
-            lambda document: document.npus,
-            name=self.name,
-            command=self._source,
-            prefix="rbln",
-            vendor_id=VENDOR_ID,
-            nodes="rbln[0-9]*",
-        )
-        first = self._tool.first()
-        version = None if first is None else first.driver_version
-        return Opened(source=self._source, versions={"driver": version} if version else {})
+        """Find the command, or else the vendor's daemon, and begin to ask. Raises BackendUnavailable."""
+        if self.find() is None and self._daemon_answers():
+            self._source = daemon.SOURCE
+            return self.begin(self._ask_daemon, source=daemon.SOURCE)
+        return super().open()
 
-    def discover(self) -> Sequence[Device]:
-        """What is on the PCI bus, then what only the command lists. Raises BackendUnavailable."""
-        return self._opened.discover()
+    def not_found(self) -> BackendUnavailable:
+        """Neither the command nor the daemon."""
+        why = super().not_found()
+        return BackendUnavailable(
+            f"{why}, and no daemon of it answers", reason=why.reason, remedy=why.remedy
+        )
+
+    def asked(self) -> Callable[[], Document]:
+        """The document; of a command that has none, its table."""
+        return self._ask
+
+    def listed(self, answer: Document) -> Sequence[Npu]:
+        """The NPUs in an answer."""
+        return answer.npus
+
+    def told_version(self, answer: Document) -> str | None:
+        """Of the driver."""
+        return answer.driver_version
 
     def identify(self, device: Device) -> Sequence[Device]:
         """The NPU by its uuid; it has no partitions. Raises ReadError."""
-        answer, npu = self._opened.entry_for(device)
+        answer, npu = self.tool.entry_for(device)
         return [mapping.identified(device, npu, answer.document.driver_version)]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What the newest document says. Raises ReadError."""
-        answer, npu = self._opened.entry_for(device)
+        answer, npu = self.tool.entry_for(device)
         numbers = msgspec.structs.replace(
             mapping.read(device.id, npu, answer.document.npus),
             sources={"*": self._source},
@@ -110,11 +100,6 @@ class RebellionsBackend:
             return [without_processes(numbers, Absence.NOT_COLLECTED)]
         request.numbers([numbers])
         return [self._with_processes(numbers, npu, answer.document)]
-
-    def close(self) -> None:
-        """Ask no more."""
-        if self._tool is not None:
-            self._tool.close()
 
     def _with_processes(self, reading: Reading, npu: Npu, document: Document) -> Reading:
         root, entries = self._context.root, document.contexts
@@ -129,11 +114,6 @@ class RebellionsBackend:
             if not mine:
                 return without_processes(reading, Absence.UNSUPPORTED)
         return with_processes(root, reading, mapping.processes_of(reading.device_id, mine))
-
-    @property
-    def _opened(self) -> VendorTool[Document, Npu]:
-        assert self._tool is not None
-        return self._tool
 
     def _ask_daemon(self) -> Document:
         port = self._context.options.get("daemon_port", daemon.PORT)
@@ -152,7 +132,7 @@ class RebellionsBackend:
         """The document; of a command that does not know `-j`, what its table has of it."""
         if not self._only_table:
             try:
-                return parse(self._run("-j", is_whole=parsed(parse, _npus)))
+                return parse(self.run("-j", is_whole=parsed(parse, _npus)))
             except DeviceTimeout:
                 raise
             except ReadError as error:
@@ -162,10 +142,7 @@ class RebellionsBackend:
         return self._table()
 
     def _table(self) -> Document:
-        return parse_table(self._run(is_whole=closed(parse_table, _npus)))
-
-    def _run(self, *arguments: str, is_whole: Judge) -> bytes:
-        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S, is_whole=is_whole)
+        return parse_table(self.run(is_whole=closed(parse_table, _npus)))
 
     def _table_or(self, error: ReadError) -> Document:
         """What the table says. Raises the first error when that is not to be had either."""
@@ -173,10 +150,6 @@ class RebellionsBackend:
             return self._table()
         except ReadError:
             raise error from None
-
-    def _find(self) -> Path | None:
-        named = self._context.options.get("rbln_smi")
-        return chosen_program(self._context.root, named, _PROGRAMS, ("opt/rebellions/bin",))
 
 
 def _npus(document: Document) -> tuple[Npu, ...]:
