@@ -170,6 +170,18 @@ def mig_view(index: int, parent: int) -> DeviceView:
     return view(index, device=one, reading=reading)
 
 
+def unread(name: str = "nvidia", *, reason: str = "version_mismatch") -> BackendStatus:
+    """A backend that cannot be used."""
+    return BackendStatus(
+        name=name,
+        vendor={"kernel_log": "kernel"}.get(name, name),
+        state=BackendState.UNAVAILABLE,
+        reason=reason,
+        message="NVML_ERROR_LIB_RM_VERSION_MISMATCH",
+        remedy="reboot after the update",
+    )
+
+
 def snapshot(*views: DeviceView, **changes: object) -> Snapshot:
     """A node with the given devices, eight healthy ones by default."""
     held = views or tuple(view(index) for index in range(8))

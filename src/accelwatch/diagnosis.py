@@ -11,9 +11,14 @@ import msgspec
 
 from accelwatch import plugins
 from accelwatch.backend import Check, Context, Probe
-from accelwatch.sampler.settings import NO_ACCELERATORS
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
+from accelwatch.schema.snapshot import (
+    NO_ACCELERATORS,
+    BackendState,
+    BackendStatus,
+    DeviceView,
+    Snapshot,
+)
 
 
 class Verdict(IntEnum):

@@ -78,3 +78,20 @@ def test_a_backend_asked_for_by_name_that_cannot_be_used_is_told(
     (warning,) = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
     assert warning.startswith("backend replay: ")
     assert "set replay's option file" in warning
+
+
+def test_what_is_here_and_cannot_be_read_is_told_unasked(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backends = tuple(map(machines.unread, ("nvidia", "kernel_log")))
+    snapshot = machines.snapshot(devices=(), backends=backends)
+    collection = Collection(CollectSettings(), SystemClock())
+    monkeypatch.setattr(collection._store, "snapshot", lambda: snapshot)
+    monkeypatch.setattr(collection, "_expected", frozenset({"nvidia"}))
+    assert collection.ready
+    assert collection.ready
+
+    warnings = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    assert warnings == [
+        "backend nvidia: NVML_ERROR_LIB_RM_VERSION_MISMATCH; reboot after the update"
+    ]

@@ -402,3 +402,34 @@ def test_importing_the_commands_loads_neither_client_nor_interface() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert run.stdout.strip() == "[]"
+
+
+def test_a_node_that_cannot_read_its_accelerators_says_so_and_is_not_well(
+    environ: dict[str, str],
+) -> None:
+    nothing = machines.snapshot(devices=(), backends=(machines.unread(),))
+    run = run_with_agent(environ=environ, snapshot=nothing)
+    assert run.returncode == 1
+    assert "nvidia: NVML_ERROR_LIB_RM_VERSION_MISMATCH" in run.stdout
+
+    denied = machines.snapshot(devices=(), backends=(machines.unread(reason="permission"),))
+    assert run_with_agent(environ=environ, snapshot=denied).returncode == 5
+
+    some = machines.snapshot(machines.view(0), backends=(machines.unread("amd"),))
+    assert run_with_agent(environ=environ, snapshot=some).returncode == 0
+    run = run_with_agent("--strict", "--json", environ=environ, snapshot=some)
+    assert run.returncode == 6
+    (node,) = json.loads(run.stdout)["nodes"]
+    assert node["unusable"] == [
+        {
+            "name": "amd",
+            "reason": "version_mismatch",
+            "message": "NVML_ERROR_LIB_RM_VERSION_MISMATCH",
+            "remedy": "reboot after the update",
+        }
+    ]
+
+
+def test_a_log_that_may_not_be_read_is_no_lack_of_accelerators(environ: dict[str, str]) -> None:
+    quiet = machines.snapshot(machines.view(0), backends=(machines.unread("kernel_log"),))
+    assert run_with_agent("--strict", environ=environ, snapshot=quiet).returncode == 0

@@ -180,6 +180,14 @@ def test_the_table_says_that_devices_could_not_be_read(h100: NvmlScenario) -> No
     assert run.stderr.startswith("accelwatch: nvidia: ")
 
 
+def test_a_filter_that_matches_nothing_is_no_lack_of_accelerators(h100: NvmlScenario) -> None:
+    words = ("-f", "temperature_celsius > 999")
+    run = accelwatch("-b", "nvidia", *PATIENT, *words, environ=h100.environment())
+    assert run.returncode == 0
+    said = "no device matches what was asked for; 8 devices are there"
+    assert run.stdout.splitlines()[-1] == said
+
+
 def test_no_permission_for_any_device_is_exit_5(h100: NvmlScenario) -> None:
     h100.fault("*", "error:4", device="*")
     h100.write()

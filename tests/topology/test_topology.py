@@ -310,4 +310,18 @@ def test_the_command_tells_adapters_of_a_machine_without_devices(bus: Bus) -> No
 def test_the_command_of_a_machine_with_nothing_says_so(tmp_path: Path) -> None:
     result = CliRunner().invoke(build(), ["topo", "--root", str(tmp_path)])
 
-    assert result.stdout == "no device and no network adapter on a PCI bus\n"
+    assert result.exit_code == 3
+    assert result.stdout.startswith("no accelerator found; ")
+
+
+@pytest.mark.parametrize(("reason", "code"), [("library_missing", 1), ("permission", 5)])
+def test_the_command_of_a_machine_whose_devices_cannot_be_read_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reason: str, code: int
+) -> None:
+    broken = machines.snapshot(devices=(), backends=(machines.unread(reason=reason),))
+    monkeypatch.setattr("accelwatch.snapshots.read_once", lambda _: broken)
+    result = CliRunner().invoke(build(), ["topo", "--root", str(tmp_path)])
+
+    assert result.exit_code == code
+    assert result.stdout.startswith("no device could be read (nvidia); ")
+    assert "nvidia: NVML_ERROR_LIB_RM_VERSION_MISMATCH; reboot after the update" in result.stderr

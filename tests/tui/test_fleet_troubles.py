@@ -141,6 +141,26 @@ def test_the_last_picture_of_a_silent_hub_claims_nothing_of_now() -> None:
     on(check, source=FedFleet(fleet_view(0)))
 
 
+def test_a_node_that_cannot_read_its_devices_says_why_and_stands_above_those_that_are_well() -> (
+    None
+):
+    async def check(stage: FleetStage) -> None:
+        lines = [line for line in stage.text().splitlines() if " up " in line and "n00" in line]
+        assert "n003" in lines[0]
+        assert "nvidia: mismatch" in lines[0]
+
+    view = fleet_view(4)
+    nodes = [
+        msgspec.structs.replace(node, why="nvidia: mismatch") if node.node == "n003" else node
+        for node in view.nodes
+    ]
+    kept = [
+        now for now in view.devices if (place := view.places[now.slot]) and place.node != "n003"
+    ]
+    bare = msgspec.structs.replace(view, nodes=nodes, devices=kept)
+    on(check, size=(140, 24), source=FedFleet(bare))
+
+
 def test_a_node_that_is_not_heard_says_why_in_its_row() -> None:
     async def check(stage: FleetStage) -> None:
         line = next(row for row in stage.text().splitlines() if "n002" in row)

@@ -14,7 +14,7 @@ from accelwatch.sampler.load import resolve
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.sampler.stores import store_for
 from accelwatch.sampler.supervising import supervise
-from accelwatch.schema.snapshot import BackendState, Snapshot
+from accelwatch.schema.snapshot import BackendState, Snapshot, unusable
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class Collection:
             self._complete = first_cycle_over(snapshot, self._expected)
             if self._complete:
                 logger.info("first readings complete %s", _summary(snapshot))
-                _warn_of_wanted(self.settings, snapshot)
+                _warn_of_unread(self.settings, snapshot)
         return self._complete
 
     @property
@@ -141,12 +141,14 @@ def _summary(snapshot: Snapshot) -> str:
     return f"devices={len(snapshot.devices)} backends={','.join(backends) or 'none'}"
 
 
-def _warn_of_wanted(settings: CollectSettings, snapshot: Snapshot) -> None:
-    """Say what a backend lacks that was asked for by name."""
+def _warn_of_unread(settings: CollectSettings, snapshot: Snapshot) -> None:
+    """Say what cannot be read, and what a backend lacks that was asked for by name."""
+    broken = unusable(snapshot.backends)
     for backend in snapshot.backends:
-        if backend.name in settings.backends and backend.state is not BackendState.OK:
-            said = "; ".join(text for text in (backend.message, backend.remedy) if text)
-            logger.warning("backend %s: %s", backend.name, said or backend.state.value)
+        wanted = backend.name in settings.backends and backend.state is not BackendState.OK
+        if wanted or backend in broken:
+            remedy = f"; {backend.remedy}" if backend.remedy else ""
+            logger.warning("backend %s%s", backend.complaint, remedy)
 
 
 def _names(settings: CollectSettings) -> frozenset[str]:

@@ -111,7 +111,8 @@ def _on_the_spot(options: CheckOptions, left: _Left) -> "Report":
     from accelwatch.cli.plan import of_machine
     from accelwatch.collecting import installed, opt_in
     from accelwatch.sampler.one_shot import OneShot
-    from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
+    from accelwatch.sampler.settings import CollectSettings
+    from accelwatch.schema.snapshot import NO_ACCELERATORS
 
     settings = CollectSettings(
         one_shot=True,

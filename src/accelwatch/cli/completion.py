@@ -30,7 +30,8 @@ def _backends() -> Iterable[str]:
 
 
 def _devices() -> Iterable[str]:
-    from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
+    from accelwatch.sampler.settings import CollectSettings
+    from accelwatch.schema.snapshot import NO_ACCELERATORS
     from accelwatch.snapshots import read_once
 
     settings = CollectSettings(

@@ -11,10 +11,9 @@ from accelwatch.cli.arguments import Arguments, split_list
 from accelwatch.cli.output import complain
 from accelwatch.cli.plan import Plan
 from accelwatch.exit_codes import FAILED, NO_DEVICE, OK, PERMISSION, UNWELL
-from accelwatch.sampler.settings import NO_ACCELERATORS
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import BROKEN
-from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
+from accelwatch.schema.snapshot import BackendState, Snapshot
 from accelwatch.store.reports import CRASHED
 
 if TYPE_CHECKING:
@@ -52,10 +51,15 @@ def _declared(wanted: Plan) -> "Declared":
     return Declared(wanted.settings.backends)
 
 
-def render(snapshot: Snapshot, wanted: Plan, exporter: "Exporter | None") -> bytes:
-    """The document: an exporter's, or the table."""
+def render(
+    snapshot: Snapshot, wanted: Plan, exporter: "Exporter | None", left_out: int = 0
+) -> bytes:
+    """The document: an exporter's, or the table, which tells of nothing why it is nothing.
+
+    `left_out` devices are there that were not asked for.
+    """
     if exporter is None:
-        return _table(snapshot, wanted)
+        return _table(snapshot, wanted, left_out)
     from accelwatch.rendering import rendered
 
     arguments = wanted.arguments
@@ -75,7 +79,7 @@ def _to_terminal(arguments: Arguments) -> bool:
     return arguments.output == "-" and stdout_is_terminal()
 
 
-def _table(snapshot: Snapshot, wanted: Plan) -> bytes:
+def _table(snapshot: Snapshot, wanted: Plan, left_out: int) -> bytes:
     from accelwatch.cli.table import Style
     from accelwatch.cli.table import render as table
     from accelwatch.display import colour, utf8
@@ -85,7 +89,7 @@ def _table(snapshot: Snapshot, wanted: Plan) -> bytes:
         colour=to_stdout and colour(wanted.arguments.color, sys.stdout),
         ascii_only=to_stdout and not utf8(sys.stdout),
     )
-    return table(snapshot, wanted.fields, style).encode()
+    return table(snapshot, wanted.fields, style, left_out).encode()
 
 
 def status(snapshot: Snapshot, strict: bool) -> int:
@@ -94,7 +98,7 @@ def status(snapshot: Snapshot, strict: bool) -> int:
         failed = [b for b in snapshot.backends if b.state is not BackendState.ABSENT and b.reason]
         if any(backend.reason == "permission" for backend in failed):
             return PERMISSION
-        broken = [b for b in failed if not _is_no_accelerator(b)]
+        broken = [b for b in failed if b.reads_accelerators]
         return FAILED if broken else NO_DEVICE
     reasons = {view.reading.absent.get(("*",)) for view in snapshot.devices}
     if reasons == {Absence.PERMISSION}:
@@ -104,17 +108,12 @@ def status(snapshot: Snapshot, strict: bool) -> int:
     return OK
 
 
-def _is_no_accelerator(backend: BackendStatus) -> bool:
-    """Whether it reads the host or its log; one that was not heard of has told no vendor."""
-    return backend.name in NO_ACCELERATORS or backend.vendor in ("host", "kernel")
-
-
 def narrate(snapshot: Snapshot) -> None:
     """Tell on stderr which backends could not be used, and which devices ended the collector."""
     for backend in snapshot.backends:
         if backend.state in (BackendState.UNAVAILABLE, BackendState.FAILED):
             remedy = f"; {backend.remedy}" if backend.remedy else ""
-            complain(f"{backend.name}: {backend.message or backend.reason}{remedy}")
+            complain(f"{backend.complaint}{remedy}")
     names = {view.device.id: view.device.name for view in snapshot.devices}
     for error in snapshot.errors:
         if error.code == CRASHED and error.device_id in names:

@@ -85,6 +85,8 @@ def _remark(row: FleetRow, summary: NodeSummary | None, view: FleetView) -> str:
         name = "a device" if place is None else place.name
         word = standing(row.worst.state, row.worst.health)
         parts.append(f"{name} {word}")
+    if row.speaks and row.why:
+        parts.append(row.why)
     faults = [] if summary is None else [target.fault for target in summary.targets if target.fault]
     if row.state != "up":
         parts += [fault.message for fault in faults[:1]]

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import time
+from collections.abc import Collection
 
 from accelwatch.cli.fleet_devices import device_csv, device_table
 from accelwatch.cli.fleet_documents import heading, json_document
@@ -12,7 +13,7 @@ from accelwatch.cli.fleet_plan import Asking, Hub
 from accelwatch.cli.output import complain, emit
 from accelwatch.cli.table import Style
 from accelwatch.display import colour, stdout_is_terminal, utf8
-from accelwatch.exit_codes import FAILED, NO_DEVICE, OK, UNWELL
+from accelwatch.exit_codes import FAILED, NO_DEVICE, OK, PERMISSION, UNWELL
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.hub_client.once import Answer, ask, first_view, heard, plainly, silent, unread
 from accelwatch.fleet.hub_client.session import HubSession
@@ -161,7 +162,16 @@ def status(answer: Answer, *, strict: bool) -> int:
         return FAILED
     if not answer.fleet.nodes_total and problems(answer):
         return FAILED
+    unread = [backend.reason for node in answer.nodes for backend in node.unusable]
     if not answer.fleet.devices_total:
-        return NO_DEVICE
+        return _of_nothing(unread)
     bad = any(devices.get(state, 0) for state in _UNWELL_DEVICES)
-    return UNWELL if strict and (bad or any(nodes.get(word, 0) for word in _UNWELL_NODES)) else OK
+    silent = any(nodes.get(word, 0) for word in _UNWELL_NODES)
+    return UNWELL if strict and (bad or silent or unread) else OK
+
+
+def _of_nothing(unread: Collection[str]) -> int:
+    """The exit code where nodes answer and none has a device; `unread` are reasons of backends."""
+    if "permission" in unread:
+        return PERMISSION
+    return FAILED if unread else NO_DEVICE

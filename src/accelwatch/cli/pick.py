@@ -15,7 +15,8 @@ from accelwatch.errors import UnmetError, UsageError
 from accelwatch.exit_codes import OK
 from accelwatch.expr import compile_condition, device_names
 from accelwatch.query.picking import Criteria, Pick, pick
-from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
+from accelwatch.sampler.settings import CollectSettings
+from accelwatch.schema.snapshot import NO_ACCELERATORS
 from accelwatch.visibility import Declared
 
 _FORMATS = ("env", "export", "value", "json")

@@ -13,7 +13,8 @@ from accelwatch.cli.output import output_mode
 from accelwatch.collecting import installed, opt_in, recording_file
 from accelwatch.durations import deadline, reading_interval
 from accelwatch.errors import UsageError
-from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
+from accelwatch.sampler.settings import CollectSettings
+from accelwatch.schema.snapshot import NO_ACCELERATORS
 
 if TYPE_CHECKING:
     from accelwatch.expr import Expression

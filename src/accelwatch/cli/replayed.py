@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accelwatch.collecting import recording_file
-from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
+from accelwatch.sampler.settings import CollectSettings
+from accelwatch.schema.snapshot import NO_ACCELERATORS
 
 if TYPE_CHECKING:
     from accelwatch.schema.snapshot import Snapshot

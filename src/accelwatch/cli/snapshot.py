@@ -68,7 +68,8 @@ def run(arguments: Arguments) -> int:
             narrate(snapshot)
             explained = True
         shown = chosen(snapshot, wanted)
-        document = render(shown, wanted, exporter)
+        left_out = len(snapshot.devices) - len(shown.devices)
+        document = render(shown, wanted, exporter, left_out)
         if wanted.format == "csv" and arguments.output == "-":
             header, document = _once(header, document)
         emit(arguments.output, document, wanted.mode)

@@ -11,7 +11,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import primary_value
-from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
+from accelwatch.schema.snapshot import DeviceView, Snapshot, unusable
 
 _STATE_COLOUR = {
     DeviceState.OK: "32",
@@ -205,22 +205,25 @@ def heading(snapshot: Snapshot) -> str:
     return printable("  ".join([*parts, *drivers]))
 
 
-def nothing_found(snapshot: Snapshot) -> str:
-    """Why there is no device row: a backend that could not be used, or no hardware for any."""
-    bad = (BackendState.UNAVAILABLE, BackendState.FAILED)
-    troubled = [backend.name for backend in snapshot.backends if backend.state in bad]
+def nothing_found(snapshot: Snapshot, left_out: int = 0) -> str:
+    """Why there is no device row: `left_out` are there and were not asked for, a backend could not be
+    used, or there is no hardware for any."""
+    if left_out:
+        there = "1 device is" if left_out == 1 else f"{left_out} devices are"
+        return f"no device matches what was asked for; {there} there"
+    troubled = [backend.name for backend in unusable(snapshot.backends)]
     if troubled:
         return f"no device could be read ({', '.join(troubled)}); `accelwatch doctor` says more"
     return "no accelerator found; `accelwatch doctor` says what was looked for"
 
 
-def render(snapshot: Snapshot, names: Sequence[str], style: Style) -> str:
-    """The whole text with a final line break."""
+def render(snapshot: Snapshot, names: Sequence[str], style: Style, left_out: int = 0) -> str:
+    """The whole text with a final line break; `left_out` devices were not asked for."""
     if names:
         return "\n".join(fields_table(snapshot, names, style)) + "\n"
     lines = [heading(snapshot), *devices_table(snapshot, style)]
     if not snapshot.devices:
-        lines = [heading(snapshot), nothing_found(snapshot)]
+        lines = [heading(snapshot), nothing_found(snapshot, left_out)]
     processes = processes_table(snapshot, style)
     if processes:
         lines += ["", *processes]

@@ -8,12 +8,12 @@ import msgspec
 import typer
 
 from accelwatch.cli.collect_flags import MachineOptions
+from accelwatch.cli.documents import narrate, status
 from accelwatch.cli.options import command, row
 from accelwatch.cli.output import write_stdout
-from accelwatch.cli.table import Style, aligned
+from accelwatch.cli.table import Style, aligned, nothing_found
 from accelwatch.display import colour
 from accelwatch.durations import deadline
-from accelwatch.exit_codes import NO_DEVICE, OK
 from accelwatch.topology.matrix import Topology, topology
 from accelwatch.topology.table import legend, table
 
@@ -29,7 +29,8 @@ def topo_command(
     color: Annotated[str, row("color")] = "auto",
 ) -> None:
     """Show links, PCIe and NUMA distance between devices and network adapters of this machine."""
-    from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
+    from accelwatch.sampler.settings import CollectSettings
+    from accelwatch.schema.snapshot import NO_ACCELERATORS
     from accelwatch.snapshots import read_once
 
     settings = machine.over(
@@ -39,8 +40,15 @@ def topo_command(
     snapshot = read_once(msgspec.structs.replace(settings, groups=groups))
     known = topology(snapshot, Path(machine.root))
     style = Style(colour=colour(color, sys.stdout))
-    write_stdout(msgspec.json.encode(known) + b"\n" if as_json else text_of(known, style).encode())
-    raise typer.Exit(OK if snapshot.devices else NO_DEVICE)
+    narrate(snapshot)
+    if as_json:
+        document = msgspec.json.encode(known) + b"\n"
+    elif known.members or snapshot.devices:
+        document = text_of(known, style).encode()
+    else:
+        document = f"{nothing_found(snapshot)}\n".encode()
+    write_stdout(document)
+    raise typer.Exit(status(snapshot, strict=False))
 
 
 def text_of(known: Topology, style: Style) -> str:

@@ -56,7 +56,8 @@ def why_command(
 
 
 def _read(timeout_s: float) -> "Snapshot":
-    from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
+    from accelwatch.sampler.settings import CollectSettings
+    from accelwatch.schema.snapshot import NO_ACCELERATORS
     from accelwatch.snapshots import read_once
 
     return read_once(CollectSettings(one_shot=True, timeout_s=timeout_s, without=NO_ACCELERATORS))

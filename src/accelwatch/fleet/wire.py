@@ -155,7 +155,7 @@ class NodeNow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     age_s: float | None
     devices_missing: int
     why: str = ""
-    """Why it could not be read, of one that is not heard."""
+    """Of one that is not heard why it could not be read, of one that is what of it cannot be."""
 
 
 class FleetTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):

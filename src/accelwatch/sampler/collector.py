@@ -17,9 +17,10 @@ from accelwatch.sampler.gate import PATIENCE_S, Gate
 from accelwatch.sampler.load import Factory
 from accelwatch.sampler.opening import not_there
 from accelwatch.sampler.schedule import HEARTBEAT_S, Ticks
-from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings, HeldOut
+from accelwatch.sampler.settings import CollectSettings, HeldOut
 from accelwatch.sampler.stack import Stack
 from accelwatch.sampler.worker import Admit, Answer, Answers, Batch, Inbox, Stop
+from accelwatch.schema.snapshot import NO_ACCELERATORS
 from accelwatch.store.reports import BackendFound, Done, Events, Heartbeat, Part
 from accelwatch.store.usage import cpu_seconds, resident_bytes
 

@@ -4,9 +4,6 @@ import msgspec
 
 from accelwatch.store.reports import Part
 
-NO_ACCELERATORS = frozenset({"host", "kernel_log"})
-"""Backends that read no accelerator: left out where only devices are asked for."""
-
 
 class CollectSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How to collect. Times in seconds."""

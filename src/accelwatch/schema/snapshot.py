@@ -16,6 +16,10 @@ SCHEMA = "accelwatch/2"
 """Of documents and recordings; streams have their own (`schema/compact.py`)."""
 
 
+NO_ACCELERATORS = frozenset({"host", "kernel_log"})
+"""Backends that read no accelerator: left out where only devices are asked for."""
+
+
 class BackendState(StrEnum):
     """What became of a backend in this process."""
 
@@ -42,6 +46,22 @@ class BackendStatus(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     message: str = ""
     remedy: str = ""
+
+    @property
+    def complaint(self) -> str:
+        """Its name and what is wrong with it, in a line."""
+        return f"{self.name}: {self.message or self.reason or self.state}"
+
+    @property
+    def reads_accelerators(self) -> bool:
+        """False of those that read the host or its log; one that was not heard of has no vendor."""
+        return self.name not in NO_ACCELERATORS and self.vendor not in ("host", "kernel")
+
+
+def unusable(backends: Iterable[BackendStatus]) -> list[BackendStatus]:
+    """Those that cannot tell of their accelerators although some, or their driver, are there."""
+    bad = (BackendState.UNAVAILABLE, BackendState.FAILED)
+    return [one for one in backends if one.state in bad and one.reads_accelerators]
 
 
 class ReadFailure(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from accelwatch.fleet.picture.why.subject import Kind, subject_of
 from accelwatch.fleet.wire import DeviceNow
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
-from accelwatch.schema.snapshot import ReadFailure
+from accelwatch.schema.snapshot import Owner, ReadFailure
 from accelwatch.schema.verdict import Verdict
 from fleets import Faults, fleet_view
 from incident_samples import incident
@@ -63,6 +63,73 @@ def test_nothing_wrong_is_said_with_what_there_is() -> None:
 def test_without_devices_nothing_is_called_well() -> None:
     empty = msgspec.structs.replace(machines.snapshot(), devices=())
     assert asked(scene_of_machine(empty)).sentence == "there is no device."
+
+
+def unread_machine(*names: str) -> Scene:
+    backends = tuple(machines.unread(name) for name in names)
+    return scene_of_machine(machines.snapshot(devices=(), backends=backends))
+
+
+def test_a_machine_that_cannot_read_its_devices_is_not_well() -> None:
+    said = asked(unread_machine("nvidia", "amd"))
+
+    mismatch = "NVML_ERROR_LIB_RM_VERSION_MISMATCH"
+    assert said.sentence == f"n01: no reading through nvidia: {mismatch}; amd: {mismatch}."
+    assert (said.wrong, said.where, said.remedy) == (True, "n01", "reboot after the update")
+    with pytest.raises(UnmetError, match=f"no device could be read: n01: nvidia: {mismatch}"):
+        asked(unread_machine("nvidia"), "nvidia3")
+
+
+def test_a_log_that_may_not_be_read_is_not_what_is_wrong() -> None:
+    assert not asked(unread_machine("kernel_log", "host")).wrong
+
+
+def test_a_node_of_a_fleet_that_cannot_read_its_devices_is_not_well() -> None:
+    view = fleet_view(4)
+    nodes = [
+        msgspec.structs.replace(node, why="nvidia: denied") if node.node == "n003" else node
+        for node in view.nodes
+    ]
+    scene = scene_of_fleet(msgspec.structs.replace(view, nodes=nodes))
+    assert asked(scene).sentence == "n003: no reading through nvidia: denied."
+    assert asked(scene, "n003").since is None
+    assert not asked(scene, "n001").wrong
+    own = machines.snapshot(backends=(machines.unread(),))
+    assert asked(with_node(scene, "n003", own), "n003").remedy == "reboot after the update"
+
+
+def test_why_a_node_is_silent_is_not_called_unread() -> None:
+    view = fleet_view(4, faults={"n003": "down"})
+    nodes = [
+        msgspec.structs.replace(node, why="refused") if node.node == "n003" else node
+        for node in view.nodes
+    ]
+    scene = scene_of_fleet(msgspec.structs.replace(view, nodes=nodes))
+    assert asked(scene).sentence == "n003 has been down for 6 min: refused."
+
+
+def test_who_runs_processes_is_known_on_one_machine_too() -> None:
+    """The first device has no owner; the second's job is somebody's, whoever runs its processes."""
+    processes = tuple(
+        msgspec.structs.replace(one, user=user)
+        for one, user in zip(machines.processes("x", 3), ("ann", "bob", "ann"), strict=True)
+    )
+    views = [machines.view(index, owners=()) for index in range(2)]
+    views = [
+        msgspec.structs.replace(
+            one, reading=msgspec.structs.replace(one.reading, processes=processes)
+        )
+        for one in views
+    ]
+    views[1] = msgspec.structs.replace(
+        views[1], owners=(Owner(kind="job", job_id="7", user="eve"),)
+    )
+    scene = scene_of_machine(machines.snapshot(*views))
+    assert [one.user for one in scene.devices] == ["ann+bob", "eve"]
+    for user in ("ann", "bob"):
+        assert subject_of(scene, user).devices == (scene.devices[0],)
+    with pytest.raises(UnmetError, match="users ann, bob, eve"):
+        subject_of(scene, "user:nix")
 
 
 def test_the_worst_is_told_and_the_others_are_counted() -> None:

@@ -14,6 +14,16 @@ class FaultNote(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
+class BackendNote(msgspec.Struct, frozen=True, kw_only=True):
+    """A backend of a node that cannot tell of its accelerators."""
+
+    name: str
+    reason: str
+    """One word for programs."""
+    message: str
+    remedy: str
+
+
 class TargetNote(msgspec.Struct, frozen=True, kw_only=True):
     """One target of a node."""
 
@@ -52,6 +62,8 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     first_seen: str | None
     last_seen: str | None
     targets: tuple[TargetNote, ...]
+    unusable: tuple[BackendNote, ...] = ()
+    """What of it cannot be read, as its agent says."""
 
 
 class NodesPage(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from accelwatch.fleet.api.documents import FaultNote, HistoryDocument, NodeSummary, TargetNote
+from accelwatch.fleet.api.documents import (
+    BackendNote,
+    FaultNote,
+    HistoryDocument,
+    NodeSummary,
+    TargetNote,
+)
 from accelwatch.fleet.api.totals import Totals, rounded
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
@@ -59,6 +65,10 @@ def node_summary(fleet: Fleet, node: Node) -> NodeSummary:
         first_seen=timestamp(expected.first_seen) if expected else None,
         last_seen=None if seen is None else timestamp(seen),
         targets=tuple(_target(source) for source in node.sources.values()),
+        unusable=tuple(
+            BackendNote(name=one.name, reason=one.reason, message=one.message, remedy=one.remedy)
+            for one in node.unusable
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from accelwatch.fleet.names import NODE_SEVERITY, SPEAKING
+from accelwatch.fleet.names import NODE_SEVERITY, SPEAKING, UNREAD_SEVERITY
 from accelwatch.fleet.picture.model import TEMPERATURE, TEMPERATURE_LIMIT, FleetView
 from accelwatch.fleet.wire import DeviceNow, DevicePlace, NodeNow
 from accelwatch.schema.heat import near_limit
@@ -61,7 +61,7 @@ class FleetRow:
         self.labels: Mapping[str, str] = {}
         self.missing = 0
         self.why = ""
-        """Why the node could not be read, while it is not heard."""
+        """Why the node could not be read, while it is not heard; what of it cannot be, while it is."""
         self.devices: list[DeviceNow] = []
         self.members: list[FleetRow] = []
         """The nodes of a group."""
@@ -204,6 +204,8 @@ class Counting:
             row = self.rows[key] = FleetRow(group, name, node.state if node else "never")
             if node is not None:
                 row.age_s, row.missing, row.why = node.age_s, node.devices_missing, node.why
+                if row.speaks and row.why:
+                    row.severity = max(row.severity, UNREAD_SEVERITY)
             row.labels = self._view.node_labels.get(name, {})
         return row
 

@@ -11,6 +11,7 @@ from accelwatch.fleet.state.joined import Joined, merged
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.source import TargetSource
 from accelwatch.schema.device import Device
+from accelwatch.schema.snapshot import BackendStatus
 
 _BEHIND_S = 30.0
 
@@ -69,6 +70,14 @@ class Node:
         for source in self.sources.values():
             labels.update(source.target.labels)
         return labels
+
+    @property
+    def unusable(self) -> tuple[BackendStatus, ...]:
+        """Backends of the node that cannot tell of their accelerators, as its agent says."""
+        for source in self.sources.values():
+            if source.unusable and source.connected:
+                return source.unusable
+        return ()
 
     @property
     def unlisted(self) -> bool:

@@ -1,5 +1,6 @@
 """What one target has told: devices, when, how well the connection went."""
 
+import functools
 import math
 from collections.abc import Iterable
 
@@ -25,7 +26,7 @@ from accelwatch.schema.context import Event, Findings, Own, Owners
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.snapshot import BackendStatus, DeviceView, unusable
 
 MAX_SERIES = 10_000
 _MAX_LAYOUT_BYTES = 32 << 20
@@ -39,10 +40,22 @@ _MAX_MISSED = 100_000
 _MAX_INTERVAL_S = 60.0
 """The longest that an agent can be given: a target must not say itself how long it counts as up."""
 OURS = "accelwatch"
+_decode_backends = msgspec.msgpack.Decoder(tuple[BackendStatus, ...]).decode
+
+
+@functools.lru_cache(maxsize=256)  # the nodes of a fleet are alike
+def _unusable_in(backends: bytes) -> tuple[BackendStatus, ...]:
+    try:
+        return tuple(unusable(_decode_backends(backends)))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ()
 
 
 class TargetSource:
     """One target of a node; the loop's thread only."""
+
+    unusable: tuple[BackendStatus, ...] = ()
+    """Of its backends those that cannot tell of their accelerators."""
 
     def __init__(self, target: Target, columns: ColumnStore) -> None:
         self.target = target
@@ -197,6 +210,7 @@ class TargetSource:
                 self.events.append(message)
         elif isinstance(message, RawBackends):
             self.backends = message
+            self.unusable = _unusable_in(bytes(message.backends))
         elif isinstance(message, Own):
             series = message.series or tuple(self.own)
             if len(series) == len(message.values):

@@ -261,7 +261,7 @@ def trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:
     """The gravest standing among a node's devices, and its role."""
     if row.worst is None:
         if row.why:
-            return row.why, "text"
+            return row.why, "bad" if row.speaks else "text"
         if row.state == "never":
             return "has never answered", "dim"
         return ("not heard of", "dim") if not row.speaks else ("", "dim")

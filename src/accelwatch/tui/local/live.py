@@ -10,10 +10,10 @@ import msgspec
 
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.sampler.load import resolve
-from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
+from accelwatch.sampler.settings import CollectSettings
 from accelwatch.sampler.stores import store_for
 from accelwatch.sampler.supervisor import Supervisor
-from accelwatch.schema.snapshot import BackendState, Snapshot
+from accelwatch.schema.snapshot import NO_ACCELERATORS, BackendState, Snapshot
 from accelwatch.store import Store
 from accelwatch.store.reports import (
     BackendFound,

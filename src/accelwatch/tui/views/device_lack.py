@@ -1,7 +1,6 @@
 """Why no device is shown, and what to do about it, as lines. Pure."""
 
-from accelwatch.sampler.settings import NO_ACCELERATORS
-from accelwatch.schema.snapshot import BackendState, BackendStatus
+from accelwatch.schema.snapshot import NO_ACCELERATORS, BackendState, BackendStatus
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, paragraph
 from accelwatch.tui.state.board import Board

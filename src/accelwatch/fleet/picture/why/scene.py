@@ -8,7 +8,7 @@ from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView
 from accelwatch.incidents.incident import IncidentState
 from accelwatch.judging.documents import IncidentDocument
-from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
+from accelwatch.schema.snapshot import DeviceView, Snapshot, unusable
 from accelwatch.schema.standing import CALM_THROTTLES, standing
 from accelwatch.schema.verdict import NOTHING_WRONG, Verdict, verdict
 
@@ -46,7 +46,7 @@ class SeenNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Seconds since it was heard."""
     missing: int = 0
     reason: str = ""
-    """Why it is silent."""
+    """Why it is silent; of one that is heard, what of it cannot be read."""
     remedy: str = ""
     """What to do about that."""
 
@@ -70,7 +70,7 @@ def scene_of_machine(snapshot: Snapshot, incidents: Iterable[IncidentDocument] =
     """One machine, as it was read or as its agent tells it."""
     return Scene(
         time=snapshot.time,
-        nodes={snapshot.host: SeenNode(node=snapshot.host)},
+        nodes={snapshot.host: _with_unread(SeenNode(node=snapshot.host), snapshot)},
         devices=_read_devices(snapshot.host, snapshot),
         incidents=_open(incidents),
     )
@@ -98,7 +98,13 @@ def scene_of_fleet(view: FleetView, steps: Mapping[str, str] | None = None) -> S
             )
         )
     nodes = (
-        SeenNode(node=one.node, state=one.state, age_s=one.age_s, missing=one.devices_missing)
+        SeenNode(
+            node=one.node,
+            state=one.state,
+            age_s=one.age_s,
+            missing=one.devices_missing,
+            reason=one.why,
+        )
         for one in view.nodes
     )
     return Scene(
@@ -128,9 +134,22 @@ def with_node(
     known_ids = {one.id for one in scene.devices if one.node == node}
     devices += [one for one in told.values() if one.id not in known_ids]
     before = scene.nodes.get(node) or SeenNode(node=node)
-    reason = silent.removeprefix(f"{node} is {before.state}: ")
-    known = msgspec.structs.replace(before, reason=reason, remedy=remedy)
+    if silent:
+        reason = silent.removeprefix(f"{node} is {before.state}: ")
+        known = msgspec.structs.replace(before, reason=reason, remedy=remedy)
+    else:
+        known = _with_unread(before, snapshot)
     return msgspec.structs.replace(scene, devices=devices, nodes={**scene.nodes, node: known})
+
+
+def _with_unread(node: SeenNode, snapshot: Snapshot) -> SeenNode:
+    """With what of the node cannot be read, as its own document says."""
+    broken = unusable(snapshot.backends)
+    return msgspec.structs.replace(
+        node,
+        reason="; ".join(backend.complaint for backend in broken),
+        remedy=next((backend.remedy for backend in broken if backend.remedy), ""),
+    )
 
 
 def _read_devices(node: str, snapshot: Snapshot) -> list[SeenDevice]:
@@ -151,14 +170,18 @@ def _read_device(node: str, view: DeviceView, snapshot: Snapshot) -> SeenDevice:
         since=view.state_since,
         load_ratio=values.get(("utilization_ratio",)),
         jobs=tuple(dict.fromkeys(one.job_id for one in view.owners if one.job_id)),
-        user=_user(view.owners),
+        user=_user(view),
         verdict=verdict(view, snapshot),
         slowed_by=tuple(sorted(set(slowed) - CALM_THROTTLES)),
     )
 
 
-def _user(owners: Iterable[Owner]) -> str:
-    return next((one.user for one in owners if one.user), "")
+def _user(view: DeviceView) -> str:
+    """Whose job has it, else who runs processes on it, joined by `+`: as a fleet tells it."""
+    of_jobs = next((owner.user for owner in view.owners if owner.user), "")
+    return of_jobs or "+".join(
+        dict.fromkeys(one.user for one in view.reading.processes or () if one.user)
+    )
 
 
 def _names(joined: str | None) -> tuple[str, ...]:

@@ -91,8 +91,12 @@ def _job(scene: Scene, text: str) -> Subject | None:
 
 
 def _user(scene: Scene, text: str) -> Subject | None:
-    own = tuple(one for one in scene.devices if text in one.user.split("+"))
+    own = tuple(one for one in scene.devices if text in _users(one))
     return Subject(kind=Kind.USER, name=text, devices=own) if own else None
+
+
+def _users(device: SeenDevice) -> list[str]:
+    return device.user.split("+") if device.user else []
 
 
 _BY_KIND = {Kind.DEVICE: _device, Kind.NODE: _node, Kind.JOB: _job, Kind.USER: _user}
@@ -102,10 +106,13 @@ def _there_is(scene: Scene) -> str:
     kinds = (
         ("devices", [f"{one.node}/{one.name}" for one in scene.devices if one.whole]),
         ("jobs", sorted({job for one in scene.devices for job in one.jobs}, key=natural)),
-        ("users", sorted({one.user for one in scene.devices if one.user}, key=natural)),
+        ("users", sorted({user for one in scene.devices for user in _users(one)}, key=natural)),
     )
     there = [f"{what} {_some(names)}" for what, names in kinds if names]
-    return f"there are {'; '.join(there)}" if there else "there is no device"
+    if there:
+        return f"there are {'; '.join(there)}"
+    unread = [f"{one.node}: {one.reason}" for one in scene.nodes.values() if one.reason]
+    return f"no device could be read: {_some(unread)}" if unread else "there is no device"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from accelwatch.fleet.names import GONE, NODE_SEVERITY, NodeState
+from accelwatch.fleet.names import GONE, NODE_SEVERITY, UNREAD_SEVERITY, NodeState
 from accelwatch.fleet.picture.incidents import above, moment, place_of
 from accelwatch.fleet.picture.why.scene import Scene, SeenDevice, SeenNode
 from accelwatch.judging.documents import IncidentDocument
@@ -101,16 +101,19 @@ def _where(incident: IncidentDocument) -> str:
 def _of_nodes(scene: Scene) -> Iterator[Trouble]:
     told = {one.node for one in scene.incidents if not one.device}
     for node in scene.nodes.values():
-        weight = NODE_SEVERITY.get(node.state, 0)
-        if not weight or node.node in told:
+        silence = NODE_SEVERITY.get(node.state, 0)
+        weight = silence or (UNREAD_SEVERITY if node.reason else 0)
+        if not weight or (silence and node.node in told):
             continue
         yield Trouble(
             where=node.node,
             nodes=(node.node,),
             weight=weight,
-            word=_NODES[node.state],
-            since=0.0 if node.age_s is None else scene.time - node.age_s,
-            verdict=node.reason,
+            word=_NODES.get(node.state, ""),
+            since=scene.time - node.age_s if silence and node.age_s is not None else 0.0,
+            verdict=node.reason
+            if silence or not node.reason
+            else f"no reading through {node.reason}",
             remedy=node.remedy,
             step=scene.steps.get(node.node, ""),
         )
