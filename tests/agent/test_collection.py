@@ -85,12 +85,15 @@ def test_what_is_here_and_cannot_be_read_is_told_unasked(
 ) -> None:
     backends = tuple(map(machines.unread, ("nvidia", "kernel_log")))
     snapshot = machines.snapshot(devices=(), backends=backends)
-    collection = Collection(CollectSettings(), SystemClock())
-    monkeypatch.setattr(collection._store, "snapshot", lambda: snapshot)
-    monkeypatch.setattr(collection, "_expected", frozenset({"nvidia"}))
-    assert collection.ready
-    assert collection.ready
 
+    async def twice() -> None:
+        collection = Collection(CollectSettings(), SystemClock())
+        monkeypatch.setattr(collection._store, "snapshot", lambda: snapshot)
+        monkeypatch.setattr(collection, "_expected", frozenset({"nvidia"}))
+        assert collection.ready
+        assert collection.ready
+
+    asyncio.run(twice())
     warnings = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
     assert warnings == [
         "backend nvidia: NVML_ERROR_LIB_RM_VERSION_MISMATCH; reboot after the update"

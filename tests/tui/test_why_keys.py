@@ -2,8 +2,13 @@
 
 import asyncio
 
-from dashboards import FedSource, Stage, lost, node, running
+import msgspec
+
+from accelwatch.fleet.hub_client.aging import silenced
+from accelwatch.schema.health import Health
+from dashboards import FedSource, Stage, busy_process, busy_view, lost, node, running
 from fleets import FedFleet, FedRemedies, FleetStage, fleet_view, on
+from machines import NOW
 from seen_incidents import low_power
 from seen_remedies import asking, page
 from tui.test_incident_screen import of
@@ -78,6 +83,35 @@ def test_an_incident_and_what_the_hub_does_about_it_are_told() -> None:
         assert "Draws far less power" in await asked(stage)
 
     on(check, source=source)
+
+
+def test_of_a_process_the_worst_of_its_devices_is_told() -> None:
+    async def go() -> None:
+        on_two = busy_process("", 7, pid=4242)
+        views = {}
+        for index, word in ((5, Health.OK), (6, Health.DEGRADED)):
+            view = busy_view(index)
+            mine = (msgspec.structs.replace(on_two, device_id=view.device.id),)
+            reading = msgspec.structs.replace(view.reading, processes=mine)
+            views[f"d{index}"] = msgspec.structs.replace(view, reading=reading, health=word)
+        async with running(FedSource(node(8, **views))) as stage:
+            await stage.press("4", "slash", *"pid==4242", "enter")
+            await stage.until("4242")
+            assert "/nvidia6 has been degraded" in await asked(stage, "down")
+
+    asyncio.run(go())
+
+
+def test_of_a_silent_node_that_is_visited_the_reason_and_the_remedy_are_told() -> None:
+    shot = silenced(node(8), "n003", "n003 is down: refused", NOW, 9.0, remedy="see its agent")
+    view = fleet_view(4, faults={"n003": "down"})
+
+    async def check(stage: FleetStage) -> None:
+        text = await asked(stage, "enter")
+        assert "n003 has been down for 6 min: refused" in text
+        assert "what to do: see its agent" in text
+
+    on(check, source=FedFleet(view, shot))
 
 
 def test_before_the_first_tick_nothing_is_known() -> None:

@@ -34,6 +34,8 @@ NODE_SEVERITY: dict[str, int] = {
     NodeState.SLOW: 2,
     NodeState.UP: 0,
 }
+SILENT_SOURCE = "hub"
+"""Where a machine's own snapshot has its backends, that of a silent node has this, which says why."""
 UNREAD_SEVERITY = 6
 """Of a node that is heard and cannot read its accelerators: as bad as one that has failed."""
 GONE = {NodeState.STALE: "stale", NodeState.DOWN: "unreachable", NodeState.NEVER: "unreachable"}

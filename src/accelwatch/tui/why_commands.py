@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from accelwatch.fleet.names import SILENT_SOURCE
 from accelwatch.fleet.picture.incidents import entity_of
 from accelwatch.fleet.picture.remedies import next_step
 from accelwatch.fleet.picture.why.answer import answer
@@ -13,10 +14,13 @@ from accelwatch.fleet.picture.why.scene import (
     with_node,
 )
 from accelwatch.fleet.picture.why.subject import subject_of
+from accelwatch.schema.standing import severity
+from accelwatch.tui.drawing.device_signs import device_class
 from accelwatch.tui.state.action import FLEET, INCIDENT, INCIDENTS
 
 if TYPE_CHECKING:
     from accelwatch.fleet.picture.model import FleetView
+    from accelwatch.schema.reading import Process
     from accelwatch.tui.app import Dashboard
 
 _WIDEST = 96
@@ -67,9 +71,15 @@ class WhyCommands:
         page = controller.source.remedies.page() if controller.source.remedies else None
         steps = {one.node: next_step(one).text for one in page.remedies} if page else {}
         scene = scene_of_fleet(view, steps)
-        if controller.visited:
-            return with_node(scene, controller.visited, app.board.snapshot)
-        return scene
+        if not controller.visited:
+            return scene
+        snapshot = app.board.snapshot
+        silent = next((one for one in snapshot.backends if one.name == SILENT_SOURCE), None)
+        if silent is None:
+            return with_node(scene, controller.visited, snapshot)
+        return with_node(
+            scene, controller.visited, snapshot, silent=silent.message, remedy=silent.remedy
+        )
 
     def _what(self) -> str:
         """What is selected, as `subject_of` reads it; empty for all there is."""
@@ -78,8 +88,21 @@ class WhyCommands:
             return self._of_fleet()
         if name in (INCIDENTS, INCIDENT):
             return self._of_incident()
+        process = self._app.chosen_process
+        if process is not None:
+            return f"device:{self._worst_of(process)}"
         view = self._app.board.selected
         return f"device:{view.device.id}" if view is not None else ""
+
+    def _worst_of(self, process: "Process") -> str:
+        """Of the devices that the process is on, the one that stands worst."""
+        on = [
+            view
+            for view in self._app.board.snapshot.devices
+            if any(one.pid == process.pid for one in view.reading.processes or ())
+        ]
+        worst = max(on, key=lambda view: severity(device_class(view)), default=None)
+        return process.device_id if worst is None else worst.device.id
 
     def _of_fleet(self) -> str:
         from accelwatch.tui.screens.fleet import FleetScreen

@@ -108,6 +108,10 @@ def test_why_a_node_is_silent_is_not_called_unread() -> None:
     assert asked(scene).sentence == "n003 has been down for 6 min: refused."
 
 
+def test_a_node_that_has_never_been_heard_is_said_to_be_so() -> None:
+    assert asked(fleet({"n003": "never"})).sentence == "n003 has never been heard."
+
+
 def test_who_runs_processes_is_known_on_one_machine_too() -> None:
     """The first device has no owner; the second's job is somebody's, whoever runs its processes."""
     processes = tuple(

@@ -9,8 +9,8 @@ from accelwatch.version import __version__
 
 USER_AGENT = f"accelwatch/{__version__}"
 MAY_WANT = {
-    "http": "; does it expect TLS?",
-    "https": "; does it ask for a client certificate?",
+    "http": " (does it expect TLS?)",
+    "https": " (does it ask for a client certificate?)",
 }
 """What a peer that hangs up at once may have wanted, by what was spoken."""
 

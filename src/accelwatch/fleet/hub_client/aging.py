@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.fleet.follow.faults import Reason
+from accelwatch.fleet.names import SILENT_SOURCE
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
@@ -18,8 +19,6 @@ from accelwatch.schema.snapshot import (
 )
 from accelwatch.version import __version__
 
-HUB = "hub"
-"""Name of the source of such a snapshot, where a machine's own has its backends."""
 _REMEDIES: dict[str, str] = {
     Reason.DNS: "check the name in the targets, and that the hub's machine can resolve it",
     Reason.CONNECT: "see that the node is on, that its agent runs (systemctl status accelwatch-agent)"
@@ -81,7 +80,7 @@ def silenced(
 ) -> Snapshot:
     """The last snapshot `older_s` seconds later: every device stale, for this reason."""
     status = BackendStatus(
-        name=HUB,
+        name=SILENT_SOURCE,
         vendor="",
         state=BackendState.UNAVAILABLE,
         reason="stale",
@@ -92,7 +91,9 @@ def silenced(
         return Snapshot(time=wall, host=node, version=__version__, backends=(status,))
     views = tuple(_silenced(view, trouble, older_s) for view in snapshot.devices)
     failures = tuple(
-        ReadFailure(backend=HUB, device_id=view.device.id, absence=Absence.STALE, message=trouble)
+        ReadFailure(
+            backend=SILENT_SOURCE, device_id=view.device.id, absence=Absence.STALE, message=trouble
+        )
         for view in views
         if view.state is not DeviceState.LOST
     )

@@ -8,7 +8,7 @@ from accelwatch.display import counted, duration
 from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.picture.why.scene import Scene, SeenDevice
 from accelwatch.fleet.picture.why.subject import Kind, Subject
-from accelwatch.fleet.picture.why.troubles import RUINS_JOBS, Trouble, troubles
+from accelwatch.fleet.picture.why.troubles import NEVER_HEARD, RUINS_JOBS, Trouble, troubles
 from accelwatch.schema.health import STATE_REASONS
 from accelwatch.schema.moments import moment_or_none
 from accelwatch.usage.shares import IDLE_RATIO
@@ -152,12 +152,16 @@ def _owner_name(subject: Subject) -> str:
 def _said(scene: Scene, one: Trouble, *, which: str = "") -> str:
     """`n014/nvidia6 has been lost for 18 s: GPU fell off the bus`; `which`: as a relative clause."""
     lasts = f" for {duration(max(scene.time - one.since, 0.0))}" if one.since else ""
-    stands = f"{which} has been {one.word}{lasts}" if lasts else f"{which} is {one.word}"
+    stands = f"{which} has been {one.word}{lasts}" if lasts else f"{which} {_now(one.word)}"
     place = f"{one.where}{stands}" if one.word else one.where
     verdict = _verdict(one)
     if not verdict:
         return place
     return f"{place}: {verdict}" if one.word else f"{place}: {verdict}{lasts and ','}{lasts}"
+
+
+def _now(word: str) -> str:
+    return "has never been heard" if word == NEVER_HEARD else f"is {word}"
 
 
 def _verdict(one: Trouble) -> str:

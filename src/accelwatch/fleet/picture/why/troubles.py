@@ -14,10 +14,11 @@ from accelwatch.schema.verdict import NOTHING_WRONG, REMEDIES
 
 _STATES = {"missing": "not there any more", "unresponsive": "hung"}
 """State of a device to what people call it, where that is another word."""
+NEVER_HEARD = "never heard"
 _NODES: dict[str, str] = {
     NodeState.DOWN: "down",
     NodeState.STALE: "silent",
-    NodeState.NEVER: "never heard",
+    NodeState.NEVER: NEVER_HEARD,
     NodeState.SLOW: "late",
 }
 _OF_SILENCE = frozenset(GONE.values())
