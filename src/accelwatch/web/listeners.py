@@ -17,6 +17,11 @@ _SOCKET_MODE = 0o660
 def is_loopback(address: str) -> bool:
     """Whether only this machine can reach the listen address."""
     host, _ = split_address(address)
+    return is_loopback_host(host)
+
+
+def is_loopback_host(host: str) -> bool:
+    """Whether a name, or an address without brackets, is that of this machine's loopback."""
     return host == "localhost" or is_loopback_address(host.partition("%")[0])
 
 

@@ -67,6 +67,24 @@ def test_on_loopback_the_port_names_the_node() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("[::1]:33022", "[::1]:33022"),
+        ("root@[::1]:33022", "[::1]:33022"),
+        ("[::1%lo]:22", "[::1%lo]:22"),
+        ("localhost:2222", "localhost:2222"),
+        ("[::1]", "::1"),
+        ("root@[fe80::1]:22", "fe80::1"),
+        ("[fe80::1%eth0]:22", "fe80::1%eth0"),
+        ("[2001:db8::1]:22", "2001:db8::1"),
+    ],
+)
+def test_an_ipv6_address_with_a_port_is_a_host_like_any(text: str, node: str) -> None:
+    (target,) = ssh_targets([text])
+    assert (target.node, target.address) == (node, text)
+
+
 def test_nobody_else_may_name_a_host_for_ssh() -> None:
     with pytest.raises(UsageError, match="the scheme is http or https"):
         targets_of(["n01"], {"__scheme__": "ssh"})

@@ -8,7 +8,7 @@ import msgspec
 from accelwatch.errors import UsageError
 from accelwatch.fleet.target import NODE_LABEL, SSH, Target, checked_labels
 from accelwatch.host_ranges import expand
-from accelwatch.web.listeners import is_loopback
+from accelwatch.web.listeners import is_loopback_host
 
 _USER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+\\@-]{0,63}")
 _HOST = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:%-]{0,252}")
@@ -64,9 +64,8 @@ def ssh_targets(texts: Iterable[str], labels: Mapping[str, str] | None = None) -
 
 def _target(text: str, labels: Mapping[str, str]) -> Target:
     told = destination(text.removeprefix(f"{SSH}://"))
-    alike = told.port is not None and is_loopback(f"{told.host}:{told.port}")
     return Target(
-        node=labels.get(NODE_LABEL) or (f"{told.host}:{told.port}" if alike else told.host),
+        node=labels.get(NODE_LABEL) or _node(told),
         scheme=SSH,
         address=text.removeprefix(f"{SSH}://"),
         metrics_path="",
@@ -76,3 +75,11 @@ def _target(text: str, labels: Mapping[str, str]) -> Target:
             if not name.startswith("__") and name != NODE_LABEL
         },
     )
+
+
+def _node(told: Destination) -> str:
+    """The host; with its port on loopback, where hosts are alike."""
+    if told.port is None or not is_loopback_host(told.host):
+        return told.host
+    host = f"[{told.host}]" if ":" in told.host else told.host
+    return f"{host}:{told.port}"
