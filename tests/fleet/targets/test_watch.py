@@ -7,6 +7,7 @@ import pytest
 
 from accelwatch.errors import UsageError
 from accelwatch.fleet.target import Target, targets_of
+from accelwatch.fleet.targets import watch
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.watch import Publish, TargetWatch, Way, merged
@@ -101,6 +102,52 @@ def test_a_discovery_that_breaks_costs_no_other(caplog: pytest.LogCaptureFixture
     watching(main, patience_s=0.05)
     assert "way=http" in caplog.text
     assert "hunter2" not in caplog.text
+
+
+class BreaksLater:
+    """A way that has told of targets and then breaks."""
+
+    def __init__(self) -> None:
+        self.kept = TargetCache()
+
+    async def run(self, publish: Publish) -> None:
+        publish(targets_of(["a:1"]))
+        await asyncio.sleep(0)
+        raise RuntimeError("a mistake of ours at http://sd/x?key=hunter2")
+
+
+@pytest.mark.parametrize(("way", "nodes"), [(Broken, ("s",)), (BreaksLater, ("s", "a"))])
+def test_a_discovery_that_breaks_is_told_and_does_not_work(
+    way: Callable[[], Way], nodes: tuple[str, ...]
+) -> None:
+    async def main(applied: Applied) -> None:
+        applied.watch.set(targets_of(["s:1"]), {'files {"url":"hunter2"}': way})
+        await applied.until(*nodes)
+        (told,) = applied.watch.problems()
+        assert told.startswith("discovery files: broke by a mistake of accelwatch (RuntimeError)")
+        assert "hunter2" not in told
+        assert not applied.watch.status()["files"].works
+        applied.watch.set(targets_of(["s:1"]), {})
+        assert applied.watch.problems() == ()
+
+    watching(main, patience_s=0.05)
+
+
+def test_a_discovery_that_works_again_is_told_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_AGAIN_S", 0.01)
+    good = GivenTargets()
+    good.tell("g:1")
+    turns: list[Callable[[], Way]] = [lambda: good, Broken, Broken]
+
+    def make() -> Way:
+        return turns.pop()()
+
+    async def main(applied: Applied) -> None:
+        applied.watch.set((), {"files": make})
+        await applied.until("g")
+        assert (applied.watch.problems(), applied.watch.status()["files"].works) == ((), True)
+
+    watching(main)
 
 
 def test_a_discovery_that_stays_keeps_what_it_knows() -> None:

@@ -122,6 +122,8 @@ class TargetWatch:
         """None for one that could not begin."""
         self._unbegun: dict[str, str] = {}
         """Why ways could not begin."""
+        self._broken: dict[str, str] = {}
+        """What ended ways that ran, until they tell of targets again."""
         self._order: tuple[str, ...] = ()
         self._applied: dict[str, Target] | None = None
         self._patient = True
@@ -136,6 +138,7 @@ class TargetWatch:
             self._by_discovery.pop(gone, None)
             self._ways.pop(gone, None)
             self._unbegun.pop(gone, None)
+            self._broken.pop(gone, None)
         for name in ways.keys() - self._tasks.keys():
             task = loop.create_task(self._go(name, ways[name]), name=f"way {_kind(name)}")
             self._tasks[name] = task
@@ -150,7 +153,8 @@ class TargetWatch:
             kind = _kind(name)
             before = by_kind.get(kind, DiscoveryStatus())
             way = self._ways.get(name)
-            works = name in self._by_discovery and way is not None and not way.kept.complaints
+            well = way is not None and not way.kept.complaints and name not in self._broken
+            works = well and name in self._by_discovery
             count = len(self._by_discovery.get(name, ()))
             by_kind[kind] = DiscoveryStatus(
                 works=before.works and works, targets=before.targets + count
@@ -158,8 +162,8 @@ class TargetWatch:
         return by_kind
 
     def problems(self) -> tuple[str, ...]:
-        """Why targets may be lacking: what could not begin, and which places fail, at most a few."""
-        problems = list(self._unbegun.values())
+        """Why targets may be lacking: what did not begin or broke, which places fail; at most a few."""
+        problems = [*self._unbegun.values(), *self._broken.values()]
         for way in self._ways.values():
             if way is not None:
                 problems += [_at(place, text) for place, text in way.kept.complaints.items()]
@@ -176,6 +180,7 @@ class TargetWatch:
 
     async def _go(self, name: str, make: Callable[[], Way]) -> None:
         def publish(targets: Sequence[Target]) -> None:
+            self._broken.pop(name, None)
             if name not in self._by_discovery or self._by_discovery[name] != targets:
                 self._by_discovery[name] = targets
                 self._changed.set()
@@ -190,8 +195,14 @@ class TargetWatch:
                 if self._unbegun.get(name) != str(error):
                     logger.error("a discovery cannot begin, it is tried again: %s", error)
                 self._unbegun[name] = str(error)
-            except Exception:
-                # A discovery must never cost the others: it is told and begun anew.
+            except Exception as error:
+                # A discovery must never cost the others: it is told and begun anew. What the error
+                # says is left to the log: it may repeat a URL.
+                self._broken[name] = (
+                    f"discovery {_kind(name)}: broke by a mistake of accelwatch "
+                    f"({type(error).__name__}), its targets before stay; it is tried again, the log "
+                    "has the rest"
+                )
                 logger.exception("a discovery broke, the targets before stay way=%s", _kind(name))
             await asyncio.sleep(_AGAIN_S)
 
