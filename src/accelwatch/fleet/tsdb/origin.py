@@ -13,7 +13,7 @@ from accelwatch.exposition import Key
 from accelwatch.exposition.interning import same
 from accelwatch.fleet.tsdb.query import quoted
 from accelwatch.fleet.tsdb.settings import Store
-from accelwatch.web.listeners import is_loopback
+from accelwatch.web.listeners import is_loopback_host
 
 NAME = "__name__"
 _TRANSPORT = ("job", "instance")
@@ -79,8 +79,10 @@ class Placing:
         if not self._settings.instance_as_node or not instance:
             return ""
         host, colon, port = instance.rpartition(":")
-        if colon and port.isdecimal() and not is_loopback(instance):
-            instance = host.strip("[]")
+        bare = host[1:-1] if host.startswith("[") else host
+        is_host = ":" not in host or bare != host
+        if colon and port.isdecimal() and is_host and not is_loopback_host(bare):
+            instance = bare
         return self._prefix_of(transport) + instance
 
     def place(self, labels: dict[str, str]) -> Placed:
