@@ -7,6 +7,7 @@ import pytest
 
 import machines
 from accelwatch.blackbox import places
+from accelwatch.blackbox.files import Frozen, frozen_files
 from accelwatch.blackbox.writer import Writer
 from accelwatch.cli.entry import dispatch
 from accelwatch.recording import Recording
@@ -46,6 +47,58 @@ def test_without_one_the_list_says_who_keeps_it(
     assert (code, json.loads(out)) == (1, {"frozen": [], "rings": []})
 
 
+@pytest.mark.parametrize("words", [("list",), ("list", "--json"), ("show",), ("export",)])
+def test_an_empty_one_is_told_with_its_folder(
+    capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    folder = tmp_path / "state" / "blackbox"
+    folder.mkdir(parents=True)
+    code, out, err = run(capfdbinary, *words)
+    assert code == 1
+    assert f"nothing is frozen and the ring is empty in {folder}; an agent or dashboard" in err
+    if "--json" in words:
+        told = json.loads(out)
+        assert (told["frozen"], told["rings"][0]["folder"]) == ([], str(folder))
+    else:
+        assert out == ""
+
+
+@pytest.mark.parametrize("words", [("list",), ("show",), ("show", "now"), ("export", "now")])
+def test_where_there_is_none_each_command_says_so(
+    capfdbinary: pytest.CaptureFixture[bytes], words: tuple[str, ...]
+) -> None:
+    code, out, err = run(capfdbinary, *words)
+    assert (code, out) == (1, "")
+    assert "no black box is kept here; an agent keeps one" in err
+
+
+def test_what_is_frozen_is_listed_where_the_ring_is_empty(
+    box: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    for segment in box.glob("ring-*"):
+        segment.unlink()
+    code, out, _ = run(capfdbinary, "list")
+    assert code == 0
+    assert out.endswith(f"the ring is empty, in {box}\n")
+    assert run(capfdbinary, "show")[0] == 0
+    code, out, err = run(capfdbinary, "show", "now")
+    assert (code, out) == (1, "")
+    assert f"the ring is empty in {box}; an agent" in err
+
+
+def test_a_ring_is_listed_where_nothing_is_frozen(
+    box: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    for frozen in set(box.glob("*.zst")) - set(box.glob("ring-*")):
+        frozen.unlink()
+    code, out, err = run(capfdbinary, "list")
+    assert (code, err) == (0, "")
+    assert out.startswith("ring since ")
+    code, _, err = run(capfdbinary, "show")
+    assert code == 4
+    assert "there is no frozen file 1; nothing is frozen; `now` means the last minutes" in err
+
+
 def test_the_list_has_the_newest_first(
     box: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -77,6 +130,30 @@ def test_a_folder_that_may_not_be_read_is_a_matter_of_permission(
     code, _, err = run(capfdbinary, "list")
     assert code == 5
     assert f"{box}: Permission denied" in err
+    for which in ("1", "now"):
+        code, _, err = run(capfdbinary, "show", which)
+        assert code == 1
+        assert f"{box}: Permission denied" in err
+
+
+def test_one_that_may_not_be_read_is_told_beside_one_that_may(
+    box: Path,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    other = tmp_path / "other"
+
+    def refused(folder: Path) -> list[Frozen]:
+        if folder == other / "blackbox":
+            raise PermissionError(13, "Permission denied")
+        return frozen_files(folder)
+
+    monkeypatch.setattr(places, "state_places", lambda _: (other, box.parent))
+    monkeypatch.setattr(places, "frozen_files", refused)
+    code, out, err = run(capfdbinary, "list")
+    assert (code, "ring since" in out) == (0, True)
+    assert f"{other / 'blackbox'}: Permission denied" in err
 
 
 def test_on_a_pipe_each_device_has_a_row_a_second(

@@ -6,11 +6,15 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.blackbox.files import FOLDER, Frozen, Segment, frozen_files, segments
-from accelwatch.errors import UnmetError, UsageError
+from accelwatch.errors import AccelwatchError, UnmetError, UsageError
 from accelwatch.state_places import given_by_systemd, state_places
 
 NOW = "now"
 """Means the ring as it is, rather than a frozen file."""
+
+
+class NothingKeptError(AccelwatchError):
+    """No black box is here, or what is wanted of it is empty or may not be read."""
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,15 +57,34 @@ def newest_first(known: Iterable[Box]) -> list[Frozen]:
     return sorted(frozen, key=lambda one: (one.time, one.path.name), reverse=True)
 
 
+def holds_any(known: Iterable[Box]) -> bool:
+    """Whether there is a ring, or anything frozen."""
+    return any(box.ring or box.frozen for box in known)
+
+
+def lack_of(known: list[Box], what: str = "nothing is frozen and the ring is empty") -> str:
+    """Why there is nothing to look at: no black box, one that may not be read, or `what`."""
+    if unread := [f"{box.folder}: {box.lack}" for box in known if box.lack]:
+        return "\n".join(unread)
+    if not known:
+        return "no black box is kept here; an agent keeps one, and a dashboard while it runs"
+    return (
+        f"{what} in {', '.join(str(box.folder) for box in known)}; an agent or dashboard that runs "
+        "fills it within seconds, or its log says what hinders it"
+    )
+
+
 def meant(which: str, known: list[Box]) -> Path:
     """The recording that is meant by a number, a name, a path, or `now`.
 
-    Raises UsageError and UnmetError, which name what there is.
+    Raises UsageError and UnmetError, which name what there is, NothingKeptError where nothing is.
     """
     if which == NOW:
         return _ring_of(known)
     frozen = newest_first(known)
     if which.isascii() and which.isdecimal():
+        if not holds_any(known):
+            raise NothingKeptError(lack_of(known))
         if not 1 <= int(which) <= len(frozen):
             raise UnmetError(f"there is no frozen file {which}; {_there_are(frozen)}")
         return frozen[int(which) - 1].path
@@ -83,6 +106,6 @@ def _ring_of(known: list[Box]) -> Path:
     """A pattern for the newest ring."""
     running = [box for box in known if box.ring]
     if not running:
-        raise UnmetError("no black box is kept here; an agent keeps one, and a dashboard")
+        raise NothingKeptError(lack_of(known, "the ring is empty"))
     newest = max(running, key=lambda box: box.ring[-1].begun)
     return newest.folder / "ring-*"

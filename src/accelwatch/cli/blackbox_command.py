@@ -62,19 +62,17 @@ def _configured() -> str | None:
 @command
 def _list(folder: _Folder = None, as_json: _Json = False) -> None:
     """Show what is frozen, the newest first, and how far the ring reaches back."""
+    from accelwatch.blackbox.places import holds_any, lack_of
     from accelwatch.cli.blackbox_report import document, rows
 
     known = boxes_here(folder)
     write_stdout(document(known) if as_json else "".join(rows(known)).encode())
-    for box in known:
-        if box.lack:
-            complain(f"{box.folder}: {box.lack}")
-    if any(not box.lack for box in known):
+    unread = [box for box in known if box.lack]
+    if unread or not holds_any(known):
+        complain(lack_of(known))
+    if holds_any(known):
         raise typer.Exit(OK)
-    if known:
-        raise typer.Exit(PERMISSION)
-    complain("no black box is kept here; an agent keeps one, and a dashboard while it runs")
-    raise typer.Exit(FAILED)
+    raise typer.Exit(PERMISSION if unread else FAILED)
 
 
 @blackbox.command("show")

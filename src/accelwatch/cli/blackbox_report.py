@@ -62,6 +62,8 @@ def rows(known: list[Box]) -> Iterator[str]:
             begun = timestamp(box.ring[0].begun)[:19] + "Z"
             total = size(sum(segment.bytes for segment in box.ring))
             yield f"ring since {begun}, {total}, in {printable(str(box.folder))}\n"
+        elif box.frozen:
+            yield f"the ring is empty, in {printable(str(box.folder))}\n"
 
 
 def moment_document(moment: Moment, path: Path) -> bytes:

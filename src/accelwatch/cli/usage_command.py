@@ -84,12 +84,12 @@ def _recorded(path: Path, by: "By", window_s: float | None) -> "UsageReport":
 
 
 def _of_box(by: "By", window_s: float | None) -> "UsageReport":
-    from accelwatch.blackbox.places import NOW, meant
+    from accelwatch.blackbox.places import NOW, NothingKeptError, meant
     from accelwatch.cli.blackbox_command import boxes_here
 
     try:
         path = meant(NOW, boxes_here(None))
-    except UnmetError:
+    except NothingKeptError:
         text = (
             "no hub, no agent and no black box is here; `accelwatch agent` counts from its start on"
         )
