@@ -224,6 +224,59 @@ def test_an_exported_file_has_no_users_when_they_are_left_out(
         assert recording.at(0).host == "host"
 
 
+@pytest.mark.parametrize("which", ["1", "now"])
+@pytest.mark.parametrize("redact", [(), ("--redact",)])
+def test_a_dash_is_standard_output(
+    box: Path,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    which: str,
+    redact: tuple[str, ...],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.iterdir())
+    assert dispatch(["blackbox", "export", which, "-o", "-", *redact]) == 0
+    out, err = capfdbinary.readouterr()
+    assert (set(tmp_path.iterdir()), err) == (before, b"")
+    target = tmp_path / "sent.ndjson.zst"
+    target.write_bytes(out)
+    with Recording.open(target) as recording:
+        assert (recording.notes, len(recording) > 20) == ((), True)
+        users = {one.user for one in recording.at(0).processes()}
+        assert users == ({None} if redact else {"trainer"})
+
+
+def test_a_file_called_dash_can_be_asked_for(
+    box: Path,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(capfdbinary, "export", "-o", "./-")[:2] == (0, "")
+    assert (tmp_path / "-").exists()
+
+
+@pytest.mark.parametrize("output", ["-", "send.ndjson.zst"])
+@pytest.mark.parametrize("redact", [(), ("--redact",)])
+def test_what_holds_no_document_is_not_exported(
+    box: Path,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    output: str,
+    redact: tuple[str, ...],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (frozen,) = frozen_files(box)
+    frozen.path.write_bytes(bytes(range(100)))
+    code, out, err = run(capfdbinary, "export", "1", "-o", output, *redact)
+    assert (code, out, (tmp_path / output).exists()) == (1, "", False)
+    assert f"{frozen.path} holds no accelwatch" in err
+    assert run(capfdbinary, "show")[2] == err
+
+
 def test_a_folder_that_is_not_there_is_named(
     box: Path, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
 ) -> None:

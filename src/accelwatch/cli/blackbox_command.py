@@ -114,8 +114,13 @@ def _show(
 def _export(
     which: _Which = "1",
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Else its own name, in this folder."),
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Else its own name, in this folder; - for standard output.",
+        ),
     ] = None,
     redact: Annotated[
         bool,
@@ -126,13 +131,17 @@ def _export(
     folder: _Folder = None,
 ) -> None:
     """Write one file to send away; `accelwatch dashboard --replay FILE` plays it."""
-    from accelwatch.blackbox.exporting import export
+    from accelwatch.blackbox.exporting import export, exported
     from accelwatch.blackbox.places import NOW, meant
     from accelwatch.display import size
 
     path = meant(which, boxes_here(folder))
     name = "blackbox-now.ndjson.zst" if which == NOW else path.name
-    target = output or Path(name)
+    if output == "-":
+        for piece in exported(path, name, redact=redact):
+            write_stdout(piece)
+        raise typer.Exit(OK)
+    target = Path(name if output is None else output)
     count = export(path, target, redact=redact)
     complain(f"{target}: {size(count)}; play it: accelwatch dashboard --replay {target}")
     raise typer.Exit(OK)
