@@ -198,6 +198,19 @@ def test_what_is_not_there_is_told_with_what_is(
     assert "there are 1 to 1: accelwatch blackbox list" in err
 
 
+@pytest.mark.parametrize("command", ["show", "export"])
+def test_an_empty_name_is_not_taken_for_this_folder(
+    box: Path,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+) -> None:
+    monkeypatch.chdir(box)
+    code, out, err = run(capfdbinary, command, "")
+    assert (code, out) == (2, "")
+    assert "WHICH is empty; give a number or name of `accelwatch blackbox list`" in err
+
+
 def test_an_exported_file_is_a_recording(
     box: Path, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
 ) -> None:

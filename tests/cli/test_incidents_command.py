@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import machines
 from accelwatch.cli import hub_asking
 from accelwatch.cli.app import build
+from accelwatch.cli.entry import dispatch
 from accelwatch.config.model import RuleSettings
 from accelwatch.errors import AccelwatchError
 from hub_peers import agent, hub
@@ -165,6 +166,23 @@ def test_a_hub_that_is_not_there_is_told(command: list[str]) -> None:
     code, _, said = asyncio.run(typed(*command, "--hub", "127.0.0.1:1"))
     assert code != 0
     assert "127.0.0.1:1: cannot connect" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("",), "ID"),
+        (("show", ""), "ID"),
+        (("close", " ", "--reason", "x"), "ID"),
+        (("note", "", "text"), "ID"),
+        (("note", "i1", ""), "TEXT"),
+    ],
+)
+def test_an_empty_argument_is_named(
+    words: tuple[str, ...], name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dispatch(["incidents", *words]) == 2
+    assert f"{name} is empty; write: accelwatch incidents [ID]" in capsys.readouterr().err
 
 
 def test_a_hub_without_rules_is_told() -> None:

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import machines
 from accelwatch.cli import hub_asking, why_command
 from accelwatch.cli.app import build
+from accelwatch.cli.entry import dispatch
 from accelwatch.config.model import RuleSettings
 from accelwatch.errors import AccelwatchError
 from accelwatch.recording import Recorder
@@ -81,6 +82,14 @@ def test_where_nobody_answers_the_devices_are_read_here(monkeypatch: pytest.Monk
     code, out, _ = asyncio.run(typed())
 
     assert (code, out) == (0, "there is no device.\n")
+
+
+@pytest.mark.parametrize("empty", ["", " "])
+def test_nothing_is_not_taken_for_everything(empty: str) -> None:
+    assert dispatch(["why", empty]) == 2
+    _, out, said = asyncio.run(typed(empty))
+    assert out == ""
+    assert "WHAT is empty; name a device, a node, a job or a user, or leave it out" in said
 
 
 def test_a_hub_that_is_named_and_not_there_is_told() -> None:

@@ -79,6 +79,11 @@ def meant(which: str, known: list[Box]) -> Path:
 
     Raises UsageError and UnmetError, which name what there is, NothingKeptError where nothing is.
     """
+    if not which:  # a path that is empty would be this folder
+        raise UsageError(
+            "WHICH is empty; give a number or name of `accelwatch blackbox list`, a recording, "
+            f"or `{NOW}`"
+        )
     if which == NOW:
         return _ring_of(known)
     frozen = newest_first(known)

@@ -12,6 +12,13 @@ from accelwatch.cli.output import complain, write_stdout
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
+_USAGE = (
+    "write: accelwatch incidents [ID], accelwatch incidents close ID,"
+    " or accelwatch incidents note ID 'TEXT'"
+)
+_TEXT_PLACE = 2
+"""Where `note ID TEXT` has its text."""
+
 
 class IncidentFlags(msgspec.Struct, frozen=True, kw_only=True):
     """Which incidents are wanted, and how."""
@@ -62,6 +69,7 @@ def incidents_command(
     writes into its history.
     """
     given = words or []
+    _refuse_empty(given)
     if len(given) == 2 and given[0] == "close":
         raise typer.Exit(close_incident(given[1], closing, wanted.as_json, hub))
     if len(given) == 3 and given[0] == "note" and closing.reason is None:
@@ -69,13 +77,17 @@ def incidents_command(
     if len(given) == 2 and given[0] == "show":
         given = given[1:]
     if len(given) > 1 or given in (["close"], ["show"], ["note"]):
-        raise UsageError(
-            "write: accelwatch incidents [ID], accelwatch incidents close ID,"
-            " or accelwatch incidents note ID 'TEXT'"
-        )
+        raise UsageError(_USAGE)
     if closing.reason is not None or closing.by is not None:
         raise UsageError("--reason and --by are for: accelwatch incidents close ID")
     raise typer.Exit(show_incidents(given[0] if given else None, wanted, hub))
+
+
+def _refuse_empty(given: list[str]) -> None:
+    for place, word in enumerate(given):
+        if not word.strip():
+            name = "TEXT" if place == _TEXT_PLACE else "ID"
+            raise UsageError(f"{name} is empty; {_USAGE}")
 
 
 def close_incident(id_: str, closing: ClosingFlags, as_json: bool, hub: HubFlags) -> int:

@@ -24,12 +24,12 @@ _WIDTH = 100
 def why_command(
     hub: HubFlags,
     what: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="[WHAT]",
             help="A device, a node, a job (4718, job:4718) or a user; without it what is worst.",
         ),
-    ] = "",
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     replay: Annotated[str | None, row("replay")] = None,
     timeout: Annotated[
@@ -43,6 +43,9 @@ def why_command(
     from accelwatch.fleet.hub_client.why import ask_why
     from accelwatch.fleet.picture.why.lines import lines_of
 
+    if what is not None and not what.strip():
+        raise UsageError("WHAT is empty; name a device, a node, a job or a user, or leave it out")
+    what = what or ""
     if replay is not None and hub != HubFlags():
         raise UsageError("--replay asks nobody; leave --hub and --agent out")
     said = None if replay is not None else reached(hub, lambda session: ask_why(session, what))
