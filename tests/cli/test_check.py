@@ -115,6 +115,14 @@ def test_a_mistake_is_unknown_and_never_critical(
     assert check(driver, "--agent", "none", *words)[0] == Status.UNKNOWN
 
 
+def test_a_folder_without_a_rule_file_judges_nothing(driver: NvmlScenario, tmp_path: Path) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    code, text = check(driver, "--agent", "none", "-b", "nvidia", "--rules", str(folder))
+    assert code == Status.UNKNOWN
+    assert f"{folder}: there is no rule file in this folder" in text
+
+
 def test_the_agent_is_asked_first(agent: AgentProcess, driver: NvmlScenario) -> None:
     agent.wait_for(agent.ready)
     driver.lose(3).write()

@@ -43,6 +43,20 @@ def test_good_rules_are_ok_and_their_cost_is_told(file: Path) -> None:
     assert "ok; rules: 1, files: 1; 2 windows take 3 MiB for 8000 devices" in said
 
 
+@pytest.mark.parametrize("words", [("check",), ("test",), ("list",), ("export",), ("show", "a")])
+def test_a_folder_without_a_rule_file_is_a_mistake(
+    file: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    folder = tmp_path / "rules.d"
+    (folder / "inside").mkdir(parents=True)
+    (folder / "inside" / "rules.yaml").write_text(RULES, encoding="utf-8")
+    code, out, said = run(*words, file, folder)
+    assert (code != 0, out) == (True, "")
+    assert f"{folder}: there is no rule file in this folder; they end in .yaml or .yml" in said
+    (folder / "more.yml").write_text(RULES.replace("site.hot", "a"), encoding="utf-8")
+    assert run("check", file, folder)[0] == 0
+
+
 def test_windows_that_cost_too_much_are_refused_with_the_dearest(file: Path) -> None:
     code, _, said = run("check", file, "--devices", "5000000")
     assert code != 0

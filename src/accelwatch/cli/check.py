@@ -140,8 +140,14 @@ def _of_file(name: str, options: CheckOptions, left: _Left) -> "Report":
 
 
 def _files(options: CheckOptions) -> "RuleFiles":
-    from accelwatch.rules.loading import RuleFiles, pack_file, pack_names
+    from accelwatch.rules.loading import (
+        RuleFiles,
+        pack_file,
+        pack_names,
+        refuse_empty_folders,
+    )
 
+    refuse_empty_folders(options.rules)
     names = options.pack or ([] if options.rules else pack_names())
     paths = [*(pack_file(name) for name in names), *options.rules]
     return RuleFiles(paths, tests=False)

@@ -29,8 +29,9 @@ _Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 def load_rules(files: list[Path] | None, packs: list[str] | None) -> Any:
     """The rules of files and packs; without either all packs. Raises ConfigError."""
-    from accelwatch.rules.loading import load, pack_file, pack_names
+    from accelwatch.rules.loading import load, pack_file, pack_names, refuse_empty_folders
 
+    refuse_empty_folders(files or [])
     names = packs or ([] if files else pack_names())
     return load([*(pack_file(name) for name in names), *(files or [])])
 

@@ -77,6 +77,16 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
     return list(files)
 
 
+def refuse_empty_folders(paths: Iterable[Path]) -> None:
+    """For folders of a command line: raises ConfigError for one without a rule file."""
+    for path in paths:
+        if path.is_dir() and not files_of([path]):
+            raise ConfigError(
+                f"{path}: there is no rule file in this folder; they end in {' or '.join(SUFFIXES)}, "
+                "and folders inside it are not looked at"
+            )
+
+
 def load(
     paths: Iterable[Path],
     names: NameTable | None = None,
