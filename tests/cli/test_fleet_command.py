@@ -93,6 +93,40 @@ def test_csv_of_nodes_and_of_devices(environ: dict[str, str]) -> None:
     assert rows[3]["power_watts"] == repr(machines.values(3)["power_watts",])
 
 
+@pytest.mark.parametrize(
+    ("fields", "names"),
+    [
+        (
+            (),
+            [
+                "utilization_ratio",
+                "memory_used_bytes",
+                "memory_size_bytes",
+                "power_watts",
+                "temperature_celsius",
+            ],
+        ),
+        (
+            ("--fields", "temperature_celsius.memory, power_watts,power_watts"),
+            ["temperature_celsius.memory", "power_watts"],
+        ),
+    ],
+)
+def test_the_csv_of_devices_has_the_same_columns_where_none_matches(
+    environ: dict[str, str], tmp_path: Path, fields: tuple[str, ...], names: list[str]
+) -> None:
+    told = {"targets": ["127.0.0.1:1"], "labels": {"node": "far", "rack": "r1"}}
+    file = tmp_path / "targets.json"
+    file.write_text(json.dumps([told]))
+    words = ("--targets-file", str(file), "--devices", "--format", "csv", *fields)
+    none = run_with_agent(*words, "-f", 'node == "nope"', environ=environ).stdout
+    all_of_them = run_with_agent(*words, environ=environ).stdout
+    (header,) = csv.reader(io.StringIO(none))
+    assert header[header.index("sample_age_s") + 1 :] == [*names, "label_rack"]
+    assert header == next(csv.reader(io.StringIO(all_of_them)))
+    assert len(all_of_them.splitlines()) == 9
+
+
 @pytest.mark.parametrize(("mode", "bits"), [((), 0o600), (("--mode", "0644"), 0o644)])
 @pytest.mark.parametrize("form", [("--json",), ("--fields", "help")])
 def test_a_file_is_its_owners_unless_the_mode_says_otherwise(
@@ -162,6 +196,11 @@ def test_the_fields_that_a_fleet_knows_are_listed(environ: dict[str, str]) -> No
         ("--hub ftp://h", "the scheme is http or https"),
         ("-t n1 --format xml", "no format 'xml'"),
         ("-t n1 --json --format csv", "contradict each other"),
+        ("-t n1 --format prometheus --devices", "of the whole fleet; leave --devices out"),
+        ("-t n1 --format prometheus -f index>1", "of the whole fleet; leave --filter out"),
+        ("-t n1 --format prometheus --fields power_watts", "leave --fields out"),
+        ("-t n1 --format prometheus --by user", "leave --by out"),
+        ("-t n1 --format prometheus -f index>1 --devices", "leave --filter and --devices out"),
         ("-t n1 -n 2", "goes with --watch"),
         ("-t n1 --by user --devices", "a row a group"),
         ("-t 127.0.0.1:1 --by usr", "did you mean user"),

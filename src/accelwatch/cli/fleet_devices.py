@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from accelwatch.cli.fleet_documents import csv_text, quantity_cell
 from accelwatch.cli.table import Cells, Style, aligned
 from accelwatch.display import printable
-from accelwatch.fleet.api.documents import DeviceRow
+from accelwatch.fleet.api.documents import DEFAULT_FIELDS, DeviceRow
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.natural_order import natural
 from accelwatch.schema.standing import severity, standing
@@ -50,11 +50,15 @@ def worst_first(devices: Iterable[DeviceRow]) -> list[DeviceRow]:
     return sorted(devices, key=lambda row: (-severity(_word(row)), natural(row.node), row.index))
 
 
-def device_csv(answer: Answer) -> bytes:
-    """A row a device; fields and labels are columns."""
+def device_csv(answer: Answer, fields: Sequence[str]) -> bytes:
+    """A row a device; fields, those asked for or the usual ones, and labels are columns.
+
+    The columns are the same whichever devices there are, also where there is none.
+    """
     devices = worst_first(answer.devices)
-    labels = sorted({name for row in devices for name in row.labels})
-    names = list(devices[0].values) if devices else []
+    of_nodes = {name for node in answer.nodes for name in node.labels}
+    labels = sorted(of_nodes.union(*(row.labels for row in devices)))
+    names = list(devices[0].values if devices else dict.fromkeys(fields or DEFAULT_FIELDS))
     lines: list[Sequence[object]] = [
         (*_DEVICE_COLUMNS, *names, *(f"label_{name}" for name in labels))
     ]

@@ -84,7 +84,7 @@ async def _document(hub: Hub, asking: Asking, session: HubSession) -> tuple[Answ
 async def _csv(asking: Asking, session: HubSession, answer: Answer) -> bytes:
     match asking.rows:
         case "devices":
-            return device_csv(answer)
+            return device_csv(answer, asking.field_names)
         case "groups":
             return group_csv(answer)
         case _:

@@ -123,8 +123,18 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
         """What the rows are: `nodes`, `devices` or `groups`."""
         if self.by is not None:
             return "groups"
-        chosen = self.devices or bool(self.condition) or self.fields is not None
-        return "devices" if chosen else "nodes"
+        return "devices" if self.choosing else "nodes"
+
+    @property
+    def choosing(self) -> list[str]:
+        """The options that ask for other rows than nodes."""
+        told = {
+            "--filter": bool(self.condition),
+            "--devices": self.devices,
+            "--fields": self.fields is not None,
+            "--by": self.by is not None,
+        }
+        return [name for name, given in told.items() if given]
 
     @property
     def query(self) -> dict[str, str]:
@@ -194,7 +204,8 @@ def checked(asking: Asking) -> Asking:
     if asking.count is not None and (asking.watch is None or asking.count < 1):
         raise UsageError("--count is at least 1, and goes with --watch")
     if asking.form == "prometheus" and asking.rows != "nodes":
-        raise UsageError("--format prometheus is of the whole fleet; leave the filter out")
+        chosen = " and ".join(asking.choosing)
+        raise UsageError(f"--format prometheus is of the whole fleet; leave {chosen} out")
     if asking.by is not None and (asking.devices or asking.fields is not None):
         raise UsageError("--by has a row a group; leave --devices and --fields out")
     _ = asking.timeout_s, asking.interval_s, asking.permissions

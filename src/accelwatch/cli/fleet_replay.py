@@ -162,7 +162,7 @@ def _document(asking: Asking, answer: "Answer", view: "FleetView", name: str) ->
     if asking.form == "csv":
         match asking.rows:
             case "devices":
-                return device_csv(answer)
+                return device_csv(answer, asking.field_names)
             case "groups":
                 return group_csv(answer)
         return node_csv(view)

@@ -5,6 +5,14 @@ import msgspec
 from accelwatch.schema.reading import Number
 
 FLEET_HISTORY = "/v1/fleet/history"
+DEFAULT_FIELDS = (
+    "utilization_ratio",
+    "memory_used_bytes",
+    "memory_size_bytes",
+    "power_watts",
+    "temperature_celsius",
+)
+"""The fields of devices that are told where none are asked for."""
 
 
 class FaultNote(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from accelwatch.expr import (
     device_names,
 )
 from accelwatch.expr.names import Fault
+from accelwatch.fleet.api.documents import DEFAULT_FIELDS
 from accelwatch.fleet.names import GONE, NodeState, fleet_names
 from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.fleet import Fleet
@@ -24,13 +25,6 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series, nearest
 from accelwatch.schema.series import path_of, series_of
 
-DEFAULT_FIELDS = (
-    "utilization_ratio",
-    "memory_used_bytes",
-    "memory_size_bytes",
-    "power_watts",
-    "temperature_celsius",
-)
 _MAX_EXPRESSION = 2000
 _MAX_FIELDS = 64
 _OF_SUBJECT = frozenset({"node", "host", "device", "sample_age_s", "state", "health", "node_state"})
