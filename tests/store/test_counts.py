@@ -214,7 +214,7 @@ def test_the_writer_holds_no_exit(tmp_path: Path) -> None:
 def test_closing_gives_a_disk_that_hangs_a_moment_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accelwatch.store.counts._CLOSE_S", 0.01)
+    monkeypatch.setattr("accelwatch.store.state_file._CLOSE_S", 0.01)
     begun, go_on = threading.Event(), threading.Event()
 
     def write(path: Path, data: bytes) -> None:

@@ -8,12 +8,14 @@ from accelwatch.store import Store
 
 
 def store_for(settings: CollectSettings, clock: Clock) -> Store:
-    """A new store; event counters are loaded from, and kept in, the state directory if there is one."""
-    count_file = None
+    """A new store; event counters and known devices are kept in the state directory if there is one."""
+    count_file = known_file = None
     if settings.state_dir is not None and not settings.one_shot:
         from accelwatch.store.counts import CountFile
+        from accelwatch.store.known_file import KnownFile
 
-        count_file = CountFile(Path(settings.state_dir))
+        folder = Path(settings.state_dir)
+        count_file, known_file = CountFile(folder), KnownFile(folder)
     return Store(
         clock,
         interval_s=settings.interval_s,
@@ -23,4 +25,5 @@ def store_for(settings: CollectSettings, clock: Clock) -> Store:
         root=Path(settings.root),
         expect=settings.expect,
         count_file=count_file,
+        known_file=known_file,
     )

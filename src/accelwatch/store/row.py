@@ -40,6 +40,8 @@ class Row:
         """That it shares its uuid with others, in words; empty when it does not."""
         self.backend = backend
         self.slot = slot
+        self.found: Device | None = None
+        """What was found in the slot, while `device` is only who was last known to be there."""
         self.position = 0
         """Place among the devices of its slot: 0 the whole device, then its partitions."""
         self.state = DeviceState.UNRESPONSIVE

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, normal_pci_bus_id
+from accelwatch.store.known import KnownDevices
 from accelwatch.store.namesakes import Named, Namesakes
 from accelwatch.store.reports import Failure, Identified, Slots
 from accelwatch.store.row import Row, in_order
@@ -21,7 +22,9 @@ _LOST = Failure(absence=Absence.LOST, code="not_discovered", message="no longer 
 class Rows:
     """Rows by device id."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: KnownDevices | None = None) -> None:
+        """`known` are devices of before, by place."""
+        self._known = known or KnownDevices()
         self._rows: dict[str, Row] = {}
         self._subjects: dict[str, str] | None = None
         self._namesakes = Namesakes()
@@ -64,7 +67,7 @@ class Rows:
             if known is not None and known.backend == report.backend and not known.slot:
                 known.slot, known.unclaimed = device.id, 0
             elif device.id not in taken:
-                self._put(Row(device, report.backend, device.id, wall))
+                self._enter(device, report.backend, wall)
 
     def identified(self, report: Identified, wall: float) -> None:
         """A slot's device has told who it is, and its partitions."""
@@ -80,6 +83,7 @@ class Rows:
             if row.backend_id not in ids:
                 self._replaced(row, report.slot)
         for position, entry in enumerate(named):
+            self._vacate(entry.device.id, here, wall)
             row = self._rows.get(entry.device.id) or Row(entry.device, *here, wall)
             row.device, row.backend_id, row.duplicate = (
                 entry.device,
@@ -87,7 +91,9 @@ class Rows:
                 entry.duplicate,
             )
             row.backend, row.slot, row.position, row.unclaimed = *here, position, 0
+            row.found = None
             self._put(row)
+        self._known.tell(report.backend, tuple(entry.device for entry in named))
 
     def ambiguous(self, backend_id: str) -> bool:
         """Whether an id that a backend uses means more than one device."""
@@ -125,21 +131,46 @@ class Rows:
                 self._put(row)
             row.go_by(entry)
 
+    def _enter(self, found: Device, backend: str, wall: float) -> None:
+        """A device that has yet to tell who it is: as who was last there and is nowhere else."""
+        known = self._known.at_place_of(backend, found)
+        standing = [row for device in known if (row := self._rows.get(device.id)) is not None]
+        if not known or any(row.slot and not row.unclaimed for row in standing):
+            self._put(Row(found, backend, found.id, wall))
+            return
+        for position, device in enumerate(known):
+            row = self._rows.get(device.id) or Row(device, backend, found.id, wall)
+            row.slot, row.position, row.unclaimed, row.found = found.id, position, 0, found
+            self._put(row)
+
+    def _vacate(self, device_id: str, here: tuple[str, str], wall: float) -> None:
+        """Who is told here is not where he was taken to be: there is a device that nobody knows."""
+        taken = self._rows.get(device_id)
+        if taken is None or taken.found is None or (taken.backend, taken.slot) == here:
+            return
+        found = taken.found
+        for row in self.of_slot(taken.backend, taken.slot):
+            if row is not taken:
+                del self._rows[row.device.id]
+        taken.found = None
+        self._put(Row(found, taken.backend, found.id, wall))
+
     def _put(self, row: Row) -> None:
         self._rows[row.device.id] = row
         self._subjects = None
 
     def _replaced(self, row: Row, slot: str) -> None:
         """Another device is in the row's slot now: a partition, or a provisional row, ends here."""
-        provisional = row.device.id == slot and row.reading is None
+        assumed = row.device.id == slot or row.found is not None
+        provisional = assumed and row.reading is None
         if row.device.parent_id is not None or provisional:
             del self._rows[row.device.id]
             self._subjects = None
         else:
-            row.unclaimed = _GRACE_CYCLES
+            row.unclaimed, row.found = _GRACE_CYCLES, None
 
     def _lose(self, row: Row, wall: float) -> None:
-        row.slot = ""
+        row.slot, row.found = "", None
         row.fail(_LOST, wall)
         lost = [other for other in self._rows.values() if other.failure is _LOST]
         if len(lost) > _MAX_LOST:

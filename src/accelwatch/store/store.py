@@ -13,6 +13,7 @@ from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import READS_UNTIL_STALE
 from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure, Snapshot
 from accelwatch.store.events import EventStore
+from accelwatch.store.known import KnownDevices
 from accelwatch.store.machine import boot_id, system_uuid
 from accelwatch.store.own import SelfMetrics
 from accelwatch.store.reports import (
@@ -34,6 +35,7 @@ from accelwatch.version import __version__
 
 if TYPE_CHECKING:
     from accelwatch.store.counts import CountFile
+    from accelwatch.store.known_file import KnownFile
 
 Listener = Callable[[], None]
 
@@ -56,6 +58,7 @@ class Store:
         root: Path = Path("/"),
         expect: int = 0,
         count_file: "CountFile | None" = None,
+        known_file: "KnownFile | None" = None,
         host: str | None = None,
     ) -> None:
         self._clock = clock
@@ -67,7 +70,8 @@ class Store:
         self._root = root
         self._boot_id = boot_id(root)
         self._system_uuid = "" if one_shot else system_uuid(root)
-        self._rows = Rows()
+        self._known_file = known_file
+        self._rows = Rows(KnownDevices(known_file.load(), known_file.offer) if known_file else None)
         self._backends: dict[str, BackendStatus] = {}
         self._ended: CollectorEnded | None = None
         self._count_file = count_file
@@ -147,8 +151,9 @@ class Store:
 
     def close(self) -> None:
         """Let what persists be written."""
-        if self._count_file is not None:
-            self._count_file.close()
+        for file in (self._count_file, self._known_file):
+            if file is not None:
+                file.close()
 
     def _apply_to_devices(self, report: Outcome | Slots | Identified) -> None:
         match report:
