@@ -50,6 +50,16 @@ def test_a_dashboard_counts_from_its_second_look_on_and_not_at_each_picture() ->
     assert "an agent counts all the time" in told.notes[0]
 
 
+@pytest.mark.parametrize("set_by", [-7200.0, 86400.0])
+def test_a_dashboard_counts_on_when_the_clock_is_set(set_by: float) -> None:
+    own = OwnUsage()
+    for moment, time in ((0.0, 0.0), (5.0, 5.0), (10.0, 10.0), (15.0, 15.0 + set_by)):
+        own.take(owned(time), moment)
+    told = own.report(owned(15.0 + set_by), By.JOB, None)
+    assert told.total is not None
+    assert (told.seconds, told.total.device_seconds) == (10.0, 20.0)
+
+
 def test_the_table_as_lines() -> None:
     told = counted().report(owned(15.0), By.JOB, None)
     lines = texts(usage_lines.lines(told, "", 160, UNICODE, ages=True)).splitlines()

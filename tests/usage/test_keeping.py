@@ -88,13 +88,68 @@ def test_while_nobody_counted_there_is_no_data(tmp_path: Path) -> None:
     assert (row.device_seconds, row.unseen_seconds) == (20.0, 580.0)
 
 
-@pytest.mark.parametrize(("later_s", "goes_on"), [(3600.0, True), (3601.0, False), (-1.0, False)])
+@pytest.mark.parametrize(
+    ("later_s", "said"),
+    [
+        (3600.0, ""),
+        (3601.0, "counted anew: it was counted last 3601 s ago"),
+        (-3600.0, ""),
+        (-3601.0, "counted anew: it was counted last 3601 s after what the clock says now"),
+    ],
+)
 def test_after_an_hour_or_with_another_clock_it_is_counted_anew(
-    tmp_path: Path, later_s: float, goes_on: bool
+    tmp_path: Path, later_s: float, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     kept(tmp_path / FILE, counted(Ledger(gap_limit_s=30.0), range(3)))
     ledger = loaded(tmp_path / FILE, START + 20.0 + later_s)
-    assert (ledger.total is not None) is goes_on
+    assert (ledger.total is None) is bool(said)
+    assert said in caplog.text
+    assert bool(caplog.text) is bool(said)
+
+
+def test_a_clock_that_was_set_back_a_little_while_nobody_counted_is_followed(
+    tmp_path: Path,
+) -> None:
+    kept(tmp_path / FILE, counted(Ledger(gap_limit_s=30.0), range(3)))
+    ledger = loaded(tmp_path / FILE, START - 600.0)
+    for step in range(2):
+        ledger.add(
+            START - 600.0 + step * EACH_S, observations_of(reading(step)), moment=step * EACH_S
+        )
+    assert {one.seconds for one in told(ledger)} == {30.0}
+    (row,) = [row for row in report(ledger, By.JOB, None).rows if row.job == "1"]
+    assert (row.device_seconds, row.unseen_seconds) == (30.0, 0.0)
+
+
+@pytest.mark.parametrize("set_by", [-7200.0, 86400.0])
+def test_a_clock_that_was_set_before_a_restart_changes_nothing(
+    tmp_path: Path, set_by: float
+) -> None:
+    ledger = Ledger(gap_limit_s=30.0)
+    for moment, time in ((0.0, START), (10.0, START + 10.0), (20.0, START + 20.0 + set_by)):
+        ledger.add(time, observations_of(reading(0)), moment=moment)
+    kept(tmp_path / FILE, ledger)
+    after = loaded(tmp_path / FILE, START + 25.0 + set_by)
+    assert told(after) == told(ledger)
+    after.add(START + 30.0 + set_by, observations_of(reading(3)), moment=7.0)
+    assert {one.seconds for one in told(after)} == {30.0}
+
+
+def test_an_agent_counts_on_when_its_clock_is_set(tmp_path: Path) -> None:
+    clock = ManualClock(wall=START)
+    feed = FakeFeed(machines.snapshot(machines.view(0, sample_time=START), time=START))
+    using = Using(feed, UsageSettings(), clock, tmp_path)
+    for set_by in (0.0, 0.0, -7200.0, 86400.0):
+        using.look()
+        clock.advance(5.0)
+        clock.step_wall(set_by)
+        at = clock.wall()
+        feed.put(machines.snapshot(machines.view(0, sample_time=at), time=at))
+    using.look()
+    page = json.loads(using.page({"by": ["job"], "since": ["job"]}, {}).body)
+    assert (page["seconds"], page["total"]["device_seconds"]) == (20.0, 20.0)
+    assert page["since"] < page["until"]
 
 
 def _of_another_version(data: bytes) -> bytes:

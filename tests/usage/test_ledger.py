@@ -6,6 +6,7 @@ import pytest
 import machines
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.moments import timestamp
 from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
 from accelwatch.usage.cells import summary
@@ -62,9 +63,12 @@ class Node:
     def __init__(self, gap_limit_s: float = 30.0, **bounds: int) -> None:
         self.ledger = Ledger(gap_limit_s=gap_limit_s, **bounds)
         self.time = START
+        self.moment = 1000.0
 
-    def read(self, *views: DeviceView, after: float = 0.0) -> "Node":
-        self.time += after
+    def read(self, *views: DeviceView, after: float = 0.0, set_by: float | None = None) -> "Node":
+        """A reading so much later; `set_by`: by so much was the clock set, and a moment tells so."""
+        self.time += after + (set_by or 0.0)
+        self.moment += after
         fresh = tuple(
             one
             if one.sample_time is None
@@ -72,7 +76,8 @@ class Node:
             for one in views
         )
         shot = Snapshot(time=self.time, host="n1", version="1", devices=fresh)
-        self.ledger.add(self.time, observations_of(shot))
+        moment = None if set_by is None else self.moment
+        self.ledger.add(self.time, observations_of(shot), moment=moment)
         return self
 
     def told(
@@ -384,6 +389,73 @@ def test_a_clock_that_goes_back_counts_nothing() -> None:
     node = steady(Node(), one)
     node.read(one, after=-3000.0).read(one, after=10.0)
     assert node.row("ada", window_s=None).device_seconds == 70.0
+    assert node.told(window_s=None).seconds == 70.0
+
+
+def timed(*steps: tuple[float, float]) -> Node:
+    """The same reading, each so many seconds after the one before and the clock set by so much."""
+    node = Node()
+    began = process(1, "ada", start_time=START - 60.0)
+    one = view(BUSY_AT_HALF, processes=(began,), owners=(job("1", "ada"),))
+    for after, set_by in ((0.0, 0.0), (10.0, 0.0), *steps):
+        node.read(one, after=after, set_by=set_by)
+    return node
+
+
+@pytest.mark.parametrize("set_by", [-7200.0, -45.0, -10.0, -7.0, 45.0, 1800.0, 86400.0])
+@pytest.mark.parametrize("window_s", [None, 3600.0, 600.0])
+def test_what_is_counted_is_the_same_however_the_clock_is_set(
+    set_by: float, window_s: float | None
+) -> None:
+    told = timed((10.0, set_by), (10.0, 0.0)).told(window_s=window_s)
+    assert told.total is not None
+    assert told.seconds == 30.0
+    assert (told.total.device_seconds, told.total.unseen_seconds) == (30.0, 0.0)
+    assert told.total.energy_kwh == pytest.approx(360 * 30 / 3.6e6)
+    assert (told.since, told.until) == (timestamp(START + set_by), timestamp(START + 30.0 + set_by))
+    (row,) = told.rows
+    assert (row.counted_since, row.last_seen) == (told.since, told.until)
+    assert row.holds_now
+
+
+def test_a_clock_that_is_set_again_and_again_adds_up() -> None:
+    node = timed((10.0, -7200.0), (10.0, 3600.0), (10.0, 90000.0), (10.0, -4000.0))
+    assert (node.told(window_s=None).seconds, node.total(None).device_seconds) == (50.0, 50.0)
+
+
+def test_what_was_counted_is_as_long_ago_as_before_the_clock_was_set() -> None:
+    node = timed((3000.0, -7200.0))
+    assert node.total(600.0).unseen_seconds == pytest.approx(600.0, abs=60.0)
+    assert node.total(3600.0).device_seconds == 10.0
+    node.read(view(BUSY_AT_HALF), after=1200.0, set_by=86400.0)
+    assert node.total(3600.0).device_seconds == 0.0
+    assert node.total(None).device_seconds == 10.0
+
+
+def test_when_a_job_began_is_told_by_the_clock_of_now() -> None:
+    node = timed()
+    node.read(view(BUSY_AT_HALF, owners=(job("1", "ada"),)), after=10.0, set_by=86400.0)
+    assert node.row("ada").began == timestamp(START - 60.0 + 86400.0)
+
+
+@pytest.mark.parametrize(("set_by", "since"), [(0.9, START), (-0.9, START), (1.0, START + 1.0)])
+def test_a_clock_that_is_steered_moves_nothing(set_by: float, since: float) -> None:
+    assert timed((10.0, set_by)).told(window_s=None).since == timestamp(since)
+
+
+def test_a_clock_that_goes_back_a_little_between_two_looks_leaves_no_end_before_the_beginning() -> (
+    None
+):
+    node = Node().read(view(BUSY_AT_HALF), set_by=0.0)
+    node.read(view(BUSY_AT_HALF), after=0.1, set_by=-0.3)
+    told = node.told(window_s=None)
+    assert told.seconds == pytest.approx(0.1)
+
+
+def test_without_a_moment_a_time_that_jumps_ahead_is_one_that_nobody_saw() -> None:
+    one = view(BUSY_AT_HALF)
+    node = Node().read(one).read(one, after=1000.0, set_by=0.0).read(one, after=1000.0)
+    assert (node.total().unseen_seconds, node.told().seconds) == (2000.0, 2000.0)
 
 
 def test_nothing_counted_yet_is_said() -> None:

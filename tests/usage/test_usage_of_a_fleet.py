@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import machines
 from accelwatch.cli.app import build
-from accelwatch.clock import SystemClock
+from accelwatch.clock import ManualClock, SystemClock
 from accelwatch.config.model import Web
 from accelwatch.config.usage import UsageSettings
 from accelwatch.fleet.hub.model import HubSettings
@@ -275,6 +275,22 @@ def test_a_hub_that_is_begun_again_goes_on_with_its_sums(tmp_path: Path) -> None
         async with counted(state_dir=tmp_path) as (running, _):
             after = await told(running, "job")
             assert after == before
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("set_by", [-7200.0, 86400.0])
+def test_a_hub_counts_on_when_its_clock_is_set(set_by: float) -> None:
+    async def main() -> None:
+        async with counted(node(1000.0)) as (running, _):
+            now = SystemClock()
+            clock = running.hub.fleet.clock = ManualClock(now.wall(), now.monotonic())
+            clock.advance(60.0)
+            clock.step_wall(set_by)
+            await look(running)
+            document = await running.get("/v1/usage", params={"by": "job", "since": "job"})
+            assert 60.0 <= document["seconds"] < 3600.0
+            assert document["since"] < document["until"]
 
     asyncio.run(main())
 

@@ -49,9 +49,9 @@ class Using:
 
     def look(self) -> None:
         """Count what is known now, where that is wanted."""
-        snapshot = self._feed.snapshot()
+        snapshot, moment = self._feed.snapshot(), self._clock.monotonic()
         if self.settings.count and snapshot.devices:
-            self._ledger.add(snapshot.time, observations_of(snapshot))
+            self._ledger.add(snapshot.time, observations_of(snapshot), moment=moment)
 
     def page(self, query: Query, headers: Headers) -> Page:
         """The report. Raises UsageError for parameters that make no sense, UnmetError uncounted."""

@@ -291,7 +291,8 @@ class Dashboard(App[None], inherit_bindings=False):
             self._noting.note([snapshot])
         self.board.accept(snapshot)
         if self.fleet_controller is None:
-            self.using.take(snapshot)
+            live = not isinstance(self.source, ReplaySource)
+            self.using.take(snapshot, self._painted if live else None)
         if not self.board.paused:
             self.show()
 

@@ -17,7 +17,8 @@ from accelwatch.atomic_file import PRIVATE, replace_file
 from accelwatch.errors import WireError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.frames import Splitter, frame
-from accelwatch.usage.ledger import WINDOW_S, Account, By, Ledger
+from accelwatch.usage.account import Account
+from accelwatch.usage.ledger import WINDOW_S, By, Ledger
 from accelwatch.usage.observation import Observation
 from accelwatch.usage.shares import Holder
 from accelwatch.usage.sums import Sums
@@ -91,7 +92,8 @@ class LedgerFile:
     def load(self, ledger: Ledger, now: float) -> None:
         """Have an empty ledger go on where it was, if that is not long ago. Never raises.
 
-        A file that cannot be read is set aside.
+        A clock that was set back a little meanwhile is followed, as while it counts. A file that cannot
+        be read is set aside.
         """
         if self._path is None:
             return
@@ -179,8 +181,10 @@ def _restore(ledger: Ledger, data: bytes, now: float) -> None:
     head = messages[0]
     if not isinstance(head, Head) or head.version != _VERSION:
         raise ValueError("another version wrote it")
-    if not 0 <= now - head.time <= WINDOW_S:
-        logger.info("usage is counted anew: it was counted last %.0f s ago", now - head.time)
+    ago = now - head.time
+    if abs(ago) > WINDOW_S:
+        when = f"{ago:.0f} s ago" if ago > 0 else f"{-ago:.0f} s after what the clock says now"
+        logger.info("usage is counted anew: it was counted last %s", when)
         return
     accounts: dict[By, list[Account]] = {by: [] for by in By}
     seen: list[tuple[float, Observation]] = []

@@ -2,7 +2,8 @@
 
 A device's reading holds until the next one. Between two that are further apart than a limit nobody
 saw anything: those seconds are told as such and count for nothing else. What a device does is counted
-once in the total, however many share it.
+once in the total, however many share it. Where the clock was set, all that was counted moves with it: it
+was as long ago as before.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,15 +12,16 @@ from typing import NamedTuple
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import READS_UNTIL_STALE
+from accelwatch.usage.account import MINUTE_S, Account
 from accelwatch.usage.observation import Observation
 from accelwatch.usage.shares import FREE, OTHERS, UNKNOWN, Holder, Kind, Quantity, Share, by_user
-from accelwatch.usage.sums import Sums
 
 WINDOW_S = 3600.0
 """How far back a ledger tells, in whole minutes, and how long it remembers who is gone."""
-_MINUTE_S = 60.0
 _STANDING = (FREE, UNKNOWN, OTHERS)
 """Holders that are never let go of."""
+_CLOCK_SET_S = 1.0
+"""A wall clock that is off from the monotonic one by less has been steered, not set."""
 _MOST = 4096
 """Users, and jobs, of which a ledger keeps sums."""
 
@@ -29,56 +31,6 @@ class By(StrEnum):
 
     USER = "user"
     JOB = "job"
-
-
-class Account:
-    """Everything counted for one holder."""
-
-    def __init__(self, holder: Holder, time: float) -> None:
-        self.holder = holder
-        self.first = time
-        """Unix seconds since which it is counted."""
-        self.last = time
-        self.began: float | None = None
-        """Unix seconds of its oldest process."""
-        self.devices: dict[str, float] = {}
-        """By what tells them apart: when it was held last."""
-        self.minutes: dict[int, Sums] = {}
-        """By the minute of the clock: those of the last hour."""
-        self.older = Sums()
-        """What was counted before these minutes."""
-        self.reasons: dict[str, Absence] = {}
-        """Why a quantity was not known when it was last missed."""
-
-    def see(self, observation: Observation, began: float | None, time: float) -> None:
-        """It holds a device now."""
-        self.last = time
-        self.devices[observation.device] = time
-        if began is not None and (self.began is None or began < self.began):
-            self.began = began
-
-    def sums(self, time: float) -> Sums:
-        """Those that a moment belongs to."""
-        minute = int(time // _MINUTE_S)
-        sums = self.minutes.get(minute)
-        if sums is None:
-            sums = self.minutes[minute] = Sums()
-        return sums
-
-    def forget(self, since: float) -> None:
-        """Let go of minutes that were over by then; their sums stay in those of all time."""
-        for minute in [minute for minute in self.minutes if (minute + 1) * _MINUTE_S <= since]:
-            self.older.add(self.minutes.pop(minute))
-
-    def over(self, since: float | None) -> Sums:
-        """Sums of the minutes from the one of a moment on; of all time where None."""
-        total = Sums()
-        if since is None:
-            total.add(self.older)
-        for minute, sums in self.minutes.items():
-            if since is None or (minute + 1) * _MINUTE_S > since:
-                total.add(sums)
-        return total
 
 
 class _Seen(NamedTuple):
@@ -108,6 +60,8 @@ class Ledger:
         """What people call a device, by what tells it from others; of all that were ever seen."""
         self.time = 0.0
         """Unix seconds of the newest reading."""
+        self._moment: float | None = None
+        """Its moment, where one was given."""
         self._full_at = -1.0
         """The reading at which there was no room."""
         self.dropped = 0
@@ -135,16 +89,41 @@ class Ledger:
             self._accounts[by] = {account.holder: account for account in some}
         self._before = {one.device: _Seen(moment, one) for moment, one in seen}
 
-    def add(self, time: float, observations: Iterable[Observation]) -> None:
-        """The readings of one moment, Unix seconds. One that is not newer than its last replaces it."""
+    def add(
+        self, time: float, observations: Iterable[Observation], *, moment: float | None = None
+    ) -> None:
+        """The readings of one time, Unix seconds. One that is not newer than its last replaces it.
+
+        `moment` is the same in monotonic seconds: by it is known by how much the clock was set. Without
+        it, one that goes back was set back since the last reading, and one that jumps ahead was not.
+        """
         if self.total is None:
             self.total = Account(Holder(Kind.TOTAL), time)
-        new_minute = int(time // _MINUTE_S) != int(self.time // _MINUTE_S)
+        else:
+            self._follow_clock(time, moment)
+        self._moment = moment
+        new_minute = int(time // MINUTE_S) != int(self.time // MINUTE_S)
         self.time = time
         for observation in observations:
             self._add(time, observation)
         if new_minute:
             self._forget(time - WINDOW_S)
+
+    def _follow_clock(self, time: float, moment: float | None) -> None:
+        passed = time - self.time
+        if moment is None or self._moment is None:
+            set_by = min(passed, 0.0)
+        else:
+            set_by = passed - (moment - self._moment)
+        if abs(set_by) < _CLOCK_SET_S and passed >= 0.0:
+            return
+        assert self.total is not None
+        for account in (self.total, *self.accounts(By.USER), *self.accounts(By.JOB)):
+            account.move(set_by)
+        self._before = {
+            device: seen._replace(time=seen.time + set_by) for device, seen in self._before.items()
+        }
+        self.time += set_by
 
     def _add(self, time: float, observation: Observation) -> None:
         before = self._before.get(observation.device)
@@ -290,6 +269,6 @@ def _minutes(since: float, until: float) -> Iterable[tuple[float, float]]:
     if start > since:
         yield since, start - since
     while start < until:
-        end = min((start // _MINUTE_S + 1) * _MINUTE_S, until)
+        end = min((start // MINUTE_S + 1) * MINUTE_S, until)
         yield start, end - start
         start = end

@@ -6,7 +6,8 @@ import msgspec
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.moments import timestamp
-from accelwatch.usage.ledger import WINDOW_S, Account, By, Ledger
+from accelwatch.usage.account import Account
+from accelwatch.usage.ledger import WINDOW_S, By, Ledger
 from accelwatch.usage.shares import Kind
 from accelwatch.usage.sums import Sums
 

@@ -61,12 +61,13 @@ class FleetUsing:
             if not self._loaded:
                 self._loaded = True
                 await asyncio.to_thread(self._file.load, self._ledger, self._fleet.clock.wall())
-            time, nodes = self._fleet.clock.wall(), list(self._fleet.nodes.values())
+            time, moment = self._fleet.clock.wall(), self._fleet.clock.monotonic()
+            nodes = list(self._fleet.nodes.values())
             for at in range(0, len(nodes), _AT_ONCE):
                 await rest()
                 seen = self._reading.of(nodes[at : at + _AT_ONCE])
                 if seen:
-                    self._ledger.add(time, seen)
+                    self._ledger.add(time, seen, moment=moment)
             self._reading.forget(node.name for node in nodes)
 
     async def page(self, query: Query, headers: Headers) -> Page:

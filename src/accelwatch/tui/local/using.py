@@ -23,13 +23,16 @@ class OwnUsage:
         self._price: EnergyPrice | None = None
         self._price_known = False
 
-    def take(self, snapshot: Snapshot) -> None:
-        """A snapshot; most are passed over, counters tell what was in between."""
+    def take(self, snapshot: Snapshot, moment: float | None = None) -> None:
+        """A snapshot; most are passed over, counters tell what was in between.
+
+        `moment` is that of a live one, in monotonic seconds: by it is known that the clock was set.
+        """
         if 0.0 <= snapshot.time - self._looked < _STEP_S:
             return
         first, self._looked = self._looked == 0.0, snapshot.time
         if not first:
-            self._count(snapshot)
+            self._count(snapshot, moment)
 
     def report(self, snapshot: Snapshot, by: "By", window_s: float | None) -> "UsageReport":
         """What was counted; the first time, from here on."""
@@ -41,14 +44,14 @@ class OwnUsage:
             ledger, by, window_s, price=self._priced(), source=snapshot.host, notes=(note,)
         )
 
-    def _count(self, snapshot: Snapshot) -> "Ledger":
+    def _count(self, snapshot: Snapshot, moment: float | None = None) -> "Ledger":
         from accelwatch.usage.ledger import Ledger
         from accelwatch.usage.observation import observations_of
 
         if self._ledger is None:
             self._ledger = Ledger(gap_limit_s=_GAP_LIMIT_S)
         if snapshot.devices:
-            self._ledger.add(snapshot.time, observations_of(snapshot))
+            self._ledger.add(snapshot.time, observations_of(snapshot), moment=moment)
         return self._ledger
 
     def _priced(self) -> "EnergyPrice | None":
