@@ -20,7 +20,14 @@ from accelwatch.schema.compact import (
     packed,
 )
 from accelwatch.schema.context import Backends
-from accelwatch.schema.device import Device, DeviceState, normal_pci_bus_id, normal_uuid
+from accelwatch.schema.device import (
+    Device,
+    DeviceState,
+    normal_pci_bus_id,
+    normal_uuid,
+    same_place,
+    tells_itself,
+)
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.event import severity as severity_of_event
 from accelwatch.schema.frames import FrameSizeError, Splitter, body_size, frame
@@ -426,6 +433,28 @@ def test_pci_addresses_are_written_in_one_way(text: str, normal: str) -> None:
 
 def test_uuids_are_compared_without_case_and_prefix() -> None:
     assert {normal_uuid(text) for text in (" GPU-AB", "gpu-ab", "MIG-ab", "ab ")} == {"ab"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("0000:0b:00.0", "0000:0b:00.0", True),
+        ("0000:0b:00.0", "0000:0c:00.0", False),
+        ("0000:0b:00.0", None, True),
+        (None, "0000:0b:00.0", True),
+    ],
+)
+def test_a_place_is_an_address_or_a_name(one: str | None, other: str | None, same: bool) -> None:
+    device = Device(id="d", vendor="v", backend="v", index=0, name="v0", pci_bus_id=one)
+    assert same_place(device, msgspec.structs.replace(device, pci_bus_id=other)) is same
+    elsewhere = msgspec.structs.replace(device, pci_bus_id=other, name="v1")
+    assert same_place(device, elsewhere) is (same and one == other)
+
+
+@pytest.mark.parametrize(("uuid", "serial"), [("u", None), (None, "s"), ("u", "s"), (None, None)])
+def test_a_uuid_or_a_serial_tells_which_device_it_is(uuid: str | None, serial: str | None) -> None:
+    device = Device(id="d", vendor="v", backend="v", index=0, name="v0", uuid=uuid, serial=serial)
+    assert tells_itself(device) is bool(uuid or serial)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
 from accelwatch.slices import LongWork
@@ -221,6 +222,54 @@ class Later(SystemClock):
 
     def monotonic(self) -> float:
         return super().monotonic() + 200.0
+
+
+NAMELESS: dict[str, Any] = {"id": "nvidia:0", "uuid": None, "serial": None}
+
+
+async def total_after(before: tuple[Device, ...], lost: Device) -> int:
+    """How many devices a hub has counted, once a node tells of its first device as a lost one."""
+    views = [machines.view(one.index, device=one) for one in (*before, machines.device(1))]
+    async with counted(machines.snapshot(*views, time=machines.NOW)) as (running, (one,)):
+        gone = machines.lost_view(0)
+        reading = msgspec.structs.replace(gone.reading, device_id=lost.id)
+        gone = msgspec.structs.replace(gone, device=lost, reading=reading)
+        one.feed.put(machines.snapshot(gone, views[-1], time=machines.NOW + 5.0))
+        node = running.hub.fleet.nodes[one.address]
+        await running.until(lambda: lost.id in node.devices)
+        await look(running)
+        total: int = (await told(running, "job"))["total"]["devices"]
+        return total
+
+
+def nameless(**changes: object) -> Device:
+    """The first device, as it is found while it does not say who it is."""
+    unknown = {"id": "nvidia:0", "uuid": None, "serial": None}
+    return machines.device(0, **{**unknown, **changes})
+
+
+@pytest.mark.parametrize(
+    ("lost", "devices"),
+    [
+        (nameless(), 2),
+        (nameless(pci_bus_id=None), 2),
+        (nameless(pci_bus_id="0000:7f:00.0"), 3),
+        (nameless(pci_bus_id=None, name="nvidia7"), 3),
+        (nameless(serial="another"), 3),
+        (nameless(uuid="GPU-another"), 3),
+        (nameless(parent_id=machines.device(1).id, partition="gi1"), 3),
+    ],
+)
+def test_a_lost_device_without_a_uuid_is_the_one_that_is_missing_from_its_place(
+    lost: Device, devices: int
+) -> None:
+    assert asyncio.run(total_after((machines.device(0),), lost)) == devices
+
+
+def test_a_device_is_no_partition_that_is_missing_from_its_place() -> None:
+    whole = machines.device(0)
+    part = machines.device(0, id="nvidia:MIG-1", uuid="MIG-1", parent_id=whole.id, partition="gi1")
+    assert asyncio.run(total_after((part, whole), nameless())) == 3
 
 
 def test_a_silent_node_is_time_without_data() -> None:

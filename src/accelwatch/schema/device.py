@@ -115,6 +115,18 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
         return self.uuid or self.pci_bus_id or fallback
 
 
+def tells_itself(device: Device) -> bool:
+    """Whether a device says by itself which one it is, wherever it is; a lost one often does not."""
+    return device.uuid is not None or device.serial is not None
+
+
+def same_place(one: Device, other: Device) -> bool:
+    """Whether both are at one PCI address, else under one host-local name."""
+    if one.pci_bus_id is None or other.pci_bus_id is None:
+        return one.name == other.name
+    return one.pci_bus_id == other.pci_bus_id
+
+
 def normal_uuid(text: str) -> str:
     """A uuid for comparison: lower case, without the `GPU-` or `MIG-` that some tools leave out."""
     return text.strip().lower().removeprefix("gpu-").removeprefix("mig-")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from accelwatch.schema.device import Device
+from accelwatch.schema.device import Device, same_place, tells_itself
 from accelwatch.schema.snapshot import is_host
 
 _MOST = 1024
@@ -38,7 +38,7 @@ class KnownDevices:
     def tell(self, backend: str, devices: tuple[Device, ...]) -> None:
         """A device has told who it is: it is nowhere else, and nobody else is at its place."""
         whole = devices[0]
-        if is_host(whole) or not _tells(whole):
+        if is_host(whole) or not tells_itself(whole):
             return
         told = Known(backend, devices)
         if told in self._known:
@@ -49,30 +49,20 @@ class KnownDevices:
 
     def at_place_of(self, backend: str, found: Device) -> tuple[Device, ...]:
         """Who was last where a device is found that does not tell who it is; empty: nobody known."""
-        if _tells(found):
+        if tells_itself(found):
             return ()
         for one in self._known:
-            if one.backend == backend and _same_place(one.devices[0], found):
+            if one.backend == backend and same_place(one.devices[0], found):
                 return _as_found(one.devices, found)
         return ()
-
-
-def _tells(device: Device) -> bool:
-    return device.uuid is not None or device.serial is not None
 
 
 def _excludes(told: Known, other: Known) -> bool:
     """Whether the other cannot be true any more."""
     one, before = told.devices[0], other.devices[0]
     return told.backend == other.backend and (
-        one.id == before.id or one.name == before.name or _same_place(one, before)
+        one.id == before.id or one.name == before.name or same_place(one, before)
     )
-
-
-def _same_place(one: Device, other: Device) -> bool:
-    if one.pci_bus_id is None or other.pci_bus_id is None:
-        return one.name == other.name
-    return one.pci_bus_id == other.pci_bus_id
 
 
 def _as_found(devices: tuple[Device, ...], found: Device) -> tuple[Device, ...]:

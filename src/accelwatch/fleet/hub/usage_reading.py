@@ -8,6 +8,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.state.devices import FleetDevice, StreamDevice
 from accelwatch.fleet.state.fleet import Fleet
@@ -15,7 +17,7 @@ from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.table.columns import Columns
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.compact import REASONS
-from accelwatch.schema.device import BROKEN
+from accelwatch.schema.device import BROKEN, Device, same_place, tells_itself
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process, Reading
 from accelwatch.schema.snapshot import Owner
@@ -86,10 +88,18 @@ class UsageReading:
         speaks = self._fleet.state_of(node) in SPEAKING
         parts = partitions_of(device.device for device in node.devices.values())
         alone = self._alone.setdefault(node.name, {})
-        return [
+        present = {id_: one for id_, one in node.devices.items() if id_ not in parts}
+        seen = [
             self._observation(node, device, parts, numbers, alone, speaks=speaks)
-            for id_, device in node.devices.items()
-            if id_ not in parts
+            for device in present.values()
+        ]
+        missing = list(node.missing())
+        if not missing:
+            return seen
+        devices = [one.device for one in present.values()]
+        return [
+            _as_known(node.name, told, device, missing)
+            for told, device in zip(seen, devices, strict=True)
         ]
 
     def _observation(
@@ -122,6 +132,21 @@ class UsageReading:
             sample_time=device.sample_time,
             seen=speaks and device.state not in BROKEN,
         )
+
+
+def _as_known(
+    node: str, told: Observation, device: Device, missing: Iterable[Device]
+) -> Observation:
+    """A device that does not say which one it is as the one that is missing from its place.
+
+    Whoever found a lost GPU anew, such as a hub that was begun again, was not told its uuid.
+    """
+    if tells_itself(device) or device.parent_id is not None:
+        return told
+    for known in missing:
+        if known.parent_id is None and same_place(device, known):
+            return msgspec.structs.replace(told, device=f"{node}/{known.id}")
+    return told
 
 
 def _shares(
