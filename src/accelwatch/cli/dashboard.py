@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from accelwatch.tui.state.board import Board, DeviceFilter
 
 DEMO = "demo"
-_YOUNG = 10_000
-"""Objects after which is looked for garbage: a picture makes thousands that end with the next."""
 SHOWN_GROUPS = frozenset({"host"})
 """Opt-in groups that the dashboard reads unless it is told not to."""
 
@@ -85,9 +83,9 @@ def run_dashboard(
 def _collect_garbage() -> None:
     """From here on, where that has waited for the imports; what is loaded is not gone over."""
     if not gc.isenabled():
-        gc.freeze()
-        gc.set_threshold(_YOUNG)
-        gc.enable()
+        from accelwatch.sampler.early import collect_garbage
+
+        collect_garbage()
 
 
 @contextlib.contextmanager

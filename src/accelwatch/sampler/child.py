@@ -6,7 +6,6 @@ thread that hangs in a driver.
 
 import contextlib
 import faulthandler
-import gc
 import os
 import resource
 import signal
@@ -20,6 +19,7 @@ from accelwatch.errors import WireError
 from accelwatch.parent_death import die_with_parent
 from accelwatch.sampler.collector import Collector
 from accelwatch.sampler.commands import end_commands
+from accelwatch.sampler.early import collect_garbage
 from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode_order, encode, write_all
 from accelwatch.sampler.gate import Gate
 from accelwatch.sampler.load import Absent, resolve
@@ -33,8 +33,6 @@ _LAST_MOMENT_S = 0.5
 """How long an orderly end may take before the process just ends."""
 _ONE_SHOT_GRACE_S = 1.0
 _CHUNK = 65536
-_YOUNG = 10_000
-"""Objects after which is looked for garbage: a reading makes hundreds that end when it is written."""
 
 
 def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
@@ -49,9 +47,7 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
         _end_for_certain(settings.timeout_s + _ONE_SHOT_GRACE_S)
     else:
         _go_first()
-        gc.freeze()  # what is loaded stays
-        gc.set_threshold(_YOUNG)
-        gc.enable()
+        collect_garbage()
 
     marks = map_marks(crash)
     gate = Gate(inside=Inside(marks), careful=order.careful)

@@ -30,6 +30,9 @@ _MORE = (
     ),
     *("accelwatch.sampler.load", "accelwatch.sampler.printed", "accelwatch.sampler.schedule"),
 )
+_YOUNG = 10_000
+"""Objects after which is looked for garbage: a reading makes hundreds, a picture thousands, and all end
+with the next."""
 _begun: Begun | None = None
 _order: "Begin | None" = None
 """What the child was told before it was handed over."""
@@ -86,6 +89,13 @@ def begin(*, lasting: bool = False) -> None:
     os.close(out)
     os.close(control)
     _begun, _order = (pid, reports, orders, crash, printed), None
+
+
+def collect_garbage() -> None:
+    """From here on, where that has waited for the imports; what is loaded is not gone over."""
+    gc.freeze()
+    gc.set_threshold(_YOUNG)
+    gc.enable()
 
 
 def hand_over(*, lasting: bool = False) -> Begun | None:
