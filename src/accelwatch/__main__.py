@@ -1,4 +1,7 @@
-"""Where the command starts: collectors at once, the one-shot path without typer, the rest with it."""
+"""Where the command starts: collectors at once, the one-shot path without typer, the rest with it.
+
+Nothing is opened before the standard files, which the starter may have closed, lead somewhere.
+"""
 
 import os
 import signal
@@ -14,6 +17,9 @@ def main() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from accelwatch.cli.standard_files import open_missing
+
+    open_missing()
     words = sys.argv[1:]
     if words in (["--version"], ["-V"]):
         sys.exit(_version())
@@ -29,10 +35,8 @@ def main() -> None:
         from accelwatch.daemon.deferred import defer
         from accelwatch.daemon.memory import one_arena
         from accelwatch.daemon.privacy import new_files_for_ourselves
-        from accelwatch.daemon.standard_files import open_missing
         from accelwatch.sampler import early
 
-        open_missing()
         new_files_for_ourselves()
         one_arena()
         defer()

@@ -1,7 +1,6 @@
 """`accelwatch blackbox`: the last minutes of this machine, and what was frozen when something broke."""
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -92,6 +91,7 @@ def _show(
     from accelwatch.blackbox.moment import newest_time, read_moment
     from accelwatch.blackbox.places import NOW, meant
     from accelwatch.cli import blackbox_report as report
+    from accelwatch.display import stdout_is_terminal
     from accelwatch.durations import seconds
 
     path = meant(which, boxes_here(folder))
@@ -100,7 +100,7 @@ def _show(
     moment = read_moment(path, before_s=before_s, after_s=after_s, at=at)
     if as_json:
         write_stdout(report.moment_document(moment, path))
-    elif sys.stdout.isatty():
+    elif stdout_is_terminal():
         write_stdout(report.picture(moment).encode())
     else:
         write_stdout("".join(report.moment_rows(moment)).encode())

@@ -53,7 +53,7 @@ class _Left:
 
         def over(_number: int, _frame: Any) -> None:
             text = f"ACCELWATCH UNKNOWN - not done within {seconds:g} s | devices=0\n"
-            os.write(sys.stdout.fileno(), text.encode())
+            os.write(2 if sys.stdout is None else 1, text.encode())  # None: it was closed
             os._exit(UNKNOWN)
 
         signal.signal(signal.SIGALRM, over)

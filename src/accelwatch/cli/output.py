@@ -7,18 +7,28 @@ from pathlib import Path
 
 from accelwatch.errors import AccelwatchError, UsageError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself is not imported here
+    from typing import TextIO
+
 OWN = 0o600
 """Permissions of a file that only its owner may read."""
 
 
-def write_stdout(data: bytes) -> None:
-    """Data to stdout, flushed. A closed pipe ends the program quietly, as other tools do."""
+def opened_stdout() -> "TextIO":
+    """Standard output. Raises AccelwatchError when whoever started us has closed it."""
     if sys.stdout is None:
         raise AccelwatchError("cannot write to stdout: it is closed")
+    return sys.stdout
+
+
+def write_stdout(data: bytes) -> None:
+    """Data to stdout, flushed. A closed pipe ends the program quietly, as other tools do."""
+    stdout = opened_stdout()
     try:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        stdout.flush()
+        stdout.buffer.write(data)
+        stdout.buffer.flush()
     except BrokenPipeError:
         quiet_exit()
     except OSError as error:

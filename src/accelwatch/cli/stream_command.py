@@ -7,6 +7,7 @@ import typer
 
 from accelwatch.cli.collect_flags import MachineOptions
 from accelwatch.cli.options import command
+from accelwatch.cli.output import opened_stdout
 from accelwatch.durations import reading_interval
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
@@ -40,11 +41,11 @@ def run(options: StreamOptions) -> int:
     if media is None:
         raise UsageError(f"--format is json or packed, not {options.format!r}")
     interval_s = reading_interval(options.interval)
-    asyncio.run(_stream(options.machine, media, interval_s))
+    asyncio.run(_stream(options.machine, media, interval_s, opened_stdout().fileno()))
     return OK
 
 
-async def _stream(machine: MachineOptions, media: str, interval_s: float) -> None:
+async def _stream(machine: MachineOptions, media: str, interval_s: float, stdout: int) -> None:
     import asyncio
     import contextlib
     import sys
@@ -59,14 +60,15 @@ async def _stream(machine: MachineOptions, media: str, interval_s: float) -> Non
     settings = machine.over(CollectSettings(interval_s=interval_s, timeout_s=2.0))
     workloads = Workloads(WorkloadSettings(), clock=clock)
     collection = Collection(settings, clock, workloads.annotate)
-    outlet = PipeOutlet(sys.stdout.fileno())
+    outlet = PipeOutlet(stdout)
     streaming = asyncio.ensure_future(pipe_stream(collection, interval_s, media, clock, outlet))
 
     def closed() -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended before
             loop.call_soon_threadsafe(streaming.cancel)
 
-    when_closed(sys.stdin.fileno(), closed)
+    if sys.stdin is not None:  # one that was closed at the start ends nothing
+        when_closed(sys.stdin.fileno(), closed)
     collection.failed.add_done_callback(lambda _: streaming.cancel())
     workloads.start()
     try:
