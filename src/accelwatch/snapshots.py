@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from accelwatch.errors import UsageError
-from accelwatch.sampler.one_shot import Isolation, OneShot, read_once
+from accelwatch.sampler.one_shot import LATE, Isolation, OneShot, failure_of, read_once
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.schema.snapshot import with_absences
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from accelwatch.sampler.supervisor import Supervisor
     from accelwatch.schema.snapshot import DeviceView, Snapshot
     from accelwatch.store.reports import Report
+    from accelwatch.store.store import Store
 
 __all__ = [
     "CollectSettings",
@@ -61,6 +62,7 @@ def read_repeatedly(
         until = clock.monotonic() + settings.timeout_s
         while first.waiting and (left := until - clock.monotonic()) > 0:
             supervisor.pump(left)
+        first.tell_unheard(store)
         began = clock.monotonic()
         given = 0
         while True:
@@ -101,6 +103,7 @@ async def read_repeatedly_async(
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(settings.timeout_s):
                 await news.wait()
+        first.tell_unheard(store)
         began = clock.monotonic()
         given = 0
         while not collector.done():
@@ -175,18 +178,32 @@ def _pump_until(supervisor: "Supervisor", clock: "Clock", moment: float) -> None
 
 
 class _FirstTurn:
-    """Which backends have not told yet that they are done, or that there is nothing to do."""
+    """Which backends have not told yet that they are done, or that there is nothing to do; and why."""
 
     def __init__(self, settings: CollectSettings) -> None:
         from accelwatch.sampler.load import resolve
 
+        self._settings = settings
+        self._failure = LATE
         self.waiting = set(resolve(settings))
 
     def note(self, report: "Report") -> None:
         from accelwatch.schema.snapshot import BackendState
-        from accelwatch.store.reports import BackendFound, Cycle
+        from accelwatch.store.reports import BackendFound, CollectorEnded, Cycle
 
+        self._failure = failure_of(report) if isinstance(report, CollectorEnded) else LATE
         if isinstance(report, Cycle):
             self.waiting.discard(report.backend)
         elif isinstance(report, BackendFound) and report.status.state is not BackendState.OK:
             self.waiting.discard(report.status.name)
+
+    def tell_unheard(self, store: "Store") -> None:
+        """Say of each backend of which nothing has come that it is not one without devices."""
+        if not self.waiting:
+            return
+        from accelwatch.sampler import unheard
+        from accelwatch.store.reports import BackendFound
+
+        heard = {status.name for status in store.snapshot().backends}
+        for status in unheard.statuses(self._settings, heard, self._failure):
+            store.apply(BackendFound(status=status))

@@ -10,14 +10,16 @@ import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
+import machines
 from accelwatch.cli.collect_flags import MachineOptions
 from accelwatch.cli.record import RecordOptions, collect_settings, open_recorder, record
 from accelwatch.clock import ManualClock
 from accelwatch.errors import AccelwatchError, UsageError
 from accelwatch.recording import Recording
-from accelwatch.schema.snapshot import Snapshot
+from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from recording.shots import numbers, shot
 from standins import NvmlScenario
 
@@ -174,6 +176,43 @@ def test_nothing_recorded_is_said_and_is_no_success(
     assert told(options, ManualClock(), iter(())) == 130
     assert capsys.readouterr().err == f"accelwatch: nothing was recorded to {options.output}\n"
     assert list(tmp_path.iterdir()) == []
+
+
+HOST_ONLY = msgspec.structs.replace(machines.snapshot(), devices=(), node=machines.view(0))
+
+
+def unread(state: BackendState, reason: str) -> Snapshot:
+    """A document without a device or the host, of one backend."""
+    status = BackendStatus(name="nvidia", vendor="", state=state, reason=reason, message="it died")
+    return msgspec.structs.replace(machines.snapshot(), devices=(), node=None, backends=(status,))
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "code"),
+    [
+        (BackendState.FAILED, "exit_1", 1),
+        (BackendState.UNAVAILABLE, "permission", 5),
+        (BackendState.ABSENT, "absent", 0),
+    ],
+)
+def test_a_recording_in_which_nothing_was_read_is_no_success(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    state: BackendState,
+    reason: str,
+    code: int,
+) -> None:
+    options = RecordOptions(output=tmp_path / "r.zst")
+    assert told(options, ManualClock(), iter([unread(state, reason)])) == code
+    said = "neither a device nor the host could be read\naccelwatch: nvidia: it died\n"
+    assert (said in capsys.readouterr().err) is (code != 0)
+
+
+@pytest.mark.parametrize("read", [shot(0), HOST_ONLY])
+def test_a_recording_in_which_something_was_read_is_one(tmp_path: Path, read: Snapshot) -> None:
+    options = RecordOptions(output=tmp_path / "r.zst")
+    failed = unread(BackendState.FAILED, "exit_1")
+    assert told(options, ManualClock(), iter([failed, read, failed])) == 0
 
 
 def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:

@@ -14,14 +14,9 @@ from accelwatch.sampler.opening import (
     open_backend,
     status_of,
     timed_out,
-    unheard,
 )
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import BackendState, BackendStatus
-from accelwatch.store.reports import (
-    Failure,
-)
 from sampler.rig import Scripted
 
 EVENT = ErrorEvent(code="c", category=Category.BUS, time=1.0, text="", source="s")
@@ -151,17 +146,4 @@ def test_the_status_of_a_backend_that_hangs_or_is_not_there_or_was_not_heard() -
     )
     assert not_there("x", "no PCI function") == BackendStatus(
         name="x", vendor="", state=BackendState.ABSENT, reason="absent", message="no PCI function"
-    )
-    late = Failure(absence=Absence.TIMEOUT, code="timeout", message="m")
-    assert unheard("x", late, 5.0) == BackendStatus(
-        name="x",
-        vendor="",
-        state=BackendState.UNAVAILABLE,
-        reason="timeout",
-        message="nothing answered within 5 s",
-        remedy="give it more time (--timeout)",
-    )
-    died = Failure(absence=Absence.ERROR, code="SIGSEGV", message="died")
-    assert unheard("x", died, 5.0) == BackendStatus(
-        name="x", vendor="", state=BackendState.FAILED, reason="SIGSEGV", message="died"
     )

@@ -15,7 +15,7 @@ from accelwatch.cli.options import command, row
 from accelwatch.cli.output import complain
 from accelwatch.durations import reading_interval, seconds, size_bytes
 from accelwatch.errors import UsageError
-from accelwatch.exit_codes import INTERRUPTED, OK
+from accelwatch.exit_codes import INTERRUPTED, NO_DEVICE, OK
 from accelwatch.sampler.settings import CollectSettings
 
 if TYPE_CHECKING:
@@ -130,9 +130,12 @@ def record(
 ) -> int:
     """Write the snapshots until an option or a signal ends it; say on stderr what was written."""
     began: float | None = None
+    last: Snapshot | None = None
+    read = False
     with _Ending() as ending, contextlib.closing(snapshots):
         for snapshot in ending.until(snapshots):
             recorder.write(snapshot)
+            last, read = snapshot, read or bool(snapshot.devices or snapshot.node)
             now = clock.monotonic()
             began = now if began is None else began
             if _over(options, now - began):
@@ -140,7 +143,21 @@ def record(
         recorder.close()
     took = 0.0 if began is None else clock.monotonic() - began
     complain(summary(recorder, options.output, took))
-    return OK if recorder.documents else INTERRUPTED
+    if last is None:
+        return INTERRUPTED
+    return OK if read else _unread(last)
+
+
+def _unread(last: "Snapshot") -> int:
+    """Say why in no document anything was read; the exit code. To have no accelerator is no failure."""
+    from accelwatch.cli.documents import narrate, status
+
+    code = status(last, strict=False)
+    if code == NO_DEVICE:
+        return OK
+    complain("neither a device nor the host could be read")
+    narrate(last)
+    return code
 
 
 def _over(options: RecordOptions, elapsed_s: float) -> bool:

@@ -74,14 +74,14 @@ class OneShot:
 
     def finish(self) -> Snapshot:
         """Wait for the reading to be complete, or for its deadline."""
-        failure = _LATE
+        failure = LATE
         while (end := self._follow()) is not None:
-            failure = Failure(absence=Absence.ERROR, code=end.code, message=end.message)
+            failure = failure_of(end)
             self._store.apply(end)
             if not self._hold_out(end) or self._left() <= 0:
                 break
             self._source = self._start()
-            failure = _LATE
+            failure = LATE
         if not self._complete:
             self._tell_unheard(failure)
         self._store.conclude(failure)
@@ -89,17 +89,11 @@ class OneShot:
 
     def _tell_unheard(self, failure: Failure) -> None:
         """A backend of which nothing came is not one whose devices are not there."""
-        from accelwatch.sampler.load import absent, resolve
-        from accelwatch.sampler.opening import not_there, unheard
+        from accelwatch.sampler import unheard
 
         heard = {status.name for status in self._store.snapshot().backends}
-        not_here = absent(self._settings)
-        for name in resolve(self._settings):
-            if name in not_here:
-                self._store.apply(BackendFound(status=not_there(name, not_here[name])))
-            elif name not in heard:
-                status = unheard(name, failure, self._settings.timeout_s)
-                self._store.apply(BackendFound(status=status))
+        for status in unheard.statuses(self._settings, heard, failure):
+            self._store.apply(BackendFound(status=status))
 
     def _hold_out(self, end: CollectorEnded) -> bool:
         """Decide what the next child leaves alone; False when that would change nothing.
@@ -166,9 +160,15 @@ class OneShot:
         return None
 
 
-_LATE = Failure(
+LATE = Failure(
     absence=Absence.TIMEOUT, code="timeout", message="the device was not read before the deadline"
 )
+"""Why there is no reading where nothing else is known."""
+
+
+def failure_of(end: CollectorEnded) -> Failure:
+    """The same where the collector has ended."""
+    return Failure(absence=Absence.ERROR, code=end.code, message=end.message)
 
 
 def _single_threaded() -> bool:

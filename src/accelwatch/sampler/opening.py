@@ -5,11 +5,9 @@ import msgspec
 from accelwatch.backend import Backend, Context, EventSource, Opened, Probe
 from accelwatch.errors import BackendUnavailable, PluginError
 from accelwatch.sampler.contract import ContractError, sound_devices, sound_events
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import BackendState, BackendStatus
-from accelwatch.store.reports import Failure
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,19 +64,6 @@ def not_there(name: str, why: str) -> BackendStatus:
     """The status of a backend that was not loaded, as this machine cannot have its devices."""
     return BackendStatus(
         name=name, vendor="", state=BackendState.ABSENT, reason="absent", message=why
-    )
-
-
-def unheard(name: str, failure: Failure, timeout_s: float) -> BackendStatus:
-    """The status of a backend of which a single reading heard nothing, and why."""
-    late = failure.absence is Absence.TIMEOUT
-    return BackendStatus(
-        name=name,
-        vendor="",
-        state=BackendState.UNAVAILABLE if late else BackendState.FAILED,
-        reason=failure.code,
-        message=f"nothing answered within {timeout_s:g} s" if late else failure.message,
-        remedy="give it more time (--timeout)" if late else "",
     )
 
 
