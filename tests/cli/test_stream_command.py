@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -20,11 +21,14 @@ def machine(tmp_path: Path) -> tuple[str, ...]:
     return "--root", str(tmp_path), "--backend", "amd"
 
 
-def begun(*words: str) -> "subprocess.Popen[bytes]":
+def begun(
+    *words: str, stdout: IO[bytes] | int = subprocess.PIPE, stderr: int | None = None
+) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [sys.executable, "-m", "accelwatch", "stream", *words],
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        stdout=stdout,
+        stderr=stderr,
     )
 
 
@@ -42,6 +46,17 @@ def test_lines_until_standard_input_ends(machine: tuple[str, ...]) -> None:
         assert len(layouts) == len(messages[-1]["devices"]) > 1
         process.stdin.close()
         assert process.wait(60) == 0
+
+
+def test_nowhere_to_write_is_told_in_one_line(machine: tuple[str, ...]) -> None:
+    with (
+        Path("/dev/full").open("wb") as full,
+        begun(*machine, stdout=full, stderr=subprocess.PIPE) as process,
+    ):
+        assert process.stderr is not None
+        told = process.stderr.read()
+        assert process.wait(60) == 1
+    assert told == b"accelwatch: cannot write to stdout: No space left on device\n"
 
 
 def test_packed_messages_until_nobody_reads(machine: tuple[str, ...]) -> None:

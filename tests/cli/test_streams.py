@@ -9,12 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.cli.app import invoke
 from accelwatch.cli.output import emit, write_file, write_stdout
 from accelwatch.display import colour, utf8
 from accelwatch.errors import AccelwatchError
 from installed_command import accelwatch
 
 COMMAND = (sys.executable, "-m", "accelwatch")
+WRITING = ("--version", "--replay demo", "--fields help")
+TYPER = ("--help", "agent --help", "usage -h", "rules --help")
+"""What typer writes and not we."""
 
 
 def test_a_device_file_is_written_into_and_stays(tmp_path: Path) -> None:
@@ -57,8 +61,13 @@ def test_a_closed_stdout_is_an_error_of_one_line(monkeypatch: pytest.MonkeyPatch
         write_stdout(b"data")
 
 
-@pytest.mark.parametrize("words", ["--version", "--replay demo", "--fields help"])
-@pytest.mark.parametrize(("redirect", "told"), [(">&-", "closed"), (">/dev/full", "No space")])
+@pytest.mark.parametrize(
+    ("words", "redirect", "told"),
+    [
+        *((words, ">&-", "closed") for words in WRITING),
+        *((words, ">/dev/full", "No space left on device") for words in (*WRITING, *TYPER)),
+    ],
+)
 def test_nowhere_to_write_is_one_line_and_exit_1(words: str, redirect: str, told: str) -> None:
     line = f"exec {' '.join(COMMAND)} {words} {redirect}"
     run = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
@@ -66,6 +75,15 @@ def test_nowhere_to_write_is_one_line_and_exit_1(words: str, redirect: str, told
     (complaint,) = run.stderr.splitlines()
     assert complaint.startswith("accelwatch: cannot write to stdout: ")
     assert told in complaint
+
+
+def test_an_error_of_a_command_is_none_of_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("typer.core.TyperGroup.main", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        invoke(["topo"])
 
 
 def test_an_interrupt_ends_a_watch_quietly_with_130() -> None:

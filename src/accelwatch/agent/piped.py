@@ -13,6 +13,7 @@ from types import MappingProxyType
 from accelwatch.agent.collection import Collection
 from accelwatch.agent.stream import Pulse, send_stream
 from accelwatch.clock import Clock
+from accelwatch.errors import AccelwatchError
 
 _FIRST_S = 4.0
 """How long the first message waits for devices that have not been read yet."""
@@ -35,13 +36,18 @@ class PipeOutlet:
         return 0
 
     async def write(self, data: bytes) -> None:
-        """Hand over bytes. Raises ConnectionError when the reader has gone."""
+        """Hand over bytes. Raises ConnectionError when the reader has gone, else AccelwatchError."""
         await asyncio.to_thread(self._write, data)
 
     def _write(self, data: bytes) -> None:
         left = memoryview(data)
-        while left:
-            left = left[os.write(self._descriptor, left) :]
+        try:
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+        except ConnectionError:
+            raise
+        except OSError as error:
+            raise AccelwatchError(f"cannot write to stdout: {error.strerror}") from error
 
 
 def when_closed(descriptor: int, told: Callable[[], None]) -> None:

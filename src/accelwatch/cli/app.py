@@ -14,6 +14,7 @@ import typer
 
 from accelwatch.cli.arguments import OPTIONS, Arguments, Option
 from accelwatch.cli.options import taking
+from accelwatch.cli.output import write_stdout
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
@@ -180,11 +181,19 @@ def _add(app: typer.Typer, name: str, command: _Command) -> None:
 
 
 def invoke(words: list[str]) -> int:
-    """Run the application; returns the exit code. Mistakes are told on stderr with code 2."""
+    """Run the application; returns the exit code. Mistakes are told on stderr with code 2.
+
+    Raises AccelwatchError, also where typer's own words cannot be written.
+    """
     only = words[0] if words and words[0] in _COMMANDS else ""
     command = typer.main.get_command(build(only))
     try:
         command.main(args=words, prog_name="accelwatch")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else OK
+    except OSError:
+        write_stdout(
+            b""
+        )  # help that could not be written is held still, and fails with its message
+        raise
     return OK
