@@ -113,12 +113,20 @@ def test_mistakes_are_one_line(tmp_path: Path, environ: dict[str, str]) -> None:
         ("-o", path, "--max-size", "much"),
         ("-o", path, "--collect", "everything"),
         ("-o", str(tmp_path)),
+        ("-o", "-"),
     ):
         process = start(*words, environ=environ)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 2
         assert err.count("\n") == 1
     assert not list(tmp_path.glob("r.zst*"))
+
+
+def test_standard_output_is_no_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="not stdout, .*: accelwatch --json --watch; "):
+        open_recorder(RecordOptions(output=Path("-")))
+    assert list(tmp_path.iterdir()) == []
 
 
 def told(options: RecordOptions, clock: ManualClock, shots: Iterator[Snapshot]) -> int:

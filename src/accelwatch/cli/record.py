@@ -98,6 +98,11 @@ def open_recorder(options: RecordOptions) -> "Recorder":
     """The recorder that is asked for. Raises UsageError and AccelwatchError."""
     from accelwatch.recording import Compression, Recorder
 
+    if str(options.output) == "-":
+        raise UsageError(
+            "--output is a file, not stdout, as a recording is rotated and indexed; for documents on "
+            "stdout, a line each: accelwatch --json --watch; for an agent's stream: accelwatch stream"
+        )
     known = [kind.value for kind in Compression]
     how = options.compress
     if how is not None and how not in known:
