@@ -77,7 +77,33 @@ def test_keys_given_twice_or_no_words_and_bad_dates_are_all_told() -> None:
     [
         (b"a: &x 1\nb: *x", "f:2: aliases are not taken"),
         (b"[" * 17 + b"]" * 17, "f:1: nested deeper than 16 levels"),
-        (b"a: 1\n---\nb: 2", "f:2: bad YAML: but found another document"),
+        (
+            b"a: 1\n---\nb: 2",
+            "f:2: bad YAML: expected a single document in the stream, but found another document; "
+            "a file has one: take out this '---', or make two files of it",
+        ),
+        (
+            b"a: 1\n...\nb: 2",
+            "f:3: bad YAML: expected '<document start>', but found '<block mapping start>'; "
+            "take out a '...' above, and lines that begin with '%'",
+        ),
+        (
+            b"a: 1\nb: 'c\nd: 1\n",
+            "f:4: bad YAML: while scanning a quoted scalar that begins on line 2, "
+            "found unexpected end of stream; a quote that was opened above is not closed",
+        ),
+        (
+            b"a: [1, 2\nb: 3\n",
+            "f:2: bad YAML: while parsing a flow sequence that begins on line 1, "
+            "expected ',' or ']', but got ':'",
+        ),
+        (b"a: [1 2]]\n", "f:1: bad YAML: expected <block end>, but found ']'"),
+        (
+            b"a: 1\nb\nc: 2\n",
+            "f:3: bad YAML: while scanning a simple key that begins on line 2, "
+            "could not find expected ':'; a key is followed by ': ' and its value",
+        ),
+        (b"a: \x01", "f: bad YAML: special characters are not allowed; take out control char"),
         (b"a: [", "f:1: bad YAML"),
         (b"\xff\xfe\xff", "f: bad YAML"),
     ],

@@ -130,7 +130,11 @@ BAD = [
         "state_dir: !!python/object:os.system x",
         "F:1: state_dir: 'x' is out of place; expected a path",
     ),
-    ("a: 1\n---\nb: 2", "F:2: bad YAML: but found another document"),
+    (
+        "a: 1\n---\nb: 2",
+        "F:2: bad YAML: expected a single document in the stream, but found another document; "
+        "a file has one: take out this '---', or make two files of it",
+    ),
 ]
 
 

@@ -21,6 +21,10 @@ _MENDS = {
     "mapping values are not allowed here": "put text that has a ': ' in it in quotes",
     "unexpected end of stream": "a quote that was opened above is not closed",
     "expected <block end>": "it is indented otherwise than what stands beside it",
+    "could not find expected ':'": "a key is followed by ': ' and its value",
+    "found another document": "a file has one: take out this '---', or make two files of it",
+    "expected '<document start>'": "take out a '...' above, and lines that begin with '%'",
+    "special characters are not allowed": "take out control characters",
     "truncated data": "write it as UTF-8",
     "invalid start byte": "write it as UTF-8",
     "invalid continuation byte": "write it as UTF-8",
@@ -132,12 +136,23 @@ def _tags() -> Callable[[str, tuple[bool, bool]], str]:
 
 def _bad_yaml(file: str, error: Exception) -> str:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    problem = (
-        getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be parsed"
-    )
+    problem = _problem(error)
     place = file if mark is None else f"{file}:{mark.line + 1}"
     mend = "; ".join(text for sign, text in _MENDS.items() if sign in problem)
     return f"{place}: bad YAML: {problem}" + (f"; {mend}" if mend else "")
+
+
+def _problem(error: Exception) -> str:
+    """The parser's words as a sentence; around what it was, where that began on a line above."""
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None)
+    if problem is None:
+        return "cannot be parsed"
+    context, begun = getattr(error, "context", None), getattr(error, "context_mark", None)
+    if problem.startswith("but "):
+        return f"{context}, {problem}"
+    if begun is not None and begun.line != getattr(error, "problem_mark", begun).line:
+        return f"{context} that begins on line {begun.line + 1}, {problem}"
+    return str(problem)
 
 
 def line(thing: Any) -> int:
