@@ -192,8 +192,7 @@ def invoke(words: list[str]) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else OK
     except OSError:
-        write_stdout(
-            b""
-        )  # help that could not be written is held still, and fails with its message
+        # Help that could not be written is still held, and fails here with its message.
+        write_stdout(b"")
         raise
     return OK
