@@ -16,6 +16,7 @@ from accelwatch.agent.pushing import Pushing
 from accelwatch.agent.ruling import Ruling
 from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.server import AgentServer
+from accelwatch.agent.settings_check import checked
 from accelwatch.agent.taking import STEP_S, Taking
 from accelwatch.agent.using import Using
 from accelwatch.blackbox.files import FOLDER as BLACKBOX
@@ -34,7 +35,7 @@ from accelwatch.rendering import exporter_of
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.state_places import given_by_systemd, state_places, writable
 from accelwatch.web.changing import may_change
-from accelwatch.web.exposure import check_kept, checked
+from accelwatch.web.exposure import check_kept
 from accelwatch.web.front import Front, server_limits
 from accelwatch.web.web_config import Protection
 from accelwatch.workloads import Workloads, WorkloadSettings
@@ -110,12 +111,13 @@ class Agent:
 
     def __init__(self, read: Callable[[], Effective], notifier: Notifier) -> None:
         self._read = read
-        self._settings = read().settings
+        given = read()
+        self._settings = given.settings
         self._clock = SystemClock()
         self._own = OwnMetrics()
         set_up_logging(self._settings.log.level, self._settings.log.format)
         self._state = state_folder(self._settings, os.environ)
-        protection = checked(self._settings)
+        protection = checked(given)
         self._workloads = Workloads(workload_settings(self._settings), clock=self._clock)
         self._collection = Collection(
             collect_settings(self._settings, self._state), self._clock, self._workloads.annotate
@@ -183,10 +185,10 @@ class Agent:
 
     async def _read_again(self) -> None:
         try:
-            settings = self._read().settings
-            protection = checked(settings)
+            given = self._read()
+            protection = checked(given)
             check_kept(self._server.protection, protection)
-            await self._change(settings, protection)
+            await self._change(given.settings, protection)
         except AccelwatchError as error:
             logger.error("configuration refused, the one before stays in force: %s", error)
             self._own.reloads["agent"] = False

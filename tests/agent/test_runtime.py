@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.config.layers import effective
-from accelwatch.config.model import Collect, Settings, Web
+from accelwatch.config.model import Settings, Web
 from accelwatch.errors import ConfigError
 from accelwatch.runtime import (
     collect_settings,
@@ -14,7 +14,7 @@ from accelwatch.runtime import (
     state_folder,
     workload_settings,
 )
-from accelwatch.web.exposure import check_exposure, checked, protection_of
+from accelwatch.web.exposure import check_exposure, protection_of
 from accelwatch.web.front import server_limits
 from accelwatch.web.web_config import Protection
 
@@ -51,12 +51,6 @@ def test_a_web_configuration_without_credentials_is_not_enough(tmp_path: Path) -
     assert not protection_of(Web(config_file=config)).authenticates
     with pytest.raises(ConfigError, match="basic_auth_users"):
         protection_of(Web(config_file=config, listen_address=(":1",)))
-
-
-def test_a_backend_that_is_not_installed_is_a_mistake_of_the_configuration() -> None:
-    checked(Settings(collect=Collect(backends=("host", "my_module:Backend"))))
-    with pytest.raises(ConfigError, match=r"collect\.backends: 'hsot' .*did you mean host\?"):
-        checked(Settings(collect=Collect(backends=("hsot",))))
 
 
 def test_where_counters_persist(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

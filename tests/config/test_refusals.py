@@ -72,7 +72,7 @@ BAD = [
     ),
     (
         "collect:\n  options:\n    ipmi:\n      password: hunter2",
-        "F:2: collect.options.ipmi.password: no secret belongs here; use ipmi.password_file",
+        "F:4: collect.options.ipmi.password: no secret belongs here; use ipmi.password_file",
     ),
     (
         "web:\n  max_requests: 0",

@@ -45,21 +45,21 @@ def alerts_test(file: Path, names: list[str]) -> int:
 
 def _alerts_of(file: Path) -> "Alerts":
     """The section of a hub's configuration, or of an agent's. Raises ConfigError."""
+    from accelwatch.agent.settings_check import checked
     from accelwatch.config.layers import effective
     from accelwatch.errors import ConfigError
     from accelwatch.fleet.hub.model import load_settings
-    from accelwatch.web.exposure import checked
 
     try:
         return load_settings(file).alerts
     except ConfigError as of_hub:
         try:
-            settings = effective(file, {}).settings
-            checked(settings)
+            given = effective(file, {})
+            checked(given)
         except ConfigError as of_agent:
             # Whose file it is, is seen by who knows more of its keys.
             raise min(of_hub, of_agent, key=lambda one: str(one).count("unknown key")) from None
-        return settings.alerts
+        return given.settings.alerts
 
 
 @alerts.command("test")

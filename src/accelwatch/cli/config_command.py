@@ -20,15 +20,15 @@ config = typer.Typer(
 
 def config_check(file: Path | None) -> int:
     """Check a file, and the web configuration it names. Raises ConfigError with every mistake."""
+    from accelwatch.agent.settings_check import checked
     from accelwatch.config.layers import effective, find_file
-    from accelwatch.web.exposure import checked
 
     path = find_file(str(file) if file else None, os.environ)
     if path is None:
         complain("no configuration file; the defaults are in force")
         return OK
     try:
-        checked(effective(path, {}).settings)
+        checked(effective(path, {}))
     except ConfigError as error:
         if any(f": {key}: unknown key" in str(error) for key in _OF_A_HUB):
             mend = f"if it is a hub's file: accelwatch config check --hub {path}"

@@ -11,7 +11,7 @@ from msgspec import inspect
 
 from accelwatch.config.convert import Mistake, convert
 from accelwatch.config.model import Settings
-from accelwatch.config.reader import LocatedValue, Reader, Values, build
+from accelwatch.config.reader import LocatedValue, Reader, Values, build, place_of, places
 from accelwatch.config.secret import secret_key
 from accelwatch.located_yaml import tree
 from accelwatch.located_yaml.complaint import Complaint, refuse, unknown
@@ -33,6 +33,10 @@ class Effective(msgspec.Struct, frozen=True, kw_only=True):
     file: Path | None
     sources: dict[str, str]
     """Dotted key to `file:line`, variable or flag; a key that is not here has its default."""
+
+    def place(self, dotted: str) -> str:
+        """Where a key was given, or the nearest section above it; the file when nothing was."""
+        return place_of(self.sources, dotted, self.file)
 
 
 @cache
@@ -106,7 +110,7 @@ def effective(
     return Effective(
         settings=build(Settings, values),
         file=file,
-        sources={key: located.place for key, located in values.items()},
+        sources=places(values),
     )
 
 
@@ -114,12 +118,12 @@ def _secrets(values: Values) -> list[Complaint]:
     located = values.get("collect.options")
     if located is None:
         return []
+    given = places(values)
     return [
-        Complaint(
-            located.place, f"collect.options.{key}", f"no secret belongs here; use {key}_file"
-        )
+        Complaint(place_of(given, dotted, None), dotted, f"no secret belongs here; use {key}_file")
         for backend, options in located.value.items()
         for key in (f"{backend}.{name}" for name in options if secret_key(name))
+        for dotted in (f"collect.options.{key}",)
     ]
 
 

@@ -1,6 +1,7 @@
 """One file against one struct type: every value with its line, or every mistake."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,15 @@ class _Walk:
             self._complaints += nodes.complaints_of(inside, self._file, dotted)
             return
         self._values[dotted] = LocatedValue(value, f"{self._file}:{line(key)}")
+        self._inside(node, dotted)
+
+    def _inside(self, node: tree.Node, dotted: str) -> None:
+        """Places of what a mapping of any keys holds."""
+        if isinstance(node, tree.Mapping):
+            for key, value in node.value:
+                inner = joined(dotted, str(key.value))
+                self._values[inner] = LocatedValue(None, f"{self._file}:{line(key)}")
+                self._inside(value, inner)
 
     def _structs(
         self, shape: inspect.StructType, node: tree.Node, key: tree.Node, dotted: str
@@ -133,12 +143,17 @@ def _alone(shape: inspect.StructType) -> inspect.Field | None:
     return None
 
 
-def place_of(values: Values, dotted: str, file: Path | None) -> str:
+def places(values: Values) -> dict[str, str]:
+    """Where each key was given."""
+    return {key: located.place for key, located in values.items()}
+
+
+def place_of(given: Mapping[str, str], dotted: str, file: Path | None) -> str:
     """Where a key was given, or the nearest section above it; the file when nothing was."""
     while dotted:
-        if dotted in values:
-            return values[dotted].place
-        inner = [located.place for key, located in values.items() if key.startswith(f"{dotted}.")]
+        if dotted in given:
+            return given[dotted]
+        inner = [place for key, place in given.items() if key.startswith(f"{dotted}.")]
         if inner:
             return inner[0]
         dotted = dotted.rpartition(".")[0]

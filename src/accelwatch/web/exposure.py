@@ -3,33 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from accelwatch import plugins
-from accelwatch.config.alerts import Alerts
-from accelwatch.config.model import Settings, Web
-from accelwatch.config.otlp import Otlp, mistakes
+from accelwatch.config.model import Web
 from accelwatch.errors import ConfigError
-from accelwatch.located_yaml.complaint import Complaint, refuse
 from accelwatch.web.listeners import exposed
 from accelwatch.web.web_config import Protection, load_protection
-
-
-def checked(settings: Settings) -> Protection:
-    """The protection in force. Raises ConfigError for what no single key shows."""
-    if missing := plugins.unknown(plugins.BACKENDS, settings.collect.backends):
-        raise ConfigError(f"collect.backends: {missing}")
-    if settings.rules.any:
-        from accelwatch.rules.configured import loaded_rules
-
-        loaded_rules(settings.rules)
-    if settings.alerts != Alerts():
-        from accelwatch.delivery import sinks
-
-        refuse(
-            Complaint("", f"alerts.{key}", text) for key, text in sinks.mistakes(settings.alerts)
-        )
-    if settings.otlp != Otlp():
-        refuse(Complaint("", f"otlp.{key}", text) for key, text in mistakes(settings.otlp))
-    return protection_of(settings.web)
 
 
 def protection_of(web: Web) -> Protection:

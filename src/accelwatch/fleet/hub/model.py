@@ -14,7 +14,7 @@ from accelwatch.config.layers import Flag, values_of_flags
 from accelwatch.config.model import Log, RuleSettings, Web
 from accelwatch.config.otlp import Otlp
 from accelwatch.config.otlp import mistakes as mistakes_of_otlp
-from accelwatch.config.reader import Reader, Values, build, place_of
+from accelwatch.config.reader import Reader, Values, build, place_of, places
 from accelwatch.config.usage import UsageSettings
 from accelwatch.default_addresses import HUB_ADDRESS
 from accelwatch.errors import ConfigError, UsageError
@@ -102,8 +102,9 @@ def load_settings(path: FilePath | None, flags: Mapping[str, Flag] | None = None
     standing = HubSettings().web
     ours = {key: getattr(standing, key) for key in _OWN_WEB if f"web.{key}" not in values}
     web = msgspec.structs.replace(settings.web, **ours)
+    written = places(values)
     return checked(
-        msgspec.structs.replace(settings, web=web), lambda key: place_of(values, key, path)
+        msgspec.structs.replace(settings, web=web), lambda key: place_of(written, key, path)
     )
 
 

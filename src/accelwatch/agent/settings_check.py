@@ -1,0 +1,79 @@
+"""What no single key of an agent's settings shows: every mistake at once, each where it was given."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from accelwatch import plugins
+from accelwatch.config.alerts import Alerts
+from accelwatch.config.layers import Effective
+from accelwatch.config.model import Collect, RuleSettings
+from accelwatch.config.otlp import Otlp, mistakes
+from accelwatch.errors import ConfigError
+from accelwatch.located_yaml.complaint import Complaint, refuse
+from accelwatch.web.exposure import check_exposure
+from accelwatch.web.web_config import Protection, load_protection
+
+Mistake = tuple[str, str]
+"""A key, and what is wrong with it; without a key it says itself in which file."""
+_LOCATED = re.compile(r".+:\d+: ")
+
+
+def checked(read: Effective) -> Protection:
+    """The protection of settings that fit together. Raises ConfigError with every mistake."""
+    settings = read.settings
+    found = [
+        *_of_backends(settings.collect),
+        *_of_rules(settings.rules),
+        *_of_alerts(settings.alerts),
+    ]
+    if settings.otlp != Otlp():
+        found += [(f"otlp.{key}", text) for key, text in mistakes(settings.otlp)]
+    protection = Protection()
+    try:
+        if settings.web.config_file:
+            protection = load_protection(Path(settings.web.config_file))
+    except ConfigError as error:
+        found += _told(error, "web.config_file")
+    else:
+        found += _of_exposure(lambda: check_exposure(settings.web, protection))
+    refuse(Complaint(read.place(key) if key else "", key, text) for key, text in found)
+    return protection
+
+
+def _of_backends(collect: Collect) -> Iterator[Mistake]:
+    for name in collect.backends:
+        if missing := plugins.unknown(plugins.BACKENDS, [name]):
+            yield "collect.backends", missing
+
+
+def _of_rules(rules: RuleSettings) -> Iterator[Mistake]:
+    if rules.any:
+        from accelwatch.rules.configured import loaded_rules
+
+        try:
+            loaded_rules(rules)
+        except ConfigError as error:
+            yield from _told(error, "rules")
+
+
+def _of_alerts(alerts: Alerts) -> Iterator[Mistake]:
+    if alerts != Alerts():
+        from accelwatch.delivery import sinks
+
+        for key, text in sinks.mistakes(alerts):
+            yield f"alerts.{key}", text
+
+
+def _of_exposure(check: Callable[[], None]) -> Iterator[Mistake]:
+    try:
+        check()
+    except ConfigError as error:
+        key, _, text = str(error).partition(": ")
+        yield key, text
+
+
+def _told(error: ConfigError, key: str) -> Iterator[Mistake]:
+    """The mistakes of a file that a key names; those with a line of their own need no other."""
+    for line in str(error).splitlines():
+        yield ("" if _LOCATED.match(line) else key), line

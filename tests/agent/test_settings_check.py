@@ -1,0 +1,86 @@
+"""What no single key shows: every mistake of an agent's settings at once, each where it was given."""
+
+from pathlib import Path
+
+import pytest
+
+from accelwatch.agent.settings_check import checked
+from accelwatch.cli.config_command import config_check
+from accelwatch.config.layers import Effective, effective
+from accelwatch.config.model import Collect, Settings, Web
+from accelwatch.errors import ConfigError
+
+MANY = """\
+rules: {packs: [nvida]}
+alerts: {sinks: [{name: a, type: slak}]}
+collect: {backends: [hsot, nvdia]}
+otlp: {endpoint: x}
+web: {config_file: nope, listen_address: "0.0.0.0:1"}
+"""
+
+
+def read(settings: Settings) -> Effective:
+    """Settings that no file gave."""
+    return Effective(settings=settings, file=None, sources={})
+
+
+def refusal(file: Path, text: str) -> list[str]:
+    """The lines with which a file of this text is refused, its own path as F."""
+    file.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        checked(effective(file, {}))
+    return str(caught.value).replace(f"{file}:", "F:").splitlines()
+
+
+def test_every_section_is_checked_at_once_with_its_line(tmp_path: Path) -> None:
+    lines = refusal(tmp_path / "agent.yaml", MANY)
+    assert [line.partition("; ")[0] for line in lines] == [
+        "F:3: collect.backends: 'hsot' is not installed",
+        "F:3: collect.backends: 'nvdia' is not installed",
+        "F:1: rules: no pack 'nvida'",
+        "F:2: alerts.sinks[0].type: 'slak' is not installed",
+        "F:4: otlp.endpoint: expected a URL, https://HOST/PATH",
+        f"F:5: web.config_file: {tmp_path}/nope: cannot be read: No such file or directory",
+    ]
+
+
+def test_the_command_says_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "agent.yaml"
+    lines = refusal(file, MANY)
+    with pytest.raises(ConfigError) as caught:
+        config_check(file)
+    assert str(caught.value).replace(f"{file}:", "F:").splitlines() == lines
+
+
+def test_mistakes_in_a_file_that_is_named_have_their_own_lines(tmp_path: Path) -> None:
+    web, rules = tmp_path / "web.yml", tmp_path / "rules.yaml"
+    web.write_text("basic_auth_user: {}\nrols: {}\n")
+    rules.write_text("version: 1\nrulez: []\nothers: []\n")
+    lines = refusal(
+        tmp_path / "agent.yaml", "rules: {files: rules.yaml}\nweb: {config_file: web.yml}"
+    )
+    places = [line.partition(": ")[0] for line in lines]
+    assert places == [f"{rules}:2", f"{rules}:3", f"{web}:1", f"{web}:2"]
+
+
+def test_an_address_that_is_open_to_all_is_told_where_it_was_given(tmp_path: Path) -> None:
+    (line,) = refusal(tmp_path / "agent.yaml", 'web:\n  listen_address: "0.0.0.0:1"\n')
+    assert line.startswith("F:2: web.listen_address: other machines can reach 0.0.0.0:1")
+    with pytest.raises(ConfigError, match=r"^ACCELWATCH_WEB_LISTEN_ADDRESS: web\.listen_address: "):
+        checked(effective(None, {"ACCELWATCH_WEB_LISTEN_ADDRESS": ":1"}))
+    with pytest.raises(ConfigError, match=r"^--web\.listen-address: web\.listen_address: other"):
+        checked(effective(None, {}, {"web.listen_address": [":1"]}))
+    with pytest.raises(ConfigError, match=r"^web\.listen_address: other"):
+        checked(read(Settings(web=Web(listen_address=(":1",)))))
+
+
+def test_a_key_of_a_free_mapping_has_its_own_line(tmp_path: Path) -> None:
+    text = "otlp:\n  endpoint: http://c:1\n  headers:\n    X-Fine: a\n    X-Token: a\n"
+    (line,) = refusal(tmp_path / "agent.yaml", text)
+    assert line == "F:5: otlp.headers.X-Token: no secret belongs here; use header_files"
+
+
+def test_a_backend_that_is_not_installed_is_a_mistake() -> None:
+    checked(read(Settings(collect=Collect(backends=("host", "my_module:Backend")))))
+    with pytest.raises(ConfigError, match=r"^collect\.backends: 'hsot' .*did you mean host\?$"):
+        checked(read(Settings(collect=Collect(backends=("hsot",)))))
