@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
+from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_accel import node
@@ -23,6 +23,7 @@ class AccelBackend:
     name = "accel"
     vendor = node.VENDOR
     serial = False
+    options: tuple[Option, ...] = ()
     support = Support(
         vendor="AMD XDNA, Rockchip, Arm Ethos-U and other accel nodes",
         source="sysfs; fdinfo for load, memory and processes",

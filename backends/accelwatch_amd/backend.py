@@ -5,7 +5,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from accelwatch import sysfs
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
+from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support, Visibility
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
@@ -22,6 +22,7 @@ class AmdBackend:
     name = "amd"
     vendor = "amd"
     serial = False
+    options = (Option("amdsmi"),)
     support = Support(
         vendor="AMD",
         source=(

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
+from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
 from accelwatch.errors import BackendUnavailable
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
@@ -48,6 +48,10 @@ class AppleBackend:
     name = "apple"
     vendor = "apple"
     serial = False
+    options = (
+        Option("macmon", is_path=True),
+        Option("pace_s"),
+    )
     support = Support(
         vendor="Apple Silicon",
         source="`ioreg`, `vm_stat`, `notifyutil`; `macmon` where installed, `powermetrics` as root",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from accelwatch.backend import Context, Request, Support, Visibility
+from accelwatch.backend import Context, Option, Request, Support, Visibility
 from accelwatch.errors import BackendUnavailable, ReadError
 from accelwatch.pcie_link import with_link
 from accelwatch.schema.absence import Absence
@@ -60,6 +60,7 @@ class AscendBackend(ToolBackend[Document, Chip]):
         folders=("usr/local/Ascend/driver/tools",),
         nodes="davinci[0-9]*",
     )
+    options = (*command.options, Option("usages"))
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

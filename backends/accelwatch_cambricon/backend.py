@@ -42,6 +42,7 @@ class CambriconBackend(ToolBackend[Document, Card]):
         folders=("usr/local/neuware/bin",),
         nodes="cambricon_dev[0-9]*",
     )
+    options = command.options
 
     def asked(self) -> Callable[[], Document]:
         """`info` and the table."""

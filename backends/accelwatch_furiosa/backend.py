@@ -12,6 +12,7 @@ from accelwatch.backend import (
     Check,
     Context,
     Opened,
+    Option,
     Probe,
     Request,
     Support,
@@ -46,6 +47,10 @@ class FuriosaBackend:
     name = "furiosa"
     vendor = mapping.VENDOR
     serial = False
+    options = (
+        Option("furiosa_smi", is_path=True),
+        Option("pace_s"),
+    )
     visibility = Visibility(variable="FURIOSA_DEVICES", entry="npu:{index}")
     """FuriosaAI SDK, device specification."""
     remote = "accelwatch_furiosa.remote:REMOTE"

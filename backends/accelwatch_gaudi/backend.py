@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
+from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support, Visibility
 from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
 from accelwatch.listed_process import with_processes, without_processes
 from accelwatch.pcie_link import put_link
@@ -38,6 +38,12 @@ class GaudiBackend:
     name = "gaudi"
     vendor = mapping.VENDOR
     serial = False
+    options = (
+        Option("source"),
+        Option("hlml_library", is_path=True),
+        Option("hl_smi", is_path=True),
+        Option("pace_s"),
+    )
     remote = "accelwatch_gaudi.remote:REMOTE"
     visibility = Visibility(variable="HABANA_VISIBLE_DEVICES")
     support = Support(

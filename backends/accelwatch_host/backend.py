@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
+from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
 from accelwatch.cpu_time import CpuTimes
 from accelwatch.errors import BackendUnavailable
 from accelwatch.schema.absence import Absence
@@ -27,6 +27,7 @@ class HostBackend:
     name = "host"
     vendor = "host"
     serial = False
+    options: tuple[Option, ...] = ()
     support = Support(
         vendor="host",
         source=(

@@ -42,6 +42,7 @@ class HygonBackend(ToolBackend[Document, Card]):
         classes=(ACCELERATOR, DISPLAY),
         kind=DeviceKind.GPU,
     )
+    options = command.options
     """The same vendor's CPUs, bridges and network functions are of other classes."""
 
     def probe(self) -> Probe:

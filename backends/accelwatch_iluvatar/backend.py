@@ -46,6 +46,7 @@ class IluvatarBackend(ToolBackend[Listing, Gpu]):
         kind=DeviceKind.GPU,
         nodes="iluvatar[0-9]*",
     )
+    options = command.options
 
     def asked(self) -> Callable[[], Listing]:
         """Its fullest query, and its table."""

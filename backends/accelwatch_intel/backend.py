@@ -7,7 +7,17 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
+from accelwatch.backend import (
+    NAME,
+    Check,
+    Context,
+    Opened,
+    Option,
+    Probe,
+    Request,
+    Support,
+    Visibility,
+)
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
 from accelwatch_intel import loader
@@ -26,6 +36,10 @@ class IntelBackend:
     name = "intel"
     vendor = "intel"
     serial = False
+    options = (
+        Option("sysman"),
+        Option("level_zero_library", is_path=True, words=NAME),
+    )
     support = Support(
         vendor="Intel",
         source=(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accelwatch import tegra
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
+from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
 from accelwatch.errors import BackendUnavailable, DeviceLost
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
@@ -26,6 +26,7 @@ class JetsonBackend:
     name = "jetson"
     vendor = "nvidia"
     serial = False
+    options = (Option("tegrastats", is_path=True),)
     support = Support(
         vendor="NVIDIA Jetson",
         source="nvgpu's sysfs, thermal zones and INA3221 monitors, up to Orin; `tegrastats` for engines "

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.atomic_file import replace_file
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
+from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
 from accelwatch.errors import BackendUnavailable, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
@@ -75,6 +75,10 @@ class KernelLogBackend:
     name = "kernel_log"
     vendor = "kernel"
     serial = False
+    options = (
+        Option("accept_user_kmsg"),
+        Option("backlog"),
+    )
     support = Support(
         vendor="kernel log",
         source="/dev/kmsg: Xid, SXid, RAS, hangs, resets, NFS, disk, PCIe errors",

@@ -44,6 +44,7 @@ class MetaxBackend(ToolBackend[Document, Gpu]):
         classes=(DISPLAY, ACCELERATOR),
         kind=DeviceKind.GPU,
     )
+    options = command.options
     """The second program is of the Mars boards, with the same output."""
 
     def probe(self) -> Probe:

@@ -46,6 +46,7 @@ class MthreadsBackend(ToolBackend[Listing, Gpu]):
         kind=DeviceKind.GPU,
         nodes="mtgpu.[0-9]*",
     )
+    options = command.options
 
     def asked(self) -> Callable[[], Listing]:
         """Its fullest query, and its table."""

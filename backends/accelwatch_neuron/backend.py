@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch import sysfs
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
+from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
 from accelwatch.errors import AccelwatchError, BackendUnavailable, DeviceLost
 from accelwatch.line_stream import LineStream
 from accelwatch.listed_process import with_processes
@@ -39,6 +39,11 @@ class NeuronBackend:
     name = "neuron"
     vendor = tree.VENDOR
     serial = False
+    options = (
+        Option("neuron_ls", is_path=True),
+        Option("neuron_monitor", is_path=True),
+        Option("pace_s"),
+    )
     support = Support(
         vendor="AWS Neuron",
         source="the driver's sysfs for ECC and memory; `neuron-ls` for place, size and processes; "
@@ -65,7 +70,8 @@ class NeuronBackend:
     def open(self) -> Opened:
         """Find the command. Raises BackendUnavailable without the driver."""
         root, program = self._context.root, self._find()
-        monitor = self._find(_MONITOR)
+        named = self._context.options.get("neuron_monitor")
+        monitor = chosen_program(root, named, (_MONITOR,), _FOLDERS)
         if not tree.folders(root):
             raise BackendUnavailable(
                 "there is no device below /sys/devices/virtual/neuron_device",
@@ -182,9 +188,9 @@ class NeuronBackend:
         functions = sysfs.pci_functions(self._context.root, _AMAZON)
         return any(device in _CHIPS for _, device, _ in functions)
 
-    def _find(self, program: str = _PROGRAM) -> Path | None:
-        named = self._context.options.get(program.replace("-", "_"))
-        return chosen_program(self._context.root, named, (program,), _FOLDERS)
+    def _find(self) -> Path | None:
+        named = self._context.options.get("neuron_ls")
+        return chosen_program(self._context.root, named, (_PROGRAM,), _FOLDERS)
 
 
 def _aged(reading: Reading, age_s: float) -> Reading:

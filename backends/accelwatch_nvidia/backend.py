@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from accelwatch import sysfs, tegra
-from accelwatch.backend import Context, Opened, Probe, Request, Support, Visibility
+from accelwatch.backend import NAME, Context, Opened, Option, Probe, Request, Support, Visibility
 from accelwatch.errors import BackendUnavailable
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
@@ -50,6 +50,11 @@ class NvidiaBackend:
     name = "nvidia"
     vendor = "nvidia"
     serial = False
+    options = (
+        Option("source"),
+        Option("nvidia_smi", is_path=True, words=NAME),
+        Option("nvidia_smi_timeout_s"),
+    )
     support = Support(
         vendor="NVIDIA",
         source="NVML; `nvidia-smi -q -x` where the library cannot be loaded",

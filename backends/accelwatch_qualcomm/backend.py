@@ -39,6 +39,7 @@ class QualcommBackend(ToolBackend[Listing, Chip]):
         module="qaic",
         folders=("opt/qti-aic/tools",),
     )
+    options = command.options
 
     def asked(self) -> Callable[[], Listing]:
         """One run."""

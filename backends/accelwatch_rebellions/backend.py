@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from accelwatch.backend import Context, Opened, Request, Support, Visibility
+from accelwatch.backend import Context, Opened, Option, Request, Support, Visibility
 from accelwatch.errors import BackendUnavailable, DeviceTimeout, ReadError
 from accelwatch.listed_process import with_processes, without_processes
 from accelwatch.schema.absence import Absence
@@ -48,6 +48,7 @@ class RebellionsBackend(ToolBackend[Document, Npu]):
         folders=("opt/rebellions/bin",),
         nodes="rbln[0-9]*",
     )
+    options = (*command.options, Option("daemon_port"))
     """The second program is the name before the first, kept by the vendor as an alias."""
 
     def __init__(self, context: Context) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from accelwatch.backend import Check, Context, Opened, Probe, Request
+from accelwatch.backend import Check, Context, Opened, Option, Probe, Request
 from accelwatch.errors import BackendUnavailable, ConfigError, ReadError, WireError
 from accelwatch.recording import holds_recording, names_recording
 from accelwatch.schema.device import Device
@@ -29,6 +29,13 @@ class ReplayBackend:
     elsewhere = True
     vendor = "replay"
     serial = False
+    options = (
+        Option("file", is_path=True, words="demo", must_exist=True),
+        Option("speed"),
+        Option("loop"),
+        Option("start"),
+        Option("host"),
+    )
 
     def __init__(self, context: Context) -> None:
         self._context = context

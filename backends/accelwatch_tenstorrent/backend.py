@@ -14,6 +14,7 @@ from accelwatch.backend import (
     Check,
     Context,
     Opened,
+    Option,
     Probe,
     Request,
     Support,
@@ -49,6 +50,11 @@ class TenstorrentBackend:
     name = "tenstorrent"
     vendor = mapping.VENDOR
     serial = False
+    options = (
+        Option("source"),
+        Option("tt_smi", is_path=True),
+        Option("pace_s"),
+    )
     visibility = Visibility(variable="TT_VISIBLE_DEVICES", entry="{pci_bus_id}")
     """tt-umd, PCIDevice::enumerate_devices: numbers are places in the order of the bus since 0.9.3, and
     those of the driver's nodes before."""

@@ -46,6 +46,7 @@ class TheadBackend(ToolBackend[Document, Gpu]):
         kind=DeviceKind.GPU,
         nodes="alixpu_ppu[0-9]*",
     )
+    options = command.options
     """The id is of Alibaba, whose disks and network cards have it too: the class tells."""
 
     def asked(self) -> Callable[[], Document]:

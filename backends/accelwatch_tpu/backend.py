@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch import sysfs
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
+from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support, Visibility
 from accelwatch.errors import (
     AccelwatchError,
     BackendUnavailable,
@@ -44,6 +44,11 @@ class TpuBackend:
     name = "tpu"
     vendor = mapping.VENDOR
     serial = False
+    options = (
+        Option("tpu_info", is_path=True),
+        Option("pace_s"),
+        Option("port"),
+    )
     visibility = Visibility(variable="TPU_VISIBLE_CHIPS")
     support = Support(
         vendor="Google TPU",

@@ -47,6 +47,22 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
     """Component to version, such as driver, library, cuda."""
 
 
+NAME = r"[^/]+"
+"""Of `Option.words`: what has no slash is a name that is looked up elsewhere, such as on PATH."""
+
+
+class Option(msgspec.Struct, frozen=True):
+    """A key that a backend takes in its own section of the configuration."""
+
+    name: str
+    is_path: bool = False
+    """Whether it is of a file: a relative path starts at the folder of the configuration's file."""
+    words: str = ""
+    """Pattern of what is no path all the same."""
+    must_exist: bool = False
+    """Whether a configuration is refused as long as that file is not there."""
+
+
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What a backend gets from its surroundings; tests replace all of it."""
 
@@ -204,6 +220,17 @@ class Confining(Protocol):
 
     vendor: str
     visibility: Visibility
+
+
+@runtime_checkable
+class Configurable(Protocol):
+    """Optional declaration of a backend, on its class: the keys of `collect.options` that are its own.
+
+    Others are then mistakes of the configuration, and relative paths start at its folder. Nothing is
+    said of the options of a backend without it. It is read without building the backend.
+    """
+
+    options: tuple[Option, ...]
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 import msgspec
 
 from accelwatch import sysfs
-from accelwatch.backend import Check, Context, Opened, Probe, Request
+from accelwatch.backend import Check, Context, Opened, Option, Probe, Request
 from accelwatch.errors import BackendUnavailable
 from accelwatch.listed_process import with_processes, without_processes
 from accelwatch.polled import Answer
@@ -53,6 +53,11 @@ class Command(NamedTuple):
     kind: DeviceKind = DeviceKind.NPU
     nodes: str = ""
     """How nodes of devices are called below /dev (`rbln[0-9]*`)."""
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """What the backend of such a command takes from the configuration, for its own `options`."""
+        return (Option(self.option, is_path=True), Option("pace_s"))
 
 
 class ToolBackend(Generic[T, E]):

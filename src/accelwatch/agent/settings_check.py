@@ -45,6 +45,11 @@ def _of_backends(collect: Collect) -> Iterator[Mistake]:
     for name in collect.backends:
         if missing := plugins.unknown(plugins.BACKENDS, [name]):
             yield "collect.backends", missing
+    if collect.options:
+        from accelwatch.agent import backend_options
+
+        for key, text in backend_options.mistakes(collect.options):
+            yield f"collect.options.{key}", text
 
 
 def _of_rules(rules: RuleSettings) -> Iterator[Mistake]:
