@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.agent.settings_check import read_settings
 from accelwatch.cli.arguments import Arguments
 from accelwatch.cli.config_command import config_check
 from accelwatch.cli.snapshot import run
@@ -23,10 +24,13 @@ def test_the_configuration_and_that_of_the_rehearsal_are_well(
     blocks: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "agent.yaml"
+    (tmp_path / "rehearsal.yaml").write_text(blocks[1], encoding="utf-8")
     for text in (blocks[0], blocks[0] + blocks[2]):
         file.write_text(text, encoding="utf-8")
         assert config_check(file) == 0
         assert capsys.readouterr().err == f"accelwatch: {file}: ok\n"
+    options = read_settings(file, {}).settings.collect.options
+    assert options["replay"]["file"] == str(tmp_path / "rehearsal.yaml")
 
 
 def test_the_rehearsal_is_a_scenario_of_eight_gpus(

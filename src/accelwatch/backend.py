@@ -60,7 +60,7 @@ class Option(msgspec.Struct, frozen=True):
     words: str = ""
     """Pattern of what is no path all the same."""
     must_exist: bool = False
-    """Whether a configuration is refused as long as that file is not there."""
+    """Whether a configuration is refused as long as nothing is there, nor fits it as a pattern."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

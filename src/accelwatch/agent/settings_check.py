@@ -1,12 +1,14 @@
-"""What no single key of an agent's settings shows: every mistake at once, each where it was given."""
+"""An agent's settings as a whole: read, and every mistake at once that no single key shows."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+
+import msgspec
 
 from accelwatch import plugins
 from accelwatch.config.alerts import Alerts
-from accelwatch.config.layers import Effective
+from accelwatch.config.layers import Effective, Flag, effective
 from accelwatch.config.model import Collect, RuleSettings
 from accelwatch.config.otlp import Otlp, mistakes
 from accelwatch.errors import ConfigError
@@ -17,6 +19,25 @@ from accelwatch.web.web_config import Protection, load_protection
 Mistake = tuple[str, str]
 """A key, and what is wrong with it; without a key it says itself in which file."""
 _LOCATED = re.compile(r".+:\d+: ")
+
+
+def read_settings(
+    file: Path | None, environ: Mapping[str, str], flags: Mapping[str, Flag] | None = None
+) -> Effective:
+    """The settings in force; paths among the options of backends start at the file's folder.
+
+    Raises ConfigError that names every mistake of all sources.
+    """
+    read = effective(file, environ, flags)
+    collect = read.settings.collect
+    if file is None or not collect.options:
+        return read
+    from accelwatch.agent import backend_options
+
+    options = backend_options.from_folder(collect.options, file.absolute().parent)
+    collect = msgspec.structs.replace(collect, options=options)
+    settings = msgspec.structs.replace(read.settings, collect=collect)
+    return msgspec.structs.replace(read, settings=settings)
 
 
 def checked(read: Effective) -> Protection:

@@ -21,14 +21,15 @@ def run_agent(config_file: Path | None, flags: Mapping[str, Given]) -> None:
     """
     import asyncio
 
-    from accelwatch.config.layers import Effective, effective, find_file
+    from accelwatch.agent.settings_check import read_settings
+    from accelwatch.config.layers import Effective, find_file
     from accelwatch.runtime import serve_agent
 
     def read() -> Effective:
         import os
 
         file = find_file(str(config_file) if config_file else None, os.environ)
-        return effective(file, os.environ, flags)
+        return read_settings(file, os.environ, flags)
 
     asyncio.run(serve_agent(read))
 

@@ -45,8 +45,7 @@ def alerts_test(file: Path, names: list[str]) -> int:
 
 def _alerts_of(file: Path) -> "Alerts":
     """The section of a hub's configuration, or of an agent's. Raises ConfigError."""
-    from accelwatch.agent.settings_check import checked
-    from accelwatch.config.layers import effective
+    from accelwatch.agent.settings_check import checked, read_settings
     from accelwatch.errors import ConfigError
     from accelwatch.fleet.hub.model import load_settings
 
@@ -54,7 +53,7 @@ def _alerts_of(file: Path) -> "Alerts":
         return load_settings(file).alerts
     except ConfigError as of_hub:
         try:
-            given = effective(file, {})
+            given = read_settings(file, {})
             checked(given)
         except ConfigError as of_agent:
             # Whose file it is, is seen by who knows more of its keys.

@@ -20,15 +20,15 @@ config = typer.Typer(
 
 def config_check(file: Path | None) -> int:
     """Check a file, and the web configuration it names. Raises ConfigError with every mistake."""
-    from accelwatch.agent.settings_check import checked
-    from accelwatch.config.layers import effective, find_file
+    from accelwatch.agent.settings_check import checked, read_settings
+    from accelwatch.config.layers import find_file
 
     path = find_file(str(file) if file else None, os.environ)
     if path is None:
         complain("no configuration file; the defaults are in force")
         return OK
     try:
-        checked(effective(path, {}))
+        checked(read_settings(path, {}))
     except ConfigError as error:
         if any(f": {key}: unknown key" in str(error) for key in _OF_A_HUB):
             mend = f"if it is a hub's file: accelwatch config check --hub {path}"
@@ -59,11 +59,12 @@ def hub_config_check(file: Path | None) -> int:
 
 def config_show(file: Path | None) -> int:
     """Print the settings in force with their sources. Raises ConfigError."""
-    from accelwatch.config.layers import effective, find_file
+    from accelwatch.agent.settings_check import read_settings
+    from accelwatch.config.layers import find_file
     from accelwatch.config.show import shown
 
     path = find_file(str(file) if file else None, os.environ)
-    write_stdout(shown(effective(path, os.environ)).encode())
+    write_stdout(shown(read_settings(path, os.environ)).encode())
     return OK
 
 
