@@ -84,3 +84,53 @@ def test_a_backend_that_is_not_installed_is_a_mistake() -> None:
     checked(read(Settings(collect=Collect(backends=("host", "my_module:Backend")))))
     with pytest.raises(ConfigError, match=r"^collect\.backends: 'hsot' .*did you mean host\?$"):
         checked(read(Settings(collect=Collect(backends=("hsot",)))))
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which the user has no configuration, and neither has the system."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    monkeypatch.delenv("ACCELWATCH_CONFIG_FILE", raising=False)
+    monkeypatch.setattr("accelwatch.config.layers.SYSTEM_FILE", tmp_path / "none.yaml")
+    return tmp_path
+
+
+def test_without_a_file_and_variables_the_defaults_are_in_force(
+    nowhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert nowhere.is_dir()
+    assert config_check(None) == 0
+    assert capsys.readouterr().err == (
+        "accelwatch: no configuration file; the defaults are in force\n"
+    )
+
+
+def test_variables_are_judged_without_a_file(
+    nowhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert nowhere.is_dir()
+    monkeypatch.setenv("ACCELWATCH_WEB_MAX_REQUESTS", "zz")
+    with pytest.raises(ConfigError, match=r"^ACCELWATCH_WEB_MAX_REQUESTS: 'zz' is out of place"):
+        config_check(None)
+    monkeypatch.setenv("ACCELWATCH_WEB_MAX_REQUESTS", "3")
+    monkeypatch.setenv("ACCELWATCH_LOG_LEVEL", "debug")
+    assert config_check(None) == 0
+    assert capsys.readouterr().err == (
+        "accelwatch: no configuration file; ok: the defaults with"
+        " ACCELWATCH_LOG_LEVEL, ACCELWATCH_WEB_MAX_REQUESTS\n"
+    )
+
+
+def test_variables_are_judged_with_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "agent.yaml"
+    file.write_text("log: {level: info}")
+    monkeypatch.setenv("ACCELWATCH_WEB_LISTEN_ADDRESS", "0.0.0.0:9")
+    with pytest.raises(ConfigError, match=r"^ACCELWATCH_WEB_LISTEN_ADDRESS: web\.listen_address: "):
+        config_check(file)
+    monkeypatch.setenv("ACCELWATCH_WEB_LISTEN_ADDRESS", "127.0.0.1:9")
+    assert config_check(file) == 0
+    assert capsys.readouterr().err == (
+        f"accelwatch: {file}: ok, with ACCELWATCH_WEB_LISTEN_ADDRESS\n"
+    )

@@ -1,14 +1,17 @@
-"""`accelwatch config`: check a file, show the settings in force, tell which file counts."""
+"""`accelwatch config`: check and show the settings in force, tell which file counts."""
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.exit_codes import FAILED, OK
+
+if TYPE_CHECKING:
+    from accelwatch.config.layers import Effective
 
 config = typer.Typer(
     name="config",
@@ -19,23 +22,35 @@ config = typer.Typer(
 
 
 def config_check(file: Path | None) -> int:
-    """Check a file, and the web configuration it names. Raises ConfigError with every mistake."""
+    """Check what an agent would run with: a file, the files it names, and the variables here.
+
+    Raises ConfigError with every mistake.
+    """
     from accelwatch.agent.settings_check import checked, read_settings
     from accelwatch.config.layers import find_file
 
     path = find_file(str(file) if file else None, os.environ)
-    if path is None:
-        complain("no configuration file; the defaults are in force")
-        return OK
     try:
-        checked(read_settings(path, {}))
+        read = read_settings(path, os.environ)
+        checked(read)
     except ConfigError as error:
-        if any(f": {key}: unknown key" in str(error) for key in _OF_A_HUB):
+        if path and any(f": {key}: unknown key" in str(error) for key in _OF_A_HUB):
             mend = f"if it is a hub's file: accelwatch config check --hub {path}"
             raise ConfigError(f"{error}\n{mend}") from error
         raise
-    complain(f"{path}: ok")
+    complain(_well(read))
     return OK
+
+
+def _well(read: "Effective") -> str:
+    """What was found well, with the variables that have a say in it."""
+    variables = sorted(set(read.sources.values()) & set(os.environ))
+    named = ", ".join(variables)
+    if read.file is not None:
+        return f"{read.file}: ok" + (f", with {named}" if variables else "")
+    if variables:
+        return f"no configuration file; ok: the defaults with {named}"
+    return "no configuration file; the defaults are in force"
 
 
 _OF_A_HUB = ("targets", "scrape", "remedy")
@@ -88,7 +103,7 @@ def _check(
     file: Annotated[Path | None, typer.Argument(help="Default: the file that counts.")] = None,
     hub: Annotated[bool, typer.Option("--hub", help="It is a hub's file.")] = False,
 ) -> None:
-    """Tell every mistake of a file with its line; exit code 2 if there is one."""
+    """Tell every mistake of a file and of ACCELWATCH_* variables; exit code 2 if there is one."""
     raise typer.Exit(hub_config_check(file) if hub else config_check(file))
 
 
