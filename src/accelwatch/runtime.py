@@ -25,6 +25,7 @@ from accelwatch.blackbox.writer import Writer
 from accelwatch.clock import SystemClock
 from accelwatch.config.layers import Effective
 from accelwatch.config.model import Settings
+from accelwatch.config.reloading import check_filled, losses
 from accelwatch.daemon.lifecycle import Lifecycle
 from accelwatch.daemon.logs import set_up_logging
 from accelwatch.daemon.memory import give_back
@@ -109,10 +110,10 @@ def black_box(settings: Settings, state_dir: Path | None) -> BlackBox | None:
 class Agent:
     """One running agent; `read` gives the settings in force whenever they are asked for."""
 
-    def __init__(self, read: Callable[[], Effective], notifier: Notifier) -> None:
+    def __init__(self, read: Callable[[], Effective[Settings]], notifier: Notifier) -> None:
         self._read = read
         given = read()
-        self._settings = given.settings
+        self._settings, self._file = given.settings, given.file
         self._clock = SystemClock()
         self._own = OwnMetrics()
         set_up_logging(self._settings.log.level, self._settings.log.format)
@@ -186,6 +187,7 @@ class Agent:
     async def _read_again(self) -> None:
         try:
             given = self._read()
+            check_filled(self._settings, given, self._file)
             protection = checked(given)
             check_kept(self._server.protection, protection)
             await self._change(given.settings, protection)
@@ -193,6 +195,7 @@ class Agent:
             logger.error("configuration refused, the one before stays in force: %s", error)
             self._own.reloads["agent"] = False
         else:
+            self._file = given.file
             self._own.reloads["agent"] = True
             logger.info("configuration read again")
 
@@ -200,6 +203,8 @@ class Agent:
         settings = self._without_restart_only(settings)
         await self._ruling.change(settings)
         await self._pushing.change(settings.otlp)
+        for loss in losses(self._settings, settings):
+            logger.warning("%s", loss)
         self._settings = settings
         self._using.settings = settings.usage
         set_up_logging(settings.log.level, settings.log.format)
@@ -234,7 +239,7 @@ class Agent:
             self._own.reloads["web"] = well
 
 
-async def serve_agent(read: Callable[[], Effective]) -> None:
+async def serve_agent(read: Callable[[], Effective[Settings]]) -> None:
     """Run an agent until SIGTERM or SIGINT; SIGHUP reads the configuration again."""
     agent = Agent(read, notifier_of(os.environ, os.getpid()))
     agent.life.heed_signals()

@@ -76,10 +76,21 @@ def test_a_fault_of_the_driver_is_an_incident(agent: AgentProcess, driver: NvmlS
     agent.process.send_signal(signal.SIGHUP)
     agent.wait_for(lambda: json.loads(agent.get("/v1/incidents"))["rules"] == 2)
 
+    # An empty file is one that somebody is writing.
+    full = agent.file.read_text()
+    agent.file.write_text("")
+    agent.process.send_signal(signal.SIGHUP)
+    agent.wait_for(lambda: f"{agent.file}: the file sets nothing" in agent.told())
+    failed = 'accel_exporter_config_last_reload_successful{config="agent"} 0'
+    agent.wait_for(lambda: failed in agent.get("/metrics"))
+    assert titles() == ["nvidia3: GPU has fallen off the bus"]
+    agent.file.write_text(full)
+
     # Rules that are taken out of the configuration take their page with them.
     agent.file.write_text(agent.file.read_text().replace("rules:", "#"))
     agent.process.send_signal(signal.SIGHUP)
     agent.wait_for(lambda: agent.status("/v1/incidents") == 404)
     assert agent.status("/v1/silences") == 404
+    agent.wait_for(lambda: "the configuration has no rules any more" in agent.told())
     agent.wait_for(lambda: "accel_rule_firing" not in agent.get("/metrics"))
     assert agent.end(signal.SIGTERM) == 0

@@ -19,7 +19,7 @@ web: {config_file: nope, listen_address: "0.0.0.0:1"}
 """
 
 
-def read(settings: Settings) -> Effective:
+def read(settings: Settings) -> Effective[Settings]:
     """Settings that no file gave."""
     return Effective(settings=settings, file=None, sources={})
 

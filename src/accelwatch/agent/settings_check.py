@@ -9,7 +9,7 @@ import msgspec
 from accelwatch import plugins
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.layers import Effective, Flag, effective
-from accelwatch.config.model import Collect, RuleSettings
+from accelwatch.config.model import Collect, RuleSettings, Settings
 from accelwatch.config.otlp import Otlp, mistakes
 from accelwatch.errors import ConfigError
 from accelwatch.located_yaml.complaint import Complaint, refuse
@@ -23,7 +23,7 @@ _LOCATED = re.compile(r".+:\d+: ")
 
 def read_settings(
     file: Path | None, environ: Mapping[str, str], flags: Mapping[str, Flag] | None = None
-) -> Effective:
+) -> Effective[Settings]:
     """The settings in force; paths among the options of backends start at the file's folder.
 
     Raises ConfigError that names every mistake of all sources.
@@ -40,7 +40,7 @@ def read_settings(
     return msgspec.structs.replace(read, settings=settings)
 
 
-def checked(read: Effective) -> Protection:
+def checked(read: Effective[Settings]) -> Protection:
     """The protection of settings that fit together. Raises ConfigError with every mistake."""
     settings = read.settings
     found = [

@@ -23,9 +23,10 @@ def run_agent(config_file: Path | None, flags: Mapping[str, Given]) -> None:
 
     from accelwatch.agent.settings_check import read_settings
     from accelwatch.config.layers import Effective, find_file
+    from accelwatch.config.model import Settings
     from accelwatch.runtime import serve_agent
 
-    def read() -> Effective:
+    def read() -> Effective[Settings]:
         import os
 
         file = find_file(str(config_file) if config_file else None, os.environ)

@@ -12,6 +12,7 @@ from accelwatch.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
     from accelwatch.config.layers import Effective
+    from accelwatch.config.model import Settings
 
 config = typer.Typer(
     name="config",
@@ -42,7 +43,7 @@ def config_check(file: Path | None) -> int:
     return OK
 
 
-def _well(read: "Effective") -> str:
+def _well(read: "Effective[Settings]") -> str:
     """What was found well, with the variables that have a say in it."""
     variables = sorted(set(read.sources.values()) & set(os.environ))
     named = ", ".join(variables)

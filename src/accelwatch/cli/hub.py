@@ -11,6 +11,7 @@ from accelwatch.default_addresses import HUB_ADDRESS
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
+    from accelwatch.config.layers import Effective
     from accelwatch.fleet.hub.model import HubSettings
 
 
@@ -65,10 +66,12 @@ def hub_command(options: HubOptions) -> None:
     from accelwatch.fleet.hub.foreign import foreign_reader
     from accelwatch.fleet.hub.serve import serve_hub
 
-    def read() -> "HubSettings":
-        from accelwatch.fleet.hub.model import load_settings
+    def read() -> "Effective[HubSettings]":
+        from accelwatch.fleet.hub.model import effective
 
-        return options.followed.laid_over(load_settings(options.config_file, given(options)))
+        found = effective(options.config_file, given(options))
+        whole = options.followed.laid_over(found.settings)
+        return msgspec.structs.replace(found, settings=whole)
 
     keep_to_ourselves()
     asyncio.run(serve_hub(read, foreign_reader))

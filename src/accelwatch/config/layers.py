@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import inspect
@@ -24,15 +25,18 @@ _SERVICE_LINK = re.compile(r"_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCT
 """Variables that Kubernetes puts into every container for a service named `accelwatch-...`."""
 
 Flag = str | Sequence[str] | bool | None
+Shape = TypeVar("Shape", bound=msgspec.Struct)
 
 
-class Effective(msgspec.Struct, frozen=True, kw_only=True):
+class Effective(msgspec.Struct, Generic[Shape], frozen=True, kw_only=True):
     """The settings in force, the file they came from, and the source of each given value."""
 
-    settings: Settings
+    settings: Shape
     file: Path | None
     sources: dict[str, str]
     """Dotted key to `file:line`, variable or flag; a key that is not here has its default."""
+    filled: bool = False
+    """Whether the file gives any value."""
 
     def place(self, dotted: str) -> str:
         """Where a key was given, or the nearest section above it; the file when nothing was."""
@@ -95,13 +99,14 @@ def effective(
     file: Path | None = None,
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Flag] | None = None,
-) -> Effective:
+) -> Effective[Settings]:
     """The settings in force. Raises ConfigError that names every mistake of all sources."""
     values: Values = {}
     complaints: list[Complaint] = []
     if file is not None:
         values, complaints = Reader(Settings).read(file)
         complaints += _secrets(values)
+    filled = bool(values)
     environ = os.environ if environ is None else environ
     for given, mistakes in (_from_environment(environ), values_of_flags(flags or {})):
         values.update(given)
@@ -111,6 +116,7 @@ def effective(
         settings=build(Settings, values),
         file=file,
         sources=places(values),
+        filled=filled,
     )
 
 

@@ -10,7 +10,7 @@ from accelwatch.config.model import Settings
 from accelwatch.config.secret import without_secrets
 
 
-def shown(effective: Effective) -> str:
+def shown(effective: Effective[Settings]) -> str:
     """A file that gives the same settings; each line says where its value came from."""
     lines = [f"# file: {effective.file or 'none'}"]
     sections: list[str] = []

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import machines
+from accelwatch.config.layers import Effective
 from accelwatch.fleet.hub import serve
-from accelwatch.fleet.hub.model import HubSettings, load_settings
+from accelwatch.fleet.hub.model import HubSettings, effective
 from accelwatch.fleet.hub.serve import read_again
 from hub_peers import agent, hub
 
@@ -26,8 +27,8 @@ def _logging_is_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve, "set_up_logging", lambda _level, _format: None)
 
 
-def _reading(file: Path) -> Callable[[], HubSettings]:
-    return lambda: load_settings(file)
+def _reading(file: Path) -> Callable[[], Effective[HubSettings]]:
+    return lambda: effective(file)
 
 
 def test_targets_thresholds_and_ways_to_read_change(tmp_path: Path) -> None:
@@ -87,6 +88,52 @@ def test_a_bad_file_changes_nothing_and_names_the_line(
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("text", ["", "# soon\n", "{}\n", "rules:\n"])
+def test_a_file_that_is_empty_for_a_moment_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
+    file, rules = tmp_path / "hub.yaml", tmp_path / "rules.yaml"
+    rules.write_text(RULES)
+    full = f"targets: {{static: '127.0.0.1:1'}}\nrules: {{files: [{rules}]}}\n"
+
+    async def main() -> None:
+        async with hub() as running:
+            file.write_text(full)
+            await read_again(running.server, _reading(file))
+            file.write_text(text)
+            await read_again(running.server, _reading(file))
+            assert f"{file}: the file sets nothing; write it anew, or restart" in caplog.text
+            assert running.hub.settings.targets.static == ("127.0.0.1:1",)
+            assert running.hub.rules is not None
+            assert 'last_reload_successful{config="hub"} 0' in await running.get("/metrics")
+            file.write_text(full)
+            await read_again(running.server, _reading(file))
+            assert 'last_reload_successful{config="hub"} 1' in await running.get("/metrics")
+
+    asyncio.run(main())
+
+
+def test_rules_that_are_taken_out_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, rules = tmp_path / "hub.yaml", tmp_path / "rules.yaml"
+    rules.write_text(RULES)
+
+    async def main() -> None:
+        async with hub() as running:
+            file.write_text(f"log: {{level: info}}\nrules: {{files: [{rules}]}}\n")
+            await read_again(running.server, _reading(file))
+            assert "any more" not in caplog.text
+            file.write_text("log: {level: info}\n")
+            await read_again(running.server, _reading(file))
+            assert running.hub.rules is None
+            told = "the configuration has no rules any more: nothing is judged any more"
+            assert told in [record.getMessage() for record in caplog.records]
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(main())
+
+
 def test_what_only_a_restart_changes_is_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -118,7 +165,7 @@ def test_a_web_configuration_of_the_new_file_is_in_force(
             await running.get("/v1/fleet")
             await read_again(running.server, _reading(file))
             await running.get("/v1/fleet", 401)
-            file.write_text("web: {}\n")
+            file.write_text("log: {level: info}\n")
             await read_again(running.server, _reading(file))
             await running.get("/v1/fleet", 401)
             assert "nothing asks for passwords and tokens any more" in caplog.text

@@ -4,7 +4,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from accelwatch.fleet.hub.model import load_settings
+from accelwatch.fleet.hub.model import effective
 from accelwatch.fleet.hub.serve import read_again
 from hub_peers import agent, hub, peer
 
@@ -28,7 +28,7 @@ def test_labels_of_a_discovery_reach_the_api_and_stay(tmp_path: Path) -> None:
                 f"targets:\n  http: {{url: 'http://{place}/', refresh_interval: 1s}}\n"
                 "  rename_labels: {datacenter: pool}\n"
             )
-            await read_again(running.server, lambda: load_settings(file))
+            await read_again(running.server, lambda: effective(file))
             await running.devices("n1", 8)
             found = await running.get('/v1/devices?filter=rack=="r7"%20and%20pool=="east"')
             assert len(found["devices"]) == 8

@@ -10,7 +10,7 @@ from msgspec import Meta, field
 
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.field_types import Long, Path, Short
-from accelwatch.config.layers import Flag, values_of_flags
+from accelwatch.config.layers import Effective, Flag, values_of_flags
 from accelwatch.config.model import Log, RuleSettings, Web
 from accelwatch.config.otlp import Otlp
 from accelwatch.config.otlp import mistakes as mistakes_of_otlp
@@ -90,11 +90,19 @@ def load_settings(path: FilePath | None, flags: Mapping[str, Flag] | None = None
 
     Raises ConfigError with every mistake and its line or flag.
     """
+    return effective(path, flags).settings
+
+
+def effective(
+    path: FilePath | None, flags: Mapping[str, Flag] | None = None
+) -> Effective[HubSettings]:
+    """The same with the source of each value. Raises ConfigError."""
     values: Values = {}
     complaints: list[Complaint] = []
     if path is not None:
         refused = {**REFUSED, **REFUSED_OF_PEERS, **refused_keys()}
         values, complaints = Reader(HubSettings, refused).read(path)
+    filled = bool(values)
     given, mistaken = values_of_flags(flags or {}, HubSettings)
     refuse([*complaints, *mistaken])
     values.update(given)
@@ -102,9 +110,12 @@ def load_settings(path: FilePath | None, flags: Mapping[str, Flag] | None = None
     standing = HubSettings().web
     ours = {key: getattr(standing, key) for key in _OWN_WEB if f"web.{key}" not in values}
     web = msgspec.structs.replace(settings.web, **ours)
-    written = places(values)
-    return checked(
-        msgspec.structs.replace(settings, web=web), lambda key: place_of(written, key, path)
+    whole, written = msgspec.structs.replace(settings, web=web), places(values)
+    return Effective(
+        settings=checked(whole, lambda key: place_of(written, key, path)),
+        file=path,
+        sources=written,
+        filled=filled,
     )
 
 

@@ -8,7 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from accelwatch.clock import Clock, SystemClock
+from accelwatch.config.layers import Effective
 from accelwatch.config.model import Web
+from accelwatch.config.reloading import check_filled, losses
 from accelwatch.daemon.lifecycle import Lifecycle
 from accelwatch.daemon.logs import set_up_logging
 from accelwatch.daemon.notify import notifier_of
@@ -187,6 +189,8 @@ class HubServer:
                 logger.warning("a change takes a restart key=%s", name.removesuffix("_s"))
         set_up_logging(settings.log.level, settings.log.format)
         self._front.change(settings.web, protection)
+        for loss in losses(before, settings):
+            logger.warning("%s", loss)
 
     async def stop(self) -> None:
         """End in good order."""
@@ -217,7 +221,7 @@ def state_folder(settings: HubSettings, environ: Mapping[str, str]) -> Path | No
 
 
 async def serve_hub(
-    read: Callable[[], HubSettings],
+    read: Callable[[], Effective[HubSettings]],
     make_reader: MakeForeignReader | None,
 ) -> None:
     """Run a hub until SIGTERM or SIGINT; SIGHUP has it read its configuration again.
@@ -227,7 +231,7 @@ async def serve_hub(
     raise_open_files()
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="hub"))
-    settings, clock = read(), SystemClock()
+    settings, clock = read().settings, SystemClock()
     set_up_logging(settings.log.level, settings.log.format)
     protection = protection_of(settings.web)
     hub = Hub(settings, clock, make_reader, state_folder(settings, os.environ))
@@ -251,13 +255,14 @@ async def serve_hub(
         await server.stop()
 
 
-async def read_again(server: HubServer, read: Callable[[], HubSettings]) -> None:
+async def read_again(server: HubServer, read: Callable[[], Effective[HubSettings]]) -> None:
     """Read the configuration again; one with a mistake changes nothing and is told."""
     try:
-        settings = await asyncio.to_thread(read)
-        protection = protection_of(settings.web)
+        found = await asyncio.to_thread(read)
+        check_filled(server.hub.settings, found, found.file)
+        protection = protection_of(found.settings.web)
         check_kept(server.http.protection, protection)
-        await server.change(settings, protection)
+        await server.change(found.settings, protection)
     except AccelwatchError as error:
         logger.error("configuration refused, the one before stays in force: %s", error)
         server.reloads["hub"] = False

@@ -1,0 +1,60 @@
+"""What a configuration that is read again takes away: all of it is refused, a part of it is told."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from accelwatch.config.alerts import Alerts
+from accelwatch.config.layers import Effective
+from accelwatch.config.model import RuleSettings
+from accelwatch.config.otlp import Otlp
+from accelwatch.errors import ConfigError
+
+
+class Sections(Protocol):
+    """The settings of an agent or a hub, whose loss nobody would notice on a quiet day."""
+
+    @property
+    def rules(self) -> RuleSettings:
+        """Which rules are in force."""
+
+    @property
+    def alerts(self) -> Alerts:
+        """Who is told."""
+
+    @property
+    def otlp(self) -> Otlp:
+        """Where metrics are pushed to."""
+
+
+_LOSSES: tuple[tuple[str, str, Callable[[Sections], object]], ...] = (
+    ("rules", "nothing is judged any more", lambda given: given.rules.any),
+    (
+        "alerts",
+        "nobody is told any more",
+        lambda given: given.alerts.sinks or given.alerts.dead_man.url_file,
+    ),
+    ("otlp", "nothing is pushed any more", lambda given: given.otlp.endpoint),
+)
+"""A section, what it means when it is gone, and whether it asks for something."""
+
+
+def check_filled(before: object, after: Effective[Any], file: Path | None) -> None:
+    """Raise ConfigError when the settings `before` are gone because nothing stands in the file.
+
+    A file is empty for a moment while a careless tool writes it, and stays so when the disk is full.
+    `file` is the one that was read before: it may not be there for a moment either.
+    """
+    if after.filled or after.settings == before:
+        return
+    what = "the file is not there any more" if after.file is None else "the file sets nothing"
+    raise ConfigError(
+        f"{after.file or file}: {what}; write it anew, or restart to go on without it"
+    )
+
+
+def losses(before: Sections, after: Sections) -> Iterator[str]:
+    """What is worth a warning: sections that asked for something and do not any more."""
+    for name, meaning, asked in _LOSSES:
+        if asked(before) and not asked(after):
+            yield f"the configuration has no {name} any more: {meaning}"
