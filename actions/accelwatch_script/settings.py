@@ -7,10 +7,9 @@ import msgspec
 from accelwatch.action import checkpoint_options
 from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.intent import IntentKind
-from accelwatch.config.secret import secret_key
 from accelwatch.durations import deadline
 from accelwatch.errors import ConfigError, UsageError
-from accelwatch.plugin_options import check_url
+from accelwatch.plugin_options import check_url, secret_key
 from accelwatch_script.references import is_reference
 
 _LONGEST_LOOK_S = 30.0

@@ -1,5 +1,6 @@
 """The one exception tree. A vendor's own exceptions never leave the module that imports its library."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from accelwatch.exit_codes import FAILED, UNKNOWN, UNMET, USAGE
@@ -28,6 +29,14 @@ class ConfigError(AccelwatchError):
     """A configuration file is wrong; the message names file, line, key and the mend."""
 
     exit_code = USAGE
+
+
+class OptionsError(ConfigError):
+    """Options of a plug-in are wrong: a line for each mistake, which are also there by key."""
+
+    def __init__(self, mistakes: Mapping[str, str]) -> None:
+        super().__init__("\n".join(f"{key}: {text}" for key, text in mistakes.items()))
+        self.mistakes = dict(mistakes)
 
 
 class ExpressionError(AccelwatchError):

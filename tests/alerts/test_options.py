@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.errors import ConfigError
+from accelwatch.errors import ConfigError, OptionsError
 from sink_tests import sink
 
 # Of the standard library's modules that apprise still imports.
@@ -17,10 +17,10 @@ MAIL = {"host": "mail", "sender": "gpus@example.org", "to": ["ops@example.org"]}
 @pytest.mark.parametrize(
     ("plugin", "options", "said"),
     [
-        ("webhook", {}, "missing required field `url`"),
-        ("webhook", {"url": 7}, "Expected `str`, got `int` - at `url`"),
+        ("webhook", {}, "url: is missing"),
+        ("webhook", {"url": 7}, "url: expected text; put it in quotes"),
         ("webhook", {"url": URL, "urk": 1}, "urk: unknown key; did you mean url?"),
-        ("slack", {"zzz": 1}, "zzz: unknown key; expected one of api, channel, token, url"),
+        ("slack", {"zzz": 1}, "zzz: unknown key; expected one of api, channel, token_file, url"),
         ("webhook", {"url": "file:///etc/passwd"}, "url: expected a URL"),
         ("webhook", {"url": "https://me:pw@example.org"}, "no user or password"),
         ("webhook", {"url": "https://exa mple.org"}, "url: expected a URL"),
@@ -34,11 +34,24 @@ MAIL = {"host": "mail", "sender": "gpus@example.org", "to": ["ops@example.org"]}
         ("slack", {"token": "hush-hush"}, "channel: a token needs one"),
         ("slack", {"token": "hush\nhush", "channel": "C1"}, "one line of ASCII"),
         ("teams", {"url": "x"}, "url: expected a URL"),
-        ("alertmanager", {"url": []}, "`url`"),
+        ("alertmanager", {"url": []}, "url: expected text or a list of 1 to 16 texts"),
         ("alertmanager", {"url": URL, "labels": {"a-b": "c"}}, "'a-b' is no label name"),
         ("email", {**MAIL, "to": ["a@b, c@d"]}, "to: expected an address"),
         ("email", {**MAIL, "sender": "a@b\r\nBcc: c@d"}, "sender: expected an address"),
-        ("email", {**MAIL, "to": []}, "`to`"),
+        ("email", {**MAIL, "to": []}, "to: expected a list of 1 to 50 texts"),
+        ("email", {**MAIL, "to": "z"}, "to: expected a list of 1 to 50 texts"),
+        ("email", {**MAIL, "to": [7]}, "to: expected a list of 1 to 50 texts"),
+        ("email", {**MAIL, "port": 0}, "port: expected a number from 1 to 65535"),
+        ("email", {**MAIL, "tls": "no"}, "tls: expected one of always, never, starttls"),
+        ("email", {**MAIL, "host": ""}, "host: expected text of 1 to 253 characters"),
+        ("email", {**MAIL, "sender": "a" * 255}, "sender: expected text of at most 254 characters"),
+        ("webhook", {"url": URL, "updates": "yes"}, "updates: expected true or false"),
+        ("webhook", {"url": URL, "tokenfile": "x"}, "tokenfile: unknown key; did you mean token_"),
+        (
+            "alertmanager",
+            {"url": URL, "labels": {"rack": 7}},
+            "labels: expected a mapping with a text for each key",
+        ),
         ("email", {**MAIL, "username": "me"}, "username and password_file are both needed"),
         (
             "email",
@@ -54,3 +67,15 @@ def test_it_is_refused(plugin: str, options: dict[str, Any], said: str) -> None:
         sink(plugin, **options)
     assert said in str(refused.value)
     assert "hush" not in str(refused.value)
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    with pytest.raises(OptionsError) as refused:
+        sink("email", host=7, to="z", passwordfile="x")
+    assert refused.value.mistakes == {
+        "host": "expected text of 1 to 253 characters; put it in quotes",
+        "to": "expected a list of 1 to 50 texts",
+        "passwordfile": "unknown key; did you mean password_file?",
+        "sender": "is missing",
+    }
+    assert str(refused.value).splitlines()[3] == "sender: is missing"

@@ -81,7 +81,7 @@ SINK = 'alerts:\n  sinks:\n    - name: a\n      type: webhook\n      options: {u
         ),
         (
             "alerts:\n  sinks:\n    - {name: a, type: teams, options: {}}\n",
-            "hub.yaml:3: alerts.sinks[0].options: Object missing required field `url`",
+            "hub.yaml:3: alerts.sinks[0].options: url: is missing",
         ),
         (SINK + "    - {name: a, type: webhook, options: {url: 'http://h'}}\n", "two sinks 'a'"),
         (SINK + "    - {type: webhook, options: {url: 'http://h'}}\n", "name: is missing"),
@@ -109,3 +109,77 @@ def test_a_mistake_names_its_line_and_key(tmp_path: Path, text: str, said: str) 
 def test_all_mistakes_are_named_in_one_run(tmp_path: Path) -> None:
     text = SINK + "  external_url: hub\n  routes:\n    - sinks: [b]\n      match: x\n"
     assert len(complaints(tmp_path, text)) == 3
+
+
+def options_refused(tmp_path: Path, kind: str, options: str) -> list[str]:
+    text = f"alerts: {{sinks: [{{name: a, type: {kind}, options: {options}}}]}}\n"
+    begin = "hub.yaml:1: alerts.sinks[0].options: "
+    found = complaints(tmp_path, text)
+    assert all(line.startswith(begin) for line in found)
+    return [line.removeprefix(begin) for line in found]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        (
+            "webhook",
+            "{url: 'http://h/', tokenfile: x}",
+            ["tokenfile: unknown key; did you mean token_file?"],
+        ),
+        (
+            "webhook",
+            "{url: 'http://h/', secret: hush, tokenfile: x}",
+            [
+                "secret: no secret belongs here; use secret_file",
+                "tokenfile: unknown key; did you mean token_file?",
+            ],
+        ),
+        (
+            "webhook",
+            "{url: 'http://h/', secret: hush, token: hush}",
+            [
+                "secret: no secret belongs here; use secret_file",
+                "token: no secret belongs here; use token_file",
+            ],
+        ),
+        # A secret that the plug-in does not know is not to be moved into a file first.
+        (
+            "teams",
+            "{url: 'http://h/', password: hush}",
+            ["password: unknown key; expected one of url"],
+        ),
+        # A file that cannot be read is the mistake, and not what is missing without it.
+        ("teams", "{url_file: rel}", ["url_file: expected the absolute path of a file"]),
+        (
+            "email",
+            "{host: h, sender: a@b, to: [c@d], username: me, password_file: rel}",
+            ["password_file: expected the absolute path of a file"],
+        ),
+        (
+            "teams",
+            "{url: 'http://h/', url_file: /x}",
+            ["url: there is url_file as well; leave one of them out"],
+        ),
+        (
+            "webhook",
+            "{url: 'http://h/', token: hush, token_file: rel}",
+            [
+                "token: no secret belongs here; use token_file",
+                "token_file: expected the absolute path of a file",
+            ],
+        ),
+    ],
+)
+def test_all_mistakes_of_options_are_named(
+    tmp_path: Path, kind: str, options: str, said: list[str]
+) -> None:
+    assert options_refused(tmp_path, kind, options) == said
+
+
+def test_a_value_from_a_file_is_refused_under_the_key_that_was_written(tmp_path: Path) -> None:
+    (tmp_path / "to").write_text("a@b\n")
+    options = f"{{host: h, sender: a@b, to_file: {tmp_path}/to}}"
+    assert options_refused(tmp_path, "email", options) == [
+        "to_file: expected a list of 1 to 50 texts"
+    ]

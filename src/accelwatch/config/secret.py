@@ -1,14 +1,8 @@
-"""Which keys hold secrets, and what is shown instead of them."""
+"""What is shown instead of secrets."""
 
-import re
+from accelwatch.plugin_options import secret_key
 
-_SECRET = re.compile(r"(^|_)(password|passwd|secret|token|api_?key|private_?key)$", re.IGNORECASE)
 HIDDEN = "<hidden>"
-
-
-def secret_key(name: str) -> bool:
-    """Whether a key of this name holds a secret itself; `*_file` keys name a file and do not."""
-    return _SECRET.search(name) is not None
 
 
 def without_secrets(value: object) -> object:

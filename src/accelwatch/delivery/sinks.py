@@ -1,17 +1,20 @@
 """Sinks as a configuration names them: plug-ins with their secrets read from files."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from accelwatch import plugins
 from accelwatch.alert import Sink, SinkContext
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.config.alerts import Alerts, SinkSettings
-from accelwatch.config.secret import secret_key
 from accelwatch.delivery.dead_man import ping_url
 from accelwatch.delivery.routing import Mistake, mistakes_in
-from accelwatch.errors import AccelwatchError, ConfigError
+from accelwatch.errors import AccelwatchError, ConfigError, OptionsError
 from accelwatch.located_yaml.nodes import read_file
+from accelwatch.plugin_options import secret_key
+
+Made = TypeVar("Made")
 
 _FROM_FILE = "_file"
 _PATHS = frozenset({"ca_file"})
@@ -26,45 +29,75 @@ def sinks_of(alerts: Alerts, clock: Clock) -> dict[str, Sink]:
 def built(settings: SinkSettings, clock: Clock) -> Sink:
     """One sink; its connections begin with the first notice. Raises ConfigError, PluginError."""
     factory = plugins.load(plugins.ALERTS, settings.type)
-    context = SinkContext(
-        name=settings.name,
-        options=resolved(settings.options),
-        clock=clock,
-        timeout_s=settings.timeout_s,
-    )
-    sink: Sink = factory(context)
-    return sink
+
+    def make(options: dict[str, object]) -> Sink:
+        context = SinkContext(
+            name=settings.name, options=options, clock=clock, timeout_s=settings.timeout_s
+        )
+        sink: Sink = factory(context)
+        return sink
+
+    return made(make, settings.options)
 
 
-def resolved(options: dict[str, object]) -> dict[str, object]:
-    """Options with the content of files in place of `*_file`; several lines are a list.
+def made(make: Callable[[dict[str, object]], Made], options: dict[str, object]) -> Made:
+    """What a plug-in makes of options in which the content of files stands in place of `*_file`.
 
-    Raises ConfigError, also for a secret that stands there itself.
+    Raises OptionsError with every mistake, also for a secret that stands there itself.
     """
+    values, files, wrong = _resolved(options)
+    try:
+        plugin = make(values)
+    except OptionsError as error:
+        # What is missing because its file cannot be read is no mistake of its own.
+        told = {files.get(key, key): text for key, text in error.mistakes.items()}
+        more = {
+            key: text
+            for key, text in told.items()
+            if key not in wrong or text.startswith("unknown key")
+        }
+        raise OptionsError({**wrong, **more}) from error
+    except ConfigError as error:
+        raise (OptionsError(wrong) if wrong else error) from error
+    if wrong:
+        raise OptionsError(wrong)
+    return plugin
+
+
+def _resolved(
+    options: dict[str, object],
+) -> tuple[dict[str, object], dict[str, str], dict[str, str]]:
+    """Options with the content of files, several lines as a list; the keys of files; mistakes."""
     values: dict[str, object] = {}
+    files: dict[str, str] = {}
+    wrong: dict[str, str] = {}
     for key, value in options.items():
-        if secret_key(key):
-            raise ConfigError(f"{key}: no secret belongs here; use {key}{_FROM_FILE}")
-        if not key.endswith(_FROM_FILE) or key in _PATHS:
-            values[key] = value
-            continue
         name = key.removesuffix(_FROM_FILE)
-        if name in options:
-            raise ConfigError(f"{name}: there is {key} as well")
-        values[name] = _content(key, value)
-    return values
+        if name == key or key in _PATHS:
+            values[key] = value
+            if secret_key(key):
+                wrong[key] = f"no secret belongs here; use {key}{_FROM_FILE}"
+        elif name in options and not secret_key(name):
+            wrong[name] = f"there is {key} as well; leave one of them out"
+        else:
+            files[name] = key
+            try:
+                values[name] = _content(value)
+            except ConfigError as error:
+                wrong[key] = str(error)
+    return values, files, wrong
 
 
-def _content(key: str, value: object) -> object:
+def _content(value: object) -> object:
     if not isinstance(value, str) or not Path(value).is_absolute():
-        raise ConfigError(f"{key}: expected the absolute path of a file")
+        raise ConfigError("expected the absolute path of a file")
     try:
         text = read_file(Path(value)).decode()
     except (ConfigError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{key}: {value} cannot be read as text: {error}") from error
+        raise ConfigError(f"{value} cannot be read as text: {error}") from error
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
-        raise ConfigError(f"{key}: {value} is empty")
+        raise ConfigError(f"{value} is empty")
     return lines[0] if len(lines) == 1 else lines
 
 
@@ -84,4 +117,5 @@ def mistakes(alerts: Alerts) -> Iterator[Mistake]:
         try:
             built(one, SystemClock())
         except AccelwatchError as error:
-            yield f"{key}.options", str(error)
+            for line in str(error).splitlines():
+                yield f"{key}.options", line

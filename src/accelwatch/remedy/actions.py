@@ -7,7 +7,7 @@ from accelwatch import plugins
 from accelwatch.action.contract import Action, ActionContext
 from accelwatch.action.intent import IntentKind
 from accelwatch.clock import Clock, SystemClock
-from accelwatch.delivery.sinks import resolved
+from accelwatch.delivery.sinks import made
 from accelwatch.errors import AccelwatchError, ConfigError
 from accelwatch.remedy.settings import ActionSettings, RemedySettings
 from accelwatch.rules.document import JobPolicy
@@ -27,14 +27,15 @@ def name_of(settings: ActionSettings) -> str:
 def built(settings: ActionSettings, clock: Clock) -> Action:
     """One action; nothing is asked or done yet. Raises ConfigError, PluginError."""
     factory = plugins.load(plugins.ACTIONS, settings.type)
-    context = ActionContext(
-        name=name_of(settings),
-        options=resolved(settings.options),
-        clock=clock,
-        environ=os.environ,
-    )
-    made: Action = factory(context)
-    return made
+
+    def make(options: dict[str, object]) -> Action:
+        context = ActionContext(
+            name=name_of(settings), options=options, clock=clock, environ=os.environ
+        )
+        action: Action = factory(context)
+        return action
+
+    return made(make, settings.options)
 
 
 def check_in_job(rules: Iterable[Rule], actions: Iterable[Action]) -> None:
@@ -60,4 +61,5 @@ def mistakes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
         try:
             built(one, SystemClock())
         except AccelwatchError as error:
-            yield f"actions[{at}].options", str(error)
+            for line in str(error).splitlines():
+                yield f"actions[{at}].options", line

@@ -12,7 +12,6 @@ _ALLOWED = (
     "accelwatch.child_process",
     "accelwatch.clock",
     "accelwatch.command",
-    "accelwatch.config.secret",
     "accelwatch.delivery.blocking",
     "accelwatch.delivery.post",
     "accelwatch.durations",
