@@ -68,13 +68,19 @@ BOARD = Board(
         ),
         Panel(
             "Temperature",
-            "Temperature by sensor, and the limit at which the device slows itself down.",
+            "Temperature by sensor, and the limit at which the device slows itself down; of a device "
+            "that tells only its distance to that, temperature and distance together.",
             "celsius",
             (
                 ("accel_temperature_celsius{@device}", "{{device}} {{sensor}}"),
                 (
                     'accel_temperature_limit_celsius{@device, limit="slowdown"}',
                     "{{device}} {{sensor}} limit",
+                ),
+                (
+                    'accel_temperature_celsius{@device, sensor="gpu"}'
+                    " + ignoring (sensor) accel_temperature_headroom_celsius{@device}",
+                    "{{device}} gpu limit",
                 ),
             ),
         ),
