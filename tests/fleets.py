@@ -48,7 +48,7 @@ def values(number: int) -> tuple[Number | None, ...]:
     """Figures of a busy device; every seventh is idle."""
     load = 0.0 if number % 7 == 3 else (number * 37 % 100) / 100
     used = int(80 * GIB * (0.1 + load * 0.8))
-    return load, used, 80 * GIB, 100 + 550 * load, 35 + 45 * load, 89.0
+    return load, used, 80 * GIB, 100 + 550 * load, 35 + 45 * load, 89.0, None
 
 
 def place_of(slot: int, name: str, index: int, rack: str) -> DevicePlace:

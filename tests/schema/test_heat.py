@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.schema.heat import MARGIN_CELSIUS, is_hot, near_limit
+from accelwatch.schema.heat import MARGIN_CELSIUS, is_hot, near_limit, within_margin
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
@@ -44,3 +44,5 @@ def test_another_sensor_has_its_own_limit() -> None:
 def test_a_device_that_tells_only_how_far_it_is() -> None:
     assert is_hot({("temperature_headroom_celsius",): MARGIN_CELSIUS}) is True
     assert is_hot({("temperature_headroom_celsius",): 20.0}) is False
+    assert within_margin(-1) is True
+    assert within_margin(None) is None

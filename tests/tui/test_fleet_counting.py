@@ -112,7 +112,8 @@ def test_partitions_count_for_their_owners_and_not_for_their_node() -> None:
         )
         for n, user in ((1, "ada"), (2, "grace"))
     ]
-    parts = [DeviceNow(n, "ok", "ok", 0.1, (0.5, GIB, 40 * GIB, None, None, None)) for n in (1, 2)]
+    values = (0.5, GIB, 40 * GIB, None, None, None, None)
+    parts = [DeviceNow(n, "ok", "ok", 0.1, values) for n in (1, 2)]
     split = msgspec.structs.replace(view, places=[parent, *halves], devices=[*view.devices, *parts])
     assert board_for(split).rows[0].whole == 1
     by_user = board_for(split, fleet_group="user")

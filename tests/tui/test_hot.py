@@ -3,8 +3,15 @@
 import asyncio
 
 import msgspec
+import pytest
 
-from accelwatch.fleet.picture.model import TEMPERATURE, FleetView
+from accelwatch.fleet.picture.model import (
+    TEMPERATURE,
+    TEMPERATURE_HEADROOM,
+    TEMPERATURE_LIMIT,
+    FleetView,
+)
+from accelwatch.fleet.picture.tally import device_class as fleet_class
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing.device_signs import device_class
@@ -50,13 +57,13 @@ def test_it_is_counted_in_the_header_and_found_by_its_word() -> None:
     asyncio.run(go())
 
 
-def fleet() -> FleetView:
-    """Twelve nodes, of which one device of n007 is hot and one of n004 lost."""
+def fleet(told: dict[int, float]) -> FleetView:
+    """Twelve nodes, of which one device of n007 tells this and one of n004 is lost."""
     view = fleet_view(12, faults={"n004/1": "lost"})
     slots = {place.slot: place for place in view.places if place is not None}
     devices = [
         msgspec.structs.replace(
-            now, values=(*now.values[:TEMPERATURE], 88.0, *now.values[TEMPERATURE + 1 :])
+            now, values=tuple(told.get(at, value) for at, value in enumerate(now.values))
         )
         if (slots[now.slot].node, slots[now.slot].index) == ("n007", 3)
         else now
@@ -65,9 +72,10 @@ def fleet() -> FleetView:
     return msgspec.structs.replace(view, devices=devices)
 
 
-def test_a_fleet_counts_sorts_and_finds_it_too() -> None:
+@pytest.mark.parametrize("told", [{TEMPERATURE: 88.0}, {TEMPERATURE_HEADROOM: 3.0}])
+def test_a_fleet_counts_sorts_and_finds_it_too(told: dict[int, float]) -> None:
     async def go() -> None:
-        async with following(FedFleet(fleet()), (160, 30)) as stage:
+        async with following(FedFleet(fleet(told)), (160, 30)) as stage:
             assert "△ 1 hot" in stage.line_with("devices")
             assert "△ nvidia3 hot" in stage.line_with("n007")
             rows = [line for line in stage.text().splitlines() if " n0" in line]
@@ -81,3 +89,11 @@ def test_a_fleet_counts_sorts_and_finds_it_too() -> None:
             assert stage.text().count("△") == 3
 
     asyncio.run(go())
+
+
+def test_a_distance_that_is_no_small_one_is_not_hot() -> None:
+    view = fleet({TEMPERATURE_HEADROOM: 20.0})
+    assert {fleet_class(now) for now in view.devices} == {"ok", "lost"}
+    limitless = fleet({TEMPERATURE_HEADROOM: 2.0}).devices[6 * 8 + 3]
+    values = (*limitless.values[:TEMPERATURE_LIMIT], None, 2.0)
+    assert fleet_class(msgspec.structs.replace(limitless, values=values)) == "hot"

@@ -17,12 +17,14 @@ def near_limit(celsius: Number | None, limit_celsius: Number | None) -> bool | N
     return celsius >= limit_celsius - MARGIN_CELSIUS
 
 
+def within_margin(headroom_celsius: Number | None) -> bool | None:
+    """Whether a device that tells only its distance to the limit is near; None where it tells none."""
+    return None if headroom_celsius is None else headroom_celsius <= MARGIN_CELSIUS
+
+
 def is_hot(values: Mapping[Series, Number]) -> bool | None:
     """Whether any sensor is near a limit of its own; None where the device tells no such limit."""
-    known: bool | None = None
-    headroom = values.get(("temperature_headroom_celsius",))
-    if headroom is not None:
-        known = headroom <= MARGIN_CELSIUS
+    known = within_margin(values.get(("temperature_headroom_celsius",)))
     for series, limit in values.items():
         if series[0] == "temperature_limit_celsius" and series[2] in _LIMITS:
             near = near_limit(values.get(("temperature_celsius", series[1])), limit)

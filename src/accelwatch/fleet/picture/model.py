@@ -31,9 +31,11 @@ FIELDS = (
     "power_watts",
     "temperature_celsius",
     "temperature_limit_celsius",
+    "temperature_headroom_celsius",
 )
 """What the values of a device are, in order: the fields that the screen asks for, in base units."""
-UTILIZATION, MEMORY_USED, MEMORY_SIZE, POWER, TEMPERATURE, TEMPERATURE_LIMIT = range(len(FIELDS))
+UTILIZATION, MEMORY_USED, MEMORY_SIZE, POWER = range(4)
+TEMPERATURE, TEMPERATURE_LIMIT, TEMPERATURE_HEADROOM = range(4, len(FIELDS))
 
 MOST_EVENTS = 1000
 """Events that a source keeps; older ones are left out."""

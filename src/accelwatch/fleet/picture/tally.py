@@ -3,9 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from accelwatch.fleet.names import NODE_SEVERITY, SPEAKING, UNREAD_SEVERITY
-from accelwatch.fleet.picture.model import TEMPERATURE, TEMPERATURE_LIMIT, FleetView
+from accelwatch.fleet.picture.model import (
+    TEMPERATURE,
+    TEMPERATURE_HEADROOM,
+    TEMPERATURE_LIMIT,
+    FleetView,
+)
 from accelwatch.fleet.wire import DeviceNow, DevicePlace, NodeNow
-from accelwatch.schema.heat import near_limit
+from accelwatch.schema.heat import near_limit, within_margin
 from accelwatch.schema.standing import BAD, HOT, severity, standing
 
 SLICE = 1000
@@ -20,7 +25,9 @@ def device_class(now: DeviceNow) -> str:
     word = now.state if now.health in _CALM else standing(now.state, now.health)
     if word != "ok":
         return word
-    return HOT if near_limit(now.values[TEMPERATURE], now.values[TEMPERATURE_LIMIT]) else word
+    values = now.values
+    near = near_limit(values[TEMPERATURE], values[TEMPERATURE_LIMIT])
+    return HOT if near or within_margin(values[TEMPERATURE_HEADROOM]) else word
 
 
 class FleetRow:
@@ -109,7 +116,7 @@ class FleetRow:
         if word != "ok":
             self._judge(now, severity(word))
             self.hot += word == HOT
-        load, used, size, power, hot, _ = now.values
+        load, used, size, power, hot, *_ = now.values
         if load is not None:
             self.load += load
             self.loads += 1
