@@ -107,6 +107,10 @@ class Accumulator:
         self._witnesses: dict[Series, Number] = {}
         self._resets = 0
 
+    def pace(self, gap_limit_s: float) -> None:
+        """Readings come at another pace from now on."""
+        self._gap_limit_s = gap_limit_s
+
     def add(self, reading: Reading, moment: float) -> None:
         """A new reading, taken at a moment of the monotonic clock."""
         values = reading.values

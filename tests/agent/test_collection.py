@@ -10,6 +10,7 @@ import machines
 from accelwatch.agent.collection import Collection, first_cycle_over
 from accelwatch.clock import SystemClock
 from accelwatch.sampler.settings import CollectSettings
+from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 
 HANGING = "hanging_backend:HangingBackend"
@@ -60,6 +61,33 @@ def test_the_old_readings_are_shown_until_the_new_ones_are_there(
         await collection.stop()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("changed", [{"interval_s": 0.2}, {"timeout_s": 0.2}])
+def test_another_pace_leaves_since_when_devices_are_in_their_state(
+    monkeypatch: pytest.MonkeyPatch, changed: dict[str, float]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    settings = CollectSettings(backends=(HANGING,), interval_s=0.1, timeout_s=0.1)
+
+    async def scenario() -> None:
+        collection = Collection(settings, SystemClock())
+        collection.start()
+        while not collection.ready:
+            await asyncio.sleep(0.02)
+        before = [(one.state, one.state_since) for one in collection.snapshot().devices]
+        assert [state for state, _ in before] == [DeviceState.OK, DeviceState.UNRESPONSIVE]
+        told = asyncio.Event()
+        collection.subscribe(told.set)
+        await collection.replace(msgspec.structs.replace(settings, **changed))
+        told.clear()
+        await told.wait()
+        shown = collection.snapshot()
+        assert [(one.state, one.state_since) for one in shown.devices] == before
+        assert shown.interval_s == changed.get("interval_s", settings.interval_s)
+        await collection.stop()
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
 
 
 def test_a_backend_asked_for_by_name_that_cannot_be_used_is_told(

@@ -18,6 +18,8 @@ from accelwatch.store.reports import (
 )
 from store.reporting import Node, device, power
 
+_OK = BackendStatus(name="nvidia", vendor="nvidia", state=BackendState.OK, devices=1)
+
 
 def test_a_backend_that_goes_takes_its_readings_along_but_not_its_devices_health(
     node: Node,
@@ -290,3 +292,16 @@ def test_an_outcome_is_the_same_however_it_comes_from_the_collector() -> None:
     assert written.decoded() == Outcome(
         backend="nvidia", slot="0", moment=5.0, wall=1e9, duration_s=0.25, readings=readings
     )
+
+
+def test_what_collectors_used_is_summed_up_over_another_pace_and_none_is_down(node: Node) -> None:
+    node.cycle()
+    node.store.apply(Heartbeat(cpu_s=2.0, resident_bytes=1))
+    node.store.pace(5.0, 1.0)
+    node.store.apply(BackendFound(status=_OK))
+    assert node.store.snapshot().own["exporter_sample_interval_seconds", "nvidia"] == 5.0
+    node.store.pace(1.0, 1.0)
+    node.store.apply(Heartbeat(cpu_s=0.5, resident_bytes=1))
+    own = node.store.snapshot().own
+    assert own["exporter_cpu_seconds_total", "collector"] == 2.5
+    assert own["collector_up", "nvidia"] == 1

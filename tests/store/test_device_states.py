@@ -113,3 +113,75 @@ def test_a_temperature_of_the_chip_itself_is_an_answer(node: Node) -> None:
     values: dict[Series, Number] = {("temperature_celsius", "hotspot"): 72}
     node.read("n:0", Reading(device_id="n:0", values=values, absent=absent))
     assert node.view().state is DeviceState.OK
+
+
+def test_another_pace_leaves_states_and_since_when_they_are(node: Node) -> None:
+    node.slots(device(0), device(1))
+    node.failed("n:1", Absence.TIMEOUT)
+    node.slots(device(1))
+    for _ in range(2):
+        node.cycle()
+    before = {id_: (view.state, view.state_since) for id_, view in node.views().items()}
+    assert [state for state, _ in before.values()] == [DeviceState.LOST, DeviceState.UNRESPONSIVE]
+    node.clock.advance(10.0)
+    version = node.store.version
+    node.store.pace(2.0, 1.0)
+    node.slots(device(1))
+    node.failed("n:1", Absence.TIMEOUT)
+    node.cycle()
+    assert before == {id_: (view.state, view.state_since) for id_, view in node.views().items()}
+    snapshot = node.store.snapshot()
+    assert (snapshot.interval_s, node.store.version > version) == (2.0, True)
+
+
+def read_before(interval_s: float, age_s: float) -> Node:
+    node = Node(interval_s=interval_s)
+    node.slots(device(0))
+    node.read("n:0", power())
+    node.clock.advance(age_s)
+    return node
+
+
+def test_a_reading_of_a_slower_pace_is_as_old_as_that_allowed_until_the_next() -> None:
+    node = read_before(interval_s=10.0, age_s=9.0)
+    node.store.pace(1.0, 0.0)
+    assert node.view().state is DeviceState.OK
+    node.clock.advance(21.5)
+    assert node.view().state is DeviceState.UNRESPONSIVE
+    assert node.view().state_since == node.clock.wall() - 0.5
+    node.read("n:0", power())
+    node.clock.advance(3.5)
+    assert node.view().state is DeviceState.UNRESPONSIVE
+
+
+def test_a_reading_is_not_stale_while_a_collector_of_another_pace_begins() -> None:
+    node = read_before(interval_s=0.25, age_s=0.5)
+    node.store.pace(0.5, 0.0)
+    node.clock.advance(5.0)
+    assert node.view().state is DeviceState.OK
+    node.clock.advance(0.25)
+    assert node.view().state is DeviceState.UNRESPONSIVE
+
+
+def test_what_is_stale_does_not_come_back_by_another_pace() -> None:
+    node = read_before(interval_s=1.0, age_s=4.0)
+    before = node.view()
+    assert before.state is DeviceState.UNRESPONSIVE
+    node.store.pace(10.0, 0.0)
+    node.store.pace(20.0, 0.0)
+    node.clock.advance(1.0)
+    assert (node.view().state, node.view().state_since) == (before.state, before.state_since)
+
+
+def test_sums_over_time_go_on_at_another_pace_with_its_gaps(node: Node) -> None:
+    def busy() -> Number:
+        node.read("n:0", power(utilization_ratio=1.0))
+        return node.view().reading.values["busy_seconds_total",]
+
+    busy()
+    node.clock.advance(1.0)
+    assert busy() == 1.0
+    node.slots(device(0), device(1))
+    node.store.pace(10.0, 0.0)
+    node.clock.advance(10.0)
+    assert busy() == 11.0

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -9,10 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.clock import SystemClock
 from accelwatch.errors import WireError
 from accelwatch.sampler.settings import CollectSettings
-from accelwatch.sampler.stores import store_for
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from accelwatch.store.reports import BackendFound, Cycle, Outcome
 from accelwatch.tui.local.live import LiveSource
@@ -60,9 +59,8 @@ def test_a_host_that_answers_first_does_not_tell_that_there_is_no_device(
 ) -> None:
     scenario_of(tmp_path, monkeypatch)
     source = LiveSource(CollectSettings(backends=("nvidia", "host"), groups=frozenset({"host"})))
-    store = store_for(source.settings, SystemClock())
     source._unheard = {"nvidia", "host"}
-    receive = source._sink(store)
+    receive = source._take
 
     receive(Outcome(backend="host", slot="host", moment=0.0, wall=NOW))
     assert source.snapshot() is None
@@ -73,7 +71,7 @@ def test_a_host_that_answers_first_does_not_tell_that_there_is_no_device(
 def test_all_is_told_once_each_accelerator_was_heard() -> None:
     source = live()
     source._unheard = {"nvidia", "amd", "host"}
-    receive = source._sink(store_for(source.settings, SystemClock()))
+    receive = source._take
     receive(Cycle(backend="nvidia", result="ok", duration_s=0.0, wall=NOW))
     assert not source.told
     status = BackendStatus(name="amd", vendor="amd", state=BackendState.ABSENT)
@@ -223,6 +221,33 @@ def test_a_new_interval_keeps_the_devices_in_view(
             return shot.interval_s == 0.5
 
         await until(source, renewed)
+
+    asyncio.run(watching(source, check))
+
+
+def test_a_new_interval_loses_no_lost_device_and_not_since_when_it_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = scenario_of(tmp_path, monkeypatch)
+    source = live(1.0)
+    source = LiveSource(msgspec.structs.replace(source.settings, rediscover_s=0.5))
+
+    async def check() -> None:
+        await until(source, lambda shot: states(shot) == ["ok"] * 4)
+        scenario.lose(1, handle=True).system("told_count", 3).write()
+        lost = await until(source, lambda shot: states(shot) == ["ok", "lost", "ok", "lost"])
+        since = [view.state_since for view in lost.devices]
+        source.set_interval(0.5)
+        await until(source, lambda shot: shot.interval_s == 0.5)
+
+        def read_anew(shot: Snapshot) -> bool:
+            assert states(shot) == ["ok", "lost", "ok", "lost"]
+            age_s = shot.devices[0].sample_age_s
+            return age_s is not None and shot.time - age_s > renewed
+
+        renewed = time.time()
+        shot = await until(source, read_anew)
+        assert [view.state_since for view in shot.devices] == since
 
     asyncio.run(watching(source, check))
 

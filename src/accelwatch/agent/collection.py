@@ -1,7 +1,7 @@
 """The collector and its store as one feed that can be replaced while the server runs.
 
-With other settings a new collector and store begin beside the old store, which goes on being shown
-until the new one has its first readings.
+With another pace a new collector goes on with the store. With other settings a new collector and store
+begin beside the old store, which goes on being shown until the new one has its first readings.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from accelwatch.clock import Clock
 from accelwatch.sampler.load import resolve
 from accelwatch.sampler.settings import CollectSettings
-from accelwatch.sampler.stores import store_for
+from accelwatch.sampler.stores import only_paced, store_for
 from accelwatch.sampler.supervising import supervise
 from accelwatch.schema.snapshot import BackendState, Snapshot, unusable
 
@@ -94,28 +94,36 @@ class Collection:
 
     async def stop(self) -> None:
         """End the collector and let what persists be written."""
-        await self._finish()
+        await self._end_collector()
+        await asyncio.to_thread(self._store.close)
         self.failed.cancel()
 
-    async def _finish(self) -> None:
+    async def _end_collector(self) -> None:
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-        await asyncio.to_thread(self._store.close)
 
     async def replace(self, settings: CollectSettings) -> None:
         """Collect by other settings from now on."""
-        await self._finish()
+        await self._end_collector()
+        before, self.settings = self.settings, settings
+        if only_paced(before, settings):
+            self._store.pace(settings.interval_s, settings.timeout_s)
+        else:
+            await self._begin_anew(settings)
+        self.start()
+
+    async def _begin_anew(self, settings: CollectSettings) -> None:
+        """With a store that knows nothing: other settings may mean other devices, read otherwise."""
+        await asyncio.to_thread(self._store.close)
         self._end()
-        self.settings = settings
         self._store = store_for(settings, self._clock)
         self._end = self._store.subscribe(self._refresh)
         self._expected = _names(settings)
         self._complete = False
         self._since = self._clock.monotonic()
-        self.start()
 
     def _refresh(self) -> None:
         complete = self._is_complete()

@@ -1,6 +1,8 @@
-"""The store that goes with a collector's settings."""
+"""The store that goes with a collector's settings, and whether it goes on with other settings."""
 
 from pathlib import Path
+
+import msgspec
 
 from accelwatch.clock import Clock
 from accelwatch.sampler.settings import CollectSettings
@@ -27,3 +29,9 @@ def store_for(settings: CollectSettings, clock: Clock) -> Store:
         count_file=count_file,
         known_file=known_file,
     )
+
+
+def only_paced(before: CollectSettings, after: CollectSettings) -> bool:
+    """Whether only the pace is another, so that a store knows the same devices in the same way."""
+    paced = msgspec.structs.replace(before, interval_s=after.interval_s, timeout_s=after.timeout_s)
+    return paced == after

@@ -50,10 +50,19 @@ class SelfMetrics:
         """A backend cannot be used, or its process has ended."""
         self._collectors.setdefault(backend, _Collector()).up = 0
 
+    def pace(self, interval_s: float) -> None:
+        """Another collector process reads at this interval; nothing was down."""
+        self._interval_s = interval_s
+        self._process_over()
+
     def all_down(self) -> None:
         """The collector process has ended."""
         for collector in self._collectors.values():
             collector.up = 0
+        self._process_over()
+
+    def _process_over(self) -> None:
+        """What the process used is counted on by the next one."""
         if self._heartbeat is not None:
             self._cpu_before_s += self._heartbeat.cpu_s
             self._heartbeat = None

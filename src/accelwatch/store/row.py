@@ -54,6 +54,8 @@ class Row:
         self.reading: Reading | None = None
         self.moment = 0.0
         self.wall = 0.0
+        self.stale_after_s: float | None = None
+        """How old the reading may grow, where the pace has changed since it was taken."""
         self.accumulator: Accumulator | None = None
         self._whole: Whole | None = None
         self._outline: Outline | None = None
@@ -76,7 +78,7 @@ class Row:
         # The same answer of a slow source, told again, is no second sample.
         again = reading.pace_s > 0.0 and moment - self.moment < reading.pace_s / 2.0
         self.reading, self.moment, self.wall = reading, moment, wall
-        self.failure = None
+        self.failure = self.stale_after_s = None
         self.fault_of_device = True
         self._whole = None
         if self.accumulator is not None and not again:

@@ -30,7 +30,7 @@ from accelwatch.store.reports import (
 )
 from accelwatch.store.row import FIRST, Row, accumulates, of_device
 from accelwatch.store.rows import Rows
-from accelwatch.store.views import Look, view_of
+from accelwatch.store.views import Look, stale_after_a_pause_s, view_of
 from accelwatch.version import __version__
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Store:
     ) -> None:
         self._clock = clock
         self._interval_s = interval_s
-        self._stale_after_s = max(READS_UNTIL_STALE * interval_s, 2 * interval_s + timeout_s)
+        self._stale_after_s = _stale_after_s(interval_s, timeout_s)
         self._groups = groups
         self._one_shot = one_shot
         self._host = os.uname().nodename if host is None else host
@@ -104,6 +104,18 @@ class Store:
                 for listener in tuple(self._listeners):
                     listener()
 
+    def pace(self, interval_s: float, timeout_s: float) -> None:
+        """A new collector reads at another interval from now on; what is known of devices stays."""
+        look = self._look()
+        self._interval_s = interval_s
+        self._stale_after_s = _stale_after_s(interval_s, timeout_s)
+        for row in self._rows:
+            row.stale_after_s = stale_after_a_pause_s(row, look)
+            if row.accumulator is not None:
+                row.accumulator.pace(self._stale_after_s)
+        self._own.pace(interval_s)
+        self.version += 1
+
     def conclude(self, failure: Failure) -> None:
         """No more will come for a single reading: what has not been read gets this reason."""
         wall = self._clock.wall()
@@ -116,21 +128,13 @@ class Store:
 
     def snapshot(self) -> Snapshot:
         """Everything known now."""
-        now = self._clock.wall()
-        look = Look(
-            wall=now,
-            moment=self._clock.monotonic(),
-            groups=self._groups,
-            one_shot=self._one_shot,
-            stale_after_s=None if self._one_shot else self._stale_after_s,
-            events=self._events,
-        )
+        look = self._look()
         rows = self._rows.in_order()
         views = [(row, view_of(row, look)) for row in rows]
         host = next((view for row, view in views if row.is_host), None)
         vendors = {name: status.vendor for name, status in self._backends.items() if status.devices}
         return Snapshot(
-            time=now,
+            time=look.wall,
             host=self._host,
             version=__version__,
             boot_id=self._boot_id,
@@ -143,6 +147,16 @@ class Store:
             events=self._events.events(),
             errors=self._errors(rows),
             own=self._own.series([(row.backend, view) for row, view in views], vendors),
+        )
+
+    def _look(self) -> Look:
+        return Look(
+            wall=self._clock.wall(),
+            moment=self._clock.monotonic(),
+            groups=self._groups,
+            one_shot=self._one_shot,
+            stale_after_s=None if self._one_shot else self._stale_after_s,
+            events=self._events,
         )
 
     def standing(self) -> object:
@@ -271,6 +285,10 @@ class Store:
                 for name in self._ended.backends or ("",)
             ]
         return tuple(errors)
+
+
+def _stale_after_s(interval_s: float, timeout_s: float) -> float:
+    return max(READS_UNTIL_STALE * interval_s, 2 * interval_s + timeout_s)
 
 
 def _is_over(ended: CollectorEnded, cycle: Cycle) -> bool:

@@ -10,6 +10,9 @@ from accelwatch.schema.snapshot import DeviceView
 from accelwatch.store.events import EventStore
 from accelwatch.store.row import Row, Whole
 
+_BEGINNING_S = 5.0
+"""By then a new collector has read, on a busy machine too."""
+
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
     """When and how rows are looked at."""
@@ -60,8 +63,16 @@ def _stale(row: Row, age: float | None, look: Look) -> bool:
     return row.failure is None and not fresh
 
 
+def stale_after_a_pause_s(row: Row, look: Look) -> float:
+    """How old the last reading may grow while a new collector begins; what is stale stays stale."""
+    limit_s, age = _stale_after_s(row, look), look.moment - row.moment
+    return limit_s if age > limit_s else max(limit_s, age + _BEGINNING_S)
+
+
 def _stale_after_s(row: Row, look: Look) -> float:
     """The limit for everybody, or three answers of a source with a slower pace of its own."""
+    if row.stale_after_s is not None:
+        return row.stale_after_s
     pace_s = 0.0 if row.reading is None else row.reading.pace_s
     return max(look.stale_after_s or 0.0, READS_UNTIL_STALE * pace_s)
 

@@ -14,7 +14,6 @@ from accelwatch.sampler.settings import CollectSettings
 from accelwatch.sampler.stores import store_for
 from accelwatch.sampler.supervisor import Supervisor
 from accelwatch.schema.snapshot import NO_ACCELERATORS, BackendState, Snapshot
-from accelwatch.store import Store
 from accelwatch.store.reports import (
     BackendFound,
     CollectorEnded,
@@ -36,7 +35,7 @@ _SETTLE_S = 0.4
 class LiveSource:
     """Readings of this machine. With a new interval the collector is started anew.
 
-    The old store stays in view until the new one knows its devices, so nothing flickers.
+    The store stays, and with it what is lost or hangs, since when, and what has happened.
     """
 
     recorded = False
@@ -47,7 +46,7 @@ class LiveSource:
         self.local = local
         self._settings = settings
         self._clock = clock or SystemClock()
-        self._store: Store | None = None
+        self._store = store_for(settings, self._clock)
         self._unheard: set[str] = set()
         self._known = False
         self._changed: Callable[[], None] = lambda: None
@@ -65,7 +64,7 @@ class LiveSource:
 
     def snapshot(self) -> Snapshot | None:
         """The state now; None until a device is known or every backend was heard."""
-        return self._store.snapshot() if self._store is not None and self._known else None
+        return self._store.snapshot() if self._known else None
 
     def set_interval(self, interval_s: float) -> None:
         """Read this often from now on."""
@@ -76,11 +75,10 @@ class LiveSource:
 
     def begin(self) -> Supervisor:
         """Start the collector now; `run` goes on from there. Needs no event loop."""
-        store = store_for(self._settings, self._clock)
         self._unheard = set(resolve(self._settings))
         self._supervisor = Supervisor(
             self._settings,
-            self._sink(store),
+            self._take,
             clock=self._clock,
             watch=self._watched,
             unwatch=self._unwatched,
@@ -157,15 +155,13 @@ class LiveSource:
                 await supervising.end(supervisor)
             finally:
                 self._supervisor = None
+        self._store.pace(self._settings.interval_s, self._settings.timeout_s)
 
-    def _sink(self, store: Store) -> Callable[[Report], None]:
-        def receive(report: Report) -> None:
-            store.apply(report)
-            self._note(report)
-            if isinstance(report, _NEWS) and self._may_show(store):
-                self._changed()
-
-        return receive
+    def _take(self, report: Report) -> None:
+        self._store.apply(report)
+        self._note(report)
+        if isinstance(report, _NEWS) and self._known:
+            self._changed()
 
     def _note(self, report: Report) -> None:
         if isinstance(report, Outcome) and report.backend not in NO_ACCELERATORS:
@@ -175,16 +171,6 @@ class LiveSource:
         elif isinstance(report, BackendFound) and report.status.state is not BackendState.OK:
             self._unheard.discard(report.status.name)
         self._known = self._known or not self._unheard
-
-    def _may_show(self, store: Store) -> bool:
-        """Whether this store is the one in view; the old one stays until the new one has devices."""
-        if self._store is None:
-            self._store = store
-        elif self._store is not store:
-            if self._store.snapshot().devices and not store.snapshot().devices:
-                return False
-            self._store = store
-        return self._known
 
     async def _settled(self) -> None:
         """Wait until no other interval follows."""
