@@ -140,6 +140,18 @@ def hung(index: int) -> DeviceView:
     )
 
 
+def unread(index: int, state: DeviceState = DeviceState.UNRESPONSIVE) -> DeviceView:
+    """A device whose first reading is not over yet; or one that is left alone."""
+    device = busy_view(index).device
+    return DeviceView(
+        device=device,
+        state=state,
+        state_since=NOW - 2,
+        reading=wholly_absent(device.id, Absence.NOT_COLLECTED),
+        health_reasons=("not read yet",),
+    )
+
+
 def stale(index: int) -> DeviceView:
     """A device nobody has heard from."""
     device = busy_view(index).device

@@ -12,7 +12,7 @@ from accelwatch.recording import Recorder
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.reading import Process
+from accelwatch.schema.reading import Process, wholly_absent
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.xid import category_of
 
@@ -78,6 +78,40 @@ def test_the_device_that_it_is_about_is_first(moment: Moment) -> None:
     assert [track.name for track in moment.tracks] == ["nvidia1", "nvidia0"]
     assert moment.at == NOW + 60
     assert len(moment.times) == 120
+
+
+def first_seconds(path: Path, *states: tuple[DeviceState, Absence | None]) -> Moment:
+    with Recorder(path) as recorder:
+        for second, (state, why) in enumerate(states):
+            first = view(0, second)
+            if why is not None:
+                first = msgspec.structs.replace(
+                    first, state=state, reading=wholly_absent(first.device.id, why)
+                )
+            recorder.write(machines.snapshot(first, time=NOW + second))
+    return read_moment(path, before_s=600, after_s=600)
+
+
+def test_a_device_that_was_not_read_yet_has_no_state_at_the_beginning(tmp_path: Path) -> None:
+    awaited = DeviceState.UNRESPONSIVE, Absence.NOT_COLLECTED
+    moment = first_seconds(tmp_path / "a.ndjson", awaited, awaited, (DeviceState.OK, None))
+    assert moment.tracks[0].states == ["", "", "ok"]
+    assert moment.marks == ()
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        (DeviceState.UNRESPONSIVE, Absence.TIMEOUT),
+        (DeviceState.EXCLUDED, Absence.NOT_COLLECTED),
+    ],
+)
+def test_a_device_that_hangs_or_is_left_alone_at_the_beginning_has_a_state(
+    tmp_path: Path, state: DeviceState, why: Absence
+) -> None:
+    moment = first_seconds(tmp_path / "a.ndjson", (state, why), (DeviceState.OK, None))
+    assert moment.tracks[0].states == [state.value, "ok"]
+    assert [mark.code for mark in moment.marks] == ["ok"]
 
 
 def test_a_broken_device_has_no_values(moment: Moment) -> None:

@@ -14,7 +14,7 @@ from accelwatch.tui.fleet.changes import FleetChanges
 from accelwatch.tui.fleet.events import event_line
 from accelwatch.tui.local.changes import Change, Changes
 from accelwatch.tui.views.change_list import change_line, span_text
-from dashboards import hung, lost, node, stale
+from dashboards import hung, lost, node, stale, unread
 
 NOW = machines.NOW
 
@@ -69,6 +69,37 @@ def test_a_device_that_is_not_listed_any_more_has_no_state() -> None:
     changes.record(at(0, node(2, d1=lost(1))))
     changes.record(at(7, node(1)))
     assert shown(changes.rows()) == [("nvidia1", "lost", 0, 7)]
+
+
+def test_a_device_that_was_not_read_yet_has_no_state() -> None:
+    changes = Changes()
+    changes.record(at(0, node(2, d0=unread(0), d1=unread(1))))
+    assert changes.rows() == []
+    changes.record(at(1, node(2, d1=hung(1)), since=0))
+    assert shown(changes.rows()) == [("nvidia1", "hung", 0, None)]
+    assert changes.rows()[0].text == "the device does not answer"
+
+
+def test_a_device_that_is_left_alone_is_told() -> None:
+    changes = Changes()
+    changes.record(at(0, node(1, d0=unread(0, DeviceState.EXCLUDED))))
+    assert shown(changes.rows()) == [("nvidia0", "excluded", 0, None)]
+
+
+def test_what_is_said_of_a_state_is_renewed_while_it_goes_on() -> None:
+    changes = Changes()
+    changes.record(at(0, node(2, d1=hung(1))))
+    rows = changes.rows()
+    changes.record(at(1, node(2, d1=hung(1)), since=0))
+    assert changes.rows() is rows, "nothing is another"
+    out = msgspec.structs.replace(hung(1), health_reasons=("a call into the device is out",))
+    changes.record(at(2, node(2, d1=out), since=0))
+    (one,) = changes.rows()
+    assert (one.text, one.began, one.key) == (
+        "a call into the device is out",
+        NOW,
+        rows[0].key,
+    )
 
 
 def test_what_goes_on_stands_first_the_worst_of_it_at_the_top() -> None:

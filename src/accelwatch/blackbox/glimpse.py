@@ -4,6 +4,9 @@ from typing import Any
 
 import msgspec
 
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceState
+
 
 class Item(msgspec.Struct):
     """A device of a document, as far as it is looked at."""
@@ -20,6 +23,12 @@ class Item(msgspec.Struct):
     memory_used_bytes: Any = None
     memory_size_bytes: Any = None
     absent: dict[str, str] = {}
+
+    @property
+    def is_awaited(self) -> bool:
+        """As `schema.snapshot.is_awaited`: nothing is known of its state yet."""
+        why = self.absent.get("*")
+        return why == Absence.NOT_COLLECTED.value and self.state == DeviceState.UNRESPONSIVE
 
 
 class Document(msgspec.Struct):

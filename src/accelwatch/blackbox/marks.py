@@ -70,7 +70,7 @@ class Marking:
 
     def _state(self, time: float, item: Item) -> None:
         before, since = self._states.get(item.id, ("", time))
-        if item.state == before:
+        if item.state == before or item.is_awaited:
             return
         self._states[item.id] = item.state, time
         if not before:

@@ -31,7 +31,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     index: int
     states: list[str]
-    """Of each time; empty before the device was known."""
+    """Of each time; empty before the device was known, and read."""
     values: dict[str, "array[float]"]
     """By key of `KEYS`, one each time; NaN where there is none."""
 
@@ -125,7 +125,7 @@ class _Building:
         self._host = document.host or self._host
         for item in document.devices:
             track = self._tracks.get(item.id) or self._new(item, count)
-            track.states.append(item.state)
+            track.states.append("" if item.is_awaited else item.state)
             for key, value in _values(item).items():
                 track.values[key].append(value)
         for track in self._tracks.values():

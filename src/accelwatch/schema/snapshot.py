@@ -127,6 +127,12 @@ class DeviceView(msgspec.Struct, frozen=True, kw_only=True):
     """Key to (cumulative bucket counts, +Inf last; sum of samples) for histogram rows."""
 
 
+def is_awaited(view: DeviceView) -> bool:
+    """Whether the first reading of a device is not over yet: nothing is known of its state."""
+    why = view.reading.absent.get(("*",))
+    return why is Absence.NOT_COLLECTED and view.state is DeviceState.UNRESPONSIVE
+
+
 def absences(view: DeviceView) -> dict[Series, Absence]:
     """The reason for every quantity that has no value: under its series, `(key,)` or `("*",)`."""
     if not view.unreported:

@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import SEVERITIES, ErrorEvent, severity
-from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.snapshot import DeviceView, Snapshot, is_awaited
 from accelwatch.schema.standing import state_severity
 from accelwatch.schema.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
@@ -79,9 +79,12 @@ class Changes:
             self._events = known
 
     def _state(self, view: DeviceView, snapshot: Snapshot) -> None:
+        if is_awaited(view):
+            return
         id_, word = view.device.id, fmt.state_word(view)
         before = self._open.get(id_)
         if before is not None and before.word == word:
+            self._renew(before, _words(view, snapshot))
             return
         well = view.state is DeviceState.OK
         if before is not None:
@@ -98,6 +101,12 @@ class Changes:
                 name=view.device.name,
                 text=_words(view, snapshot),
             )
+
+    def _renew(self, change: Change, text: str) -> None:
+        """What is said of a state may change while it goes on."""
+        if text != change.text:
+            self._order = None
+            self._open[change.device_id] = msgspec.structs.replace(change, text=text)
 
     def _end(self, device_id: str, time: float) -> None:
         change = self._open.pop(device_id)
