@@ -15,6 +15,7 @@ from accelwatch.tui.fleet.events import event_line
 from accelwatch.tui.local.changes import Change, Changes
 from accelwatch.tui.views.change_list import change_line, span_text
 from dashboards import hung, lost, node, stale, unread
+from fleets import fleet_view
 
 NOW = machines.NOW
 
@@ -173,7 +174,7 @@ def test_what_a_hub_tells_of_a_state_and_of_its_end_is_one_change() -> None:
         told(4, "device_recovered", 153),
         told(5, "node_down", 200, device=""),
     )
-    rows = FleetChanges().rows(events)
+    rows = FleetChanges().rows(fleet_view(events=events))
     assert [(one.node, one.word, one.goes_on, one.event) for one in rows] == [
         ("n7", "down", True, False),
         ("n8", "lost", True, False),
@@ -185,20 +186,24 @@ def test_what_a_hub_tells_of_a_state_and_of_its_end_is_one_change() -> None:
 
 def test_a_fleets_device_that_is_worse_ends_what_was_before() -> None:
     events = (told(1, "device_unresponsive", 0), told(2, "device_lost", 60))
-    assert [(one.word, one.ended) for one in FleetChanges().rows(events)] == [
+    assert [(one.word, one.ended) for one in FleetChanges().rows(fleet_view(events=events))] == [
         ("lost", None),
         ("hung", NOW + 60),
     ]
 
 
 def test_an_end_whose_beginning_nobody_told_stands_alone() -> None:
-    (one,) = FleetChanges().rows((told(1, "device_recovered", 5),))
+    (one,) = FleetChanges().rows(fleet_view(events=(told(1, "device_recovered", 5),)))
     assert (one.word, one.event) == ("back", True)
 
 
 def test_the_same_events_are_worked_out_once() -> None:
-    known, events = FleetChanges(), (told(1, "device_lost", 0),)
-    assert known.rows(events) is known.rows(events)
+    known, view = FleetChanges(), fleet_view(events=(told(1, "device_lost", 0),))
+    assert known.rows(view) is known.rows(view)
+
+
+def test_before_the_first_tick_a_fleet_has_no_changes() -> None:
+    assert FleetChanges().rows(None) == []
 
 
 @pytest.mark.parametrize(

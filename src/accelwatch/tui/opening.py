@@ -109,8 +109,7 @@ def _events(app: "Dashboard") -> Screen[None]:
     controller, known = app.fleet_controller, FleetChanges()
 
     def changes() -> "Sequence[Change]":
-        view = controller.board.view
-        return known.rows(view.events if view is not None else ())
+        return known.rows(controller.board.view)
 
     return EventsScreen(app.board, changes, controller.now)
 

@@ -1,11 +1,16 @@
-"""The events of a fleet as changes: what the hub tells of a state, and of its end, is one. Pure."""
+"""What has happened in a fleet: what the hub tells of a state, and of its end, is one change.
 
-from collections.abc import Sequence
+What is not well without an event goes on too, such as what was so before the hub began.
+"""
+
+from collections.abc import Hashable, Sequence
 
 import msgspec
 
+from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import FleetEvent
 from accelwatch.schema.event import RECOVERED, SEVERITIES
+from accelwatch.tui.fleet.unwell import unwell
 from accelwatch.tui.local.changes import Change, in_order
 
 _WORDS = {
@@ -25,18 +30,38 @@ def event_word(code: str) -> str:
     return _BACK if code in RECOVERED else _WORDS.get(code, code)
 
 
+_SAME_S = 2.0
+"""A beginning worked out from an age, and nearer than this to the one told before, is the same."""
+
+
 class FleetChanges:
-    """Works the changes out again when other events are told."""
+    """Works the changes out again with each tick, those of events when others are told."""
 
     def __init__(self) -> None:
-        self._of: Sequence[FleetEvent] = ()
+        self._events: Sequence[FleetEvent] = ()
+        self._told: list[Change] = []
+        self._view: FleetView | None = None
         self._rows: list[Change] = []
+        self._begun: dict[Hashable, float] = {}
 
-    def rows(self, events: Sequence[FleetEvent]) -> list[Change]:
-        """Of events, oldest first, in the order of `in_order`."""
-        if events is not self._of:
-            self._of, self._rows = events, in_order(changes(events))
+    def rows(self, view: FleetView | None) -> list[Change]:
+        """Of a tick, in the order of `in_order`; none before the first."""
+        if view is not None and view is not self._view:
+            if view.events is not self._events:
+                self._events, self._told = view.events, changes(view.events)
+            self._view, self._rows = view, in_order([*self._told, *self._standing(view)])
         return self._rows
+
+    def _standing(self, view: FleetView) -> list[Change]:
+        told = {(one.node, one.device_id) for one in self._told if one.goes_on}
+        standing = [self._steady(one) for one in unwell(view, told)]
+        self._begun = {one.key: one.began for one in standing}
+        return standing
+
+    def _steady(self, change: Change) -> Change:
+        before = self._begun.get(change.key, change.began)
+        same = abs(change.began - before) < _SAME_S
+        return msgspec.structs.replace(change, began=before) if same else change
 
 
 def changes(events: Sequence[FleetEvent]) -> list[Change]:

@@ -23,6 +23,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     word: str
     """The state, or the code of the event."""
     began: float
+    dated: bool = True
+    """Whether `began` is when it began; else it is so, and nobody tells since when."""
     ended: float | None = None
     """When it was over; None while it goes on."""
     event: bool = False
@@ -42,13 +44,16 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def in_order(changes: Iterable[Change]) -> list[Change]:
-    """What goes on first, the worst of it at the top; then what is over and events, newest first."""
+    """What goes on first, the worst of it at the top; then what is over and events, newest first.
+
+    What is not dated comes last among its like.
+    """
     return sorted(
         changes,
         key=lambda one: (
             not one.goes_on,
             SEVERITIES.index(one.severity) if one.goes_on else 0,
-            -one.began,
+            -one.began if one.dated else 0.0,
             str(one.key),
         ),
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from accelwatch.display import printable
 from accelwatch.schema.event import SEVERITIES
-from accelwatch.tui.drawing.format import clock_time
+from accelwatch.tui.drawing.format import NOTHING, clock_time
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of
 from accelwatch.tui.fleet.events import moment
@@ -103,7 +103,10 @@ def change_line(change: Change, width: int, now: float, glyphs: Glyphs) -> Line:
     since, room, what, until = _widths(width)
     line: Line = [
         (f" {severity_sign(change.severity, glyphs)} ", role),
-        (fit(moment(change.began, now), since), own if change.goes_on else "dim"),
+        (
+            fit(moment(change.began, now) if change.dated else NOTHING, since),
+            own if change.goes_on else "dim",
+        ),
         (cut(where, room), own),
         (cut(change.word, max(what, len(change.word) + 1)), role),
     ]
@@ -116,6 +119,8 @@ def change_line(change: Change, width: int, now: float, glyphs: Glyphs) -> Line:
 def _until(change: Change, now: float, *, ends: bool) -> str:
     if change.event:
         return ""
+    if not change.dated:
+        return "goes on"
     if change.ended is None:
         return f"for {span_text(now - change.began)}"
     lasted = span_text(change.ended - change.began)
