@@ -1,7 +1,9 @@
 """The picture of a moment: one time axis for all devices, signs where something happened."""
 
+import msgspec
 import pytest
 
+import machines
 from accelwatch.blackbox.moment import Moment, read_moment
 from accelwatch.recording import Recorder
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
@@ -44,9 +46,13 @@ def test_no_line_is_wider_than_the_terminal(moment: Moment, width: int) -> None:
         assert plain(line).isascii()
 
 
-def test_a_moment_at_which_nothing_is_known_is_the_machines(moment: Moment) -> None:
-    import msgspec
+def test_the_title_says_of_a_device_only_what_is_told_of_it(moment: Moment) -> None:
+    other = msgspec.structs.replace(moment, device_id=machines.device(0).id)
+    assert about(other) == "nvidia0"
+    assert about(msgspec.structs.replace(moment, device_id="")) == "nvidia1 lost, xid_79"
 
+
+def test_a_moment_at_which_nothing_is_known_is_the_machines(moment: Moment) -> None:
     empty = msgspec.structs.replace(moment, marks=(), device_id="")
     assert about(empty) == "this machine"
     assert " nothing is known to have happened" in map(plain, lines(empty, 80, UNICODE))

@@ -8,9 +8,12 @@ import msgspec
 import pytest
 
 from accelwatch.blackbox.bounds import Bounds
+from accelwatch.blackbox.files import SUFFIX, Frozen
 from accelwatch.blackbox.places import Box, boxes
 from accelwatch.blackbox.writer import Writer
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.tui.local.changes import Change
+from accelwatch.tui.views.moment_page import MomentPage
 from dashboards import GUARD_S, FedSource, Stage, board_of, lost, node, running
 from fleets import FleetStage
 from fleets import on as on_fleet
@@ -99,6 +102,63 @@ def test_enter_on_an_event_opens_the_file_that_has_it(folder: Path) -> None:
         assert stage.screen_name == "events"
 
     on(check, lambda: boxes([folder]), (-105, -95, -80, -30))
+
+
+def page_of(name: str, *files: tuple[str, float]) -> MomentPage:
+    page = MomentPage(f"id-of-{name}", name)
+    frozen = [
+        Frozen(path=Path(f"{device}-{at}"), time=NOW + at, device=device, reason="lost", bytes=1)
+        for device, at in files
+    ]
+    page.list_boxes([Box(folder=Path("box"), frozen=tuple(frozen))])
+    return page
+
+
+def change_of(name: str) -> Change:
+    return Change(key=name, word="lost", began=NOW, device_id=f"id-of-{name}", name=name)
+
+
+@pytest.mark.parametrize(
+    ("device", "at", "fits"),
+    [
+        ("nvidia3", -10.0, True),
+        ("", -10.0, True),
+        ("nvidia5", -10.0, False),
+        ("nvidia3", -201.0, False),
+        ("nvidia3", 6.0, False),
+        ("", 6.0, False),
+    ],
+)
+def test_a_change_is_in_a_file_that_its_device_or_the_machine_froze_then(
+    device: str, at: float, *, fits: bool
+) -> None:
+    page = page_of("nvidia3", (device, at))
+    assert page.choose(change_of("nvidia3")) is fits
+    assert (page.wanted is not None) is fits
+
+
+def test_the_file_of_a_device_is_known_by_how_its_name_is_written_there() -> None:
+    page = page_of("GPU 0:1", ("gpu_0_1", 0.0))
+    assert page.choose(change_of("GPU 0:1"))
+    assert page.choose(None)
+    assert not page_of("", ("", 0.0)).choose(None)
+
+
+def test_enter_on_an_event_beside_another_devices_freeze_leads_to_the_device(
+    tmp_path: Path,
+) -> None:
+    others = tmp_path / f"20270115T075800Z-nvidia5-unresponsive{SUFFIX}"
+    others.touch()
+    assert boxes([tmp_path])[0].frozen[0].time == NOW - 120
+
+    async def check(stage: Stage) -> None:
+        await stage.press("7", "enter")
+        async with asyncio.timeout(GUARD_S):
+            while stage.screen_name != "device":
+                await stage.pilot.pause(0.02)
+        assert stage.app.board.selected_id == "nvidia:1"
+
+    on(check, lambda: boxes([tmp_path]), (-105, -95))
 
 
 def test_enter_on_an_event_that_froze_nothing_leads_to_the_device(tmp_path: Path) -> None:

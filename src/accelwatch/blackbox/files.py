@@ -98,6 +98,11 @@ def frozen_by_name(path: Path, size: int) -> Frozen | None:
     return Frozen(path=path, time=moment.timestamp(), device=match[2], reason=match[3], bytes=size)
 
 
+def froze(device: str, frozen: Frozen) -> bool:
+    """Whether a device, by its name on the machine, is what froze a file; nothing: the machine."""
+    return frozen.device == _fit(device)
+
+
 def frozen_path(folder: Path, trigger: Trigger) -> Path:
     """A free name for what a trigger freezes."""
     stamp = datetime.datetime.fromtimestamp(trigger.time, datetime.UTC).strftime(_STAMP)

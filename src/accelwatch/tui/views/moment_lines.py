@@ -92,8 +92,13 @@ def lines(moment: Moment, width: int, glyphs: Glyphs) -> list[Line]:
 
 
 def about(moment: Moment) -> str:
-    """What the moment is about, in words: the worst that was told at its time."""
-    near = [mark for mark in moment.marks if abs(mark.time - moment.at) <= 2.0]
+    """What the moment is about, in words: the worst that was told of it at its time."""
+    near = [
+        mark
+        for mark in moment.marks
+        if abs(mark.time - moment.at) <= 2.0
+        and (not moment.device_id or moment.device_id in mark.device_ids)
+    ]
     own = [mark for mark in near if mark.severity == "critical"] or near
     name = next((one.name for one in moment.tracks if one.id == moment.device_id), "")
     who = name or ", ".join(own[0].devices if own else ()) or "this machine"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from accelwatch.blackbox.files import froze
 from accelwatch.blackbox.places import newest_first
 from accelwatch.tui.drawing.format import clock_time
 from accelwatch.tui.drawing.glyphs import Glyphs
@@ -39,15 +40,16 @@ class MomentPage:
         self._frozen = newest_first(boxes)
 
     def choose(self, change: "Change | None") -> bool:
-        """Begin with the file that has the change, or the device's newest; whether there is one."""
+        """Begin with the file that the change froze, or the device's newest; whether there is one."""
         fitting = [place for place, one in enumerate(self._frozen) if self._fits(one, change)]
         self._place = fitting[0] if fitting else -1
         return bool(fitting)
 
     def _fits(self, frozen: "Frozen", change: "Change | None") -> bool:
-        if change is not None:
-            return -_EARLIER_S <= change.began - frozen.time <= _LATER_S
-        return bool(self._name) and frozen.device == self._name.lower()
+        if change is None:
+            return bool(self._name) and froze(self._name, frozen)
+        near = -_EARLIER_S <= change.began - frozen.time <= _LATER_S
+        return near and (not frozen.device or froze(change.name, frozen))
 
     @property
     def wanted(self) -> "Frozen | None":
