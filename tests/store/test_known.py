@@ -1,6 +1,6 @@
 """A device that is lost or hangs when a process begins: who it is, from where it was before."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,17 @@ from store.reporting import Node, device, power
 
 PCI = "0000:0b:00.0"
 FILE = "known_devices.json"
+
+
+_begun: list[Node] = []
+
+
+@pytest.fixture(autouse=True)
+def _ended() -> Iterator[None]:
+    """No thread that writes outlives its test."""
+    yield
+    while _begun:
+        _begun.pop().store.close()
 
 
 def found(number: int = 5, **more: Any) -> Device:
@@ -39,6 +50,7 @@ def part(whole: Device) -> Device:
 def begun(folder: Path, *devices: Device) -> Node:
     """A process that keeps what it knows in the folder, and has found these."""
     node = Node(known_file=KnownFile(folder))
+    _begun.append(node)
     node.slots(*devices)
     return node
 

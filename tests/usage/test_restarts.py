@@ -1,5 +1,6 @@
 """A GPU that is lost when its agent is begun again is counted once, whoever it turns out to be."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,17 @@ from usage.test_keeping import kept, loaded
 PLACE = device(5, id="nvidia:5")
 
 
+_begun: list[Node] = []
+
+
+@pytest.fixture(autouse=True)
+def _ended() -> Iterator[None]:
+    """No thread that writes outlives its test."""
+    yield
+    while _begun:
+        _begun.pop().store.close()
+
+
 class Machine:
     """One GPU, and what is kept of it in a folder over restarts."""
 
@@ -30,6 +42,7 @@ class Machine:
     def begin(self) -> None:
         """Begin an agent, which finds the place before anything is told there."""
         self.node = Node(known_file=KnownFile(self._folder))
+        _begun.append(self.node)
         self.node.clock.advance(self.seconds)
         self.node.slots(PLACE)
         self.look()
