@@ -271,9 +271,26 @@ class Stage:
     async def press(self, *keys: str) -> None:
         """Keys one after another, each with time to take effect."""
         for key in keys:
-            name, char = _NAMED.get(key, key), _TYPED.get(key, key if len(key) == 1 else None)
-            self.app.post_message(Key(name, char))
+            self._post(key)
+            await self._painted()
+
+    async def press_together(self, *keys: str) -> None:
+        """Keys that the terminal hands over at once, as after a stall of the network."""
+        for key in keys:
+            self._post(key)
+        await self._painted()
+
+    async def _painted(self) -> None:
+        """Wait until the keys are done, and what they have changed is on the screen."""
+        await self.pilot.pause()
+        painted = asyncio.Event()
+        self.app.call_after_refresh(painted.set)
+        while self.app.is_running and not painted.is_set():
             await self.pilot.pause()
+
+    def _post(self, key: str) -> None:
+        name, char = _NAMED.get(key, key), _TYPED.get(key, key if len(key) == 1 else None)
+        self.app.post_message(Key(name, char))
 
     async def feed(self, shot: Snapshot) -> None:
         """A newer snapshot, painted."""

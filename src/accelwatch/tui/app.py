@@ -12,12 +12,13 @@ from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widget import AwaitMount
 
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.fleet.picture.source import NoSource, SnapshotSource
 from accelwatch.schema.reading import Process
 from accelwatch.tui import suspending
-from accelwatch.tui.bindings import bindings
+from accelwatch.tui.bindings import ON_SCREENS, bindings
 from accelwatch.tui.commands import Commands
 from accelwatch.tui.drawing.styles import CSS, textual_theme
 from accelwatch.tui.local.device_rows import sort_at
@@ -122,6 +123,7 @@ class Dashboard(App[None], inherit_bindings=False):
         self._noting = Noting(board, self.ended)
         self.using = OwnUsage()
         """Who uses this machine's devices."""
+        self._quitting = False
         self._due = False
         self._fleet_due = False
         self._ages: Timer | None = None
@@ -378,8 +380,39 @@ class Dashboard(App[None], inherit_bindings=False):
             return False
         return suspending.stop()
 
+    async def on_event(self, event: events.Event) -> None:
+        """What is typed waits for the screen that the key before has opened."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            if self._quitting:
+                return
+            if not self.screen.is_mounted:
+                await AwaitMount(self.screen, [self.screen])
+        await super().on_event(event)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of the screens are the dialog's while there is one."""
+        if action == ON_SCREENS and self.screen.is_modal:
+            return False
+        return super().check_action(action, parameters)
+
+    def exit(
+        self,
+        result: None = None,
+        return_code: int = 0,
+        message: RenderableType | None = None,
+    ) -> None:
+        """End the program; what is typed from now on does nothing."""
+        self._quitting = True
+        super().exit(result, return_code, message)
+
+    def action_do_everywhere(self, action_id: str) -> None:
+        """Route a key that does the same in a dialog."""
+        self.action_do(action_id)
+
     def action_do(self, action_id: str) -> None:
         """Route a key: the present screen first, then the whole program."""
+        if self._quitting:
+            return
         view = self.view
         if view is not None and view.perform(action_id):
             return

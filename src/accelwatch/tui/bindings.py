@@ -1,4 +1,8 @@
-"""The keys of the dashboard as Textual takes them."""
+"""The keys of the dashboard as Textual takes them.
+
+All of them are looked at before a widget is asked, so that what a key does is done before the next key:
+those that arrive together each meet the screen that the ones before have left behind.
+"""
 
 from string import digits
 
@@ -6,6 +10,9 @@ from textual.binding import Binding, BindingType
 
 from accelwatch.tui.state.action import SCREEN, Action
 from accelwatch.tui.state.actions import ACTIONS, EITHER
+
+ON_SCREENS, EVERYWHERE = "do", "do_everywhere"
+"""Textual actions of a key: in a dialog it is the dialog's, or it does the same there."""
 
 
 def bindings() -> list[BindingType]:
@@ -17,12 +24,22 @@ def bindings() -> list[BindingType]:
     bound = [
         Binding(
             key,
-            f"do('{EITHER.join(action.id for action in shared)}')",
+            _call(
+                EITHER.join(action.id for action in shared),
+                everywhere=shared[0].priority and key.startswith("ctrl"),
+            ),
             shared[0].label,
             show=False,
-            priority=shared[0].priority and key.startswith("ctrl"),
+            priority=True,
         )
         for key, shared in by_key.items()
     ]
     left = set(digits) - {binding.key for binding in bound}
-    return [*bound, *(Binding(key, f"do('{SCREEN}{key}')", show=False) for key in sorted(left))]
+    unused = (
+        Binding(key, _call(f"{SCREEN}{key}"), show=False, priority=True) for key in sorted(left)
+    )
+    return [*bound, *unused]
+
+
+def _call(ids: str, *, everywhere: bool = False) -> str:
+    return f"{EVERYWHERE if everywhere else ON_SCREENS}('{ids}')"

@@ -9,6 +9,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.screens.leaving import leave
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
@@ -111,7 +112,7 @@ class ChoiceScreen(ModalScreen[str | None], inherit_bindings=False):
             case "enter":
                 self._choose()
             case "escape" | "q":
-                self.dismiss(None)
+                leave(self, None)
 
     def on_row_list_chosen(self) -> None:
         """A second click takes the choice."""
@@ -119,4 +120,4 @@ class ChoiceScreen(ModalScreen[str | None], inherit_bindings=False):
 
     def _choose(self) -> None:
         key = self.query_one(RowList).selected_key
-        self.dismiss(None if key is None else str(key))
+        leave(self, None if key is None else str(key))

@@ -10,6 +10,7 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.screens.leaving import on_top
 from accelwatch.tui.screens.prompt import Check, PromptScreen
 from accelwatch.tui.state.board import Board
 
@@ -67,7 +68,7 @@ class FilterScreen(PromptScreen):
     def _applied(self, event: Input.Changed) -> None:
         if self._waiting is not None:
             self._waiting.stop()
-        if self._check(event.value):
+        if self._check(event.value) or not on_top(self):
             return
         if self._pause_s and event.value != self._text:
             self._waiting = self.set_timer(self._pause_s, partial(self._set, event.value))

@@ -10,10 +10,12 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from accelwatch.tui.drawing.lines import Line, cell_len, clipped, fit, spread, width_of
+from accelwatch.tui.screens.leaving import leave
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.state.palette import Entry, matching
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
+from accelwatch.tui.widgets.typed_line import TypedLine
 
 _NAME = 28
 """Cells of a name at least, where there is room for a sentence beside it."""
@@ -87,7 +89,7 @@ class PaletteScreen(ModalScreen[Entry | None], inherit_bindings=False):
         with Vertical():
             yield Panel(self.board, self._draw_title, id="palette-title")
             yield RowList(self.board, self._rows, id="palette")
-            yield Input(select_on_focus=False, id="line")
+            yield TypedLine()
 
     def on_mount(self) -> None:
         """Half of the terminal, so that what the commands are about stays in view."""
@@ -111,18 +113,22 @@ class PaletteScreen(ModalScreen[Entry | None], inherit_bindings=False):
         self.query_one("#palette-title").refresh()
 
     @on(Input.Changed)
-    def _changed(self, event: Input.Changed) -> None:
-        self._list(event.value)
+    def _changed(self) -> None:
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """List what the line has by now: its word that it has changed may be on its way."""
+        line = self.query_one(Input)
+        if line.value != self._listed:
+            self._list(line.value)
 
     @on(Input.Submitted)
     @on(RowList.Chosen)
     def _taken(self) -> None:
-        line = self.query_one(Input)
-        if line.value != self._listed:  # the word of the line that it has changed is on its way
-            self._list(line.value)
+        self._catch_up()
         place = self.query_one(RowList).cursor
         entries = self._rows.entries
-        self.dismiss(entries[place] if place < len(entries) else None)
+        leave(self, entries[place] if place < len(entries) else None)
 
     def on_key(self, event: events.Key) -> None:
         """Up and Down choose, Esc leaves; other keys are text and reach nothing below."""
@@ -131,10 +137,11 @@ class PaletteScreen(ModalScreen[Entry | None], inherit_bindings=False):
         if event.key in steps:
             event.stop()
             event.prevent_default()
+            self._catch_up()
             rows.move(steps[event.key])
         elif event.key == "escape":
             event.stop()
-            self.dismiss(None)
+            leave(self, None)
         elif event.key == "enter":
             event.stop()
             self._taken()

@@ -10,8 +10,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.screens.leaving import leave
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.widgets.panel import Panel
+from accelwatch.tui.widgets.typed_line import TypedLine
 
 Check = Callable[[str], str]
 """What is wrong with a text; empty when nothing is."""
@@ -40,7 +42,7 @@ class PromptScreen(ModalScreen[str | None], inherit_bindings=False):
         """Title, line, complaint."""
         with Vertical():
             yield Panel(self.board, self._draw_title, id="prompt-title")
-            yield Input(self._text, select_on_focus=False, id="line")
+            yield TypedLine(self._text)
             yield Panel(self.board, self._draw_wrong, id="prompt-wrong")
 
     def on_mount(self) -> None:
@@ -68,10 +70,10 @@ class PromptScreen(ModalScreen[str | None], inherit_bindings=False):
         if self._wrong:
             self.query_one("#prompt-wrong").refresh()
         else:
-            self.dismiss(event.value)
+            leave(self, event.value)
 
     def on_key(self, event: events.Key) -> None:
         """Esc leaves; other keys are text and reach nothing below."""
         if event.key == "escape":
             event.stop()
-            self.dismiss(None)
+            leave(self, None)
