@@ -164,7 +164,8 @@ class RowList(Painted):
         self._key = self.selected_key
         if self.cursor < self.top:
             self.top = self.cursor
-        elif self.cursor >= self.top + self.page:
+        elif self.size and self.cursor >= self.top + self.page:
+            # Without a size there is no page yet: it begins at the first row if that has the cursor.
             self.top = self.cursor - self.page + 1
         self.top = min(self.top, max(count - self.page, 0))
 
@@ -174,8 +175,11 @@ class RowList(Painted):
         self.refresh(Region(0, y, self.size.width, stride))
 
     def on_resize(self, _: events.Resize) -> None:
-        """Keep the selected row visible."""
+        """Keep the selected row visible; what was painted at this size already is painted anew."""
+        top = self.top
         self._put(self.cursor)
+        if self.top != top:
+            self.refresh()
 
     def on_focus(self) -> None:
         """The selected row looks different with the keys."""
