@@ -7,6 +7,7 @@ import pytest
 from textual.widgets import Input
 
 from accelwatch.tui.screens.filter_line import completed
+from accelwatch.tui.screens.prompt import PromptScreen
 from accelwatch.tui.state.board import MOST_FILTERS
 from dashboards import GUARD_S, Stage, board_of, on
 from fleets import FleetStage
@@ -51,6 +52,68 @@ def test_a_filter_takes_effect_while_it_is_typed_and_esc_takes_it_back() -> None
         assert stage.app.board.typed_filters == {}
 
     on(check)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 16), (40, 12)])
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ('state == "hot"', "unresponsive, suspended, excluded"),
+        ("temperature_celsius", "as in temperature_celsius > 85"),
+    ],
+)
+def test_what_is_wrong_is_told_to_its_end(text: str, end: str, size: tuple[int, int]) -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("slash")
+        await typed(stage, text)
+        assert end in " ".join(stage.text().split())
+        assert line(stage).value == text
+        assert stage.line_with(text) in stage.text().splitlines()[-6:]
+        await stage.press("ctrl+u")
+        assert "8 of 8 devices" in stage.text().splitlines()[-1]
+
+    on(check, size=size)
+
+
+@pytest.mark.parametrize(("height", "lines"), [(12, 4), (7, 3), (5, 1), (2, 1)])
+def test_what_is_too_long_even_for_all_lines_ends_with_an_ellipsis(height: int, lines: int) -> None:
+    async def check(stage: Stage) -> None:
+        words = " ".join(f"word{n}" for n in range(60))
+        prompt = PromptScreen(stage.app.board, "Go to", "", "hint", lambda _: words)
+        stage.app.push_screen(prompt)
+        await typed(stage, "x")
+        shown = stage.text().splitlines()
+        below = [row for row in shown if "word" in row]
+        assert len(below) == lines
+        assert below == shown[-lines:]
+        assert below[-1].rstrip().endswith("…")
+        assert all(not row.rstrip().endswith("…") for row in below[:-1])
+
+    on(check, size=(40, height))
+
+
+def test_a_hint_that_is_cut_beside_the_count_says_so() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("slash")
+        await typed(stage, "nv")
+        last = stage.text().splitlines()[-1]
+        assert last.startswith(" 8 of 8 devices  plain text")
+        assert last.rstrip().endswith("…")
+
+    on(check, size=(40, 12))
+
+
+def test_what_is_wrong_is_wrapped_anew_when_the_terminal_changes() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("slash")
+        await typed(stage, "temperature_celsius")
+        for width in (40, 120):
+            await stage.pilot.resize_terminal(width, 24)
+            await stage.pilot.pause()
+            assert "as in temperature_celsius > 85" in " ".join(stage.text().split())
+        assert "column 1" in stage.text().splitlines()[-1]
+
+    on(check, size=(80, 24))
 
 
 def test_what_is_wrong_yet_changes_nothing() -> None:

@@ -105,6 +105,15 @@ def wrapped(text: str, width: int) -> list[str]:
     return [*rows, row] if row else rows or [""]
 
 
+def wrapped_in(text: str, width: int, most: int, ellipsis: str) -> list[str]:
+    """Words on `most` lines at most; an ellipsis tells that there are more."""
+    rows = wrapped(text, width)
+    if len(rows) <= most:
+        return rows
+    last = " ".join(rows[most - 1 : most + 1])
+    return [*rows[: most - 1], fit(last, width, ellipsis=ellipsis)]
+
+
 def paragraph(head: str, text: str, role: str, width: int, glyphs: Glyphs) -> list[Line]:
     """Text of others on as many lines as it needs, the further ones set in below the first."""
     shown = printable(text, ascii_only=glyphs.ascii_only)

@@ -9,7 +9,7 @@ from textual.suggester import Suggester
 from textual.timer import Timer
 from textual.widgets import Input
 
-from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.drawing.lines import Line, cell_len, fit
 from accelwatch.tui.screens.leaving import on_top
 from accelwatch.tui.screens.prompt import Check, PromptScreen
 from accelwatch.tui.state.board import Board
@@ -62,7 +62,10 @@ class FilterScreen(PromptScreen):
     def _draw_wrong(self, width: int, height: int) -> list[Line]:
         if self._wrong or not self._told:
             return super()._draw_wrong(width, height)
-        return [clipped([(f" {self._told}", "text"), (f"  {self._hint}", "faint")], width)]
+        told = f" {self._told}"
+        room = width - cell_len(told) - 3
+        hint = fit(self._hint, room, ellipsis=self.board.paint.glyphs.ellipsis)
+        return [[(told, "text"), (f"  {hint}", "faint")]]
 
     @on(Input.Changed)
     def _applied(self, event: Input.Changed) -> None:
@@ -78,13 +81,13 @@ class FilterScreen(PromptScreen):
     def _set(self, text: str) -> None:
         self._apply(text)
         self._told = self._count()
-        self.query_one("#prompt-wrong").refresh()
+        self._say()
 
     def _tell(self) -> None:
         """What somebody else was asked for has come."""
         if self._told and self._told != self._count():
             self._told = self._count()
-            self.query_one("#prompt-wrong").refresh()
+            self._say()
 
     def on_key(self, event: events.Key) -> None:
         """Up and Down go through what was typed before; of other keys the line above hears, too."""

@@ -9,12 +9,14 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.drawing.lines import Line, clipped, wrapped_in
 from accelwatch.tui.screens.leaving import leave
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.typed_line import TypedLine
 
+_MOST = 4
+"""Lines below the one that is typed in."""
 Check = Callable[[str], str]
 """What is wrong with a text; empty when nothing is."""
 
@@ -48,6 +50,11 @@ class PromptScreen(ModalScreen[str | None], inherit_bindings=False):
     def on_mount(self) -> None:
         """Type at once."""
         self.query_one(Input).focus()
+        self._say()
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Wrap anew."""
+        self._say()
 
     def _draw_title(self, width: int, _: int) -> list[Line]:
         rule = self.board.paint.glyphs.rule
@@ -55,20 +62,29 @@ class PromptScreen(ModalScreen[str | None], inherit_bindings=False):
         return [clipped(head, width)]
 
     def _draw_wrong(self, width: int, _: int) -> list[Line]:
-        if self._wrong:
-            return [clipped([(f" {self._wrong}", "bad")], width)]
-        return [clipped([(f" {self._hint}", "faint")], width)]
+        text, role = (self._wrong, "bad") if self._wrong else (self._hint, "faint")
+        most = max(min(_MOST, self.app.size.height - 4), 1)
+        rows = wrapped_in(text, width - 2, most, self.board.paint.glyphs.ellipsis)
+        return [[(f" {row}", role)] for row in rows]
+
+    def _say(self) -> None:
+        """Tell what is wrong, or the hint, on as many lines as it needs."""
+        panel = self.query_one("#prompt-wrong")
+        lines = len(self._draw_wrong(self.app.size.width, 0))
+        panel.styles.height = lines
+        self.query_one(Vertical).styles.height = lines + 2
+        panel.refresh()
 
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
         self._wrong = self._check(event.value)
-        self.query_one("#prompt-wrong").refresh()
+        self._say()
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         self._wrong = self._check(event.value)
         if self._wrong:
-            self.query_one("#prompt-wrong").refresh()
+            self._say()
         else:
             leave(self, event.value)
 
