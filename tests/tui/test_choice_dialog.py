@@ -1,10 +1,15 @@
 """What a dialog of choices paints."""
 
+import asyncio
+
 import pytest
 
 from accelwatch.tui.local.process_rows import COLUMNS
+from accelwatch.tui.screens.choice import ChoiceScreen
 from accelwatch.tui.widgets.row_list import RowList
-from dashboards import Stage, on
+from dashboards import FedSource, Stage, board_of, node, on, running
+from fleets import FleetStage
+from fleets import on as on_fleet
 
 TITLES = [column.title for column in COLUMNS]
 
@@ -55,3 +60,70 @@ def test_a_terminal_that_becomes_shorter_keeps_the_marked_one_in_view() -> None:
         assert str(process.pid) in marked[0]
 
     on(check, size=(80, 24))
+
+
+def inside(stage: Stage) -> list[str]:
+    """The lines within the frame of the dialog."""
+    region = stage.app.screen.query_one("#dialog").content_region
+    lines = stage.text().splitlines()[region.y : region.bottom]
+    return [line[region.x : region.right].rstrip() for line in lines]
+
+
+@pytest.mark.parametrize("size", [(40, 10), (40, 12), (60, 14), (120, 40)])
+def test_what_acknowledging_does_is_told_whole(size: tuple[int, int]) -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("down", "down", "A")
+        lines = inside(stage)
+        assert "The hub forgets what has gone until it sees it again." in " ".join(lines)
+        assert [line for line in lines if "Cancel" in line] == ["▌ Cancel"]
+        assert lines[-1].endswith(("not expected any more", "…"))
+
+    on_fleet(check, size=size)
+
+
+@pytest.mark.parametrize(
+    ("ascii_only", "shown"),
+    [(False, "  SIGKILL  end it at once; it can…"), (True, "  SIGKILL  end it at once; it can~")],
+)
+def test_a_choice_that_does_not_fit_ends_with_an_ellipsis(ascii_only: bool, shown: str) -> None:
+    async def go() -> None:
+        board = board_of(ascii_only=ascii_only)
+        async with running(FedSource(node()), (40, 20), board=board) as stage:
+            await stage.press("4", "K")
+            assert shown in inside(stage)
+
+    asyncio.run(go())
+
+
+TEXT = ["one two three four five six seven eight nine ten", "  set in " + "word " * 12, ""]
+
+
+@pytest.mark.parametrize("height", [20, 10])
+def test_a_text_is_wrapped_as_it_was_set_in_and_cut_with_an_ellipsis(height: int) -> None:
+    async def check(stage: Stage) -> None:
+        stage.app.push_screen(ChoiceScreen(stage.app.board, "Why", TEXT, [("", "Close")]))
+        await stage.press("up")
+        lines = inside(stage)
+        whole = [
+            "one two three four five six seven",
+            "eight nine ten",
+            "  set in word word word word word",
+            "  word word word word word word",
+            "  word",
+            "",
+            "▌ Close",
+        ]
+        cut = [*whole[:3], "  word word word word word word w…", "▌ Close"]
+        assert lines == (whole if height == 20 else cut)
+
+    on(check, size=(40, height))
+
+
+def test_a_dialog_fits_the_terminal_that_has_changed() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("down", "down", "A")
+        await stage.pilot.resize_terminal(40, 10)
+        await stage.press("up")
+        assert "The hub forgets what has gone until it sees it again." in " ".join(inside(stage))
+
+    on_fleet(check, size=(120, 40))

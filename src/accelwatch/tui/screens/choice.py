@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.drawing.lines import Line, cell_len, fit, wrapped
 from accelwatch.tui.screens.leaving import leave
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.widgets.panel import Panel
@@ -20,8 +20,9 @@ class Choices:
 
     stride = 1
 
-    def __init__(self, choices: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, choices: Sequence[tuple[str, str]], ellipsis: str) -> None:
         self._choices = list(choices)
+        self._ellipsis = ellipsis
 
     @property
     def labels(self) -> list[str]:
@@ -37,7 +38,8 @@ class Choices:
 
     def line(self, index: int, width: int, _: int, /) -> Line:
         """One label."""
-        return clipped([(f"  {self._choices[index][1]}", "strong")], width)
+        label = f"  {self._choices[index][1]}"
+        return [(fit(label, width, ellipsis=self._ellipsis), "strong")]
 
     def key(self, index: int) -> Hashable:
         """The id."""
@@ -69,7 +71,7 @@ class ChoiceScreen(ModalScreen[str | None], inherit_bindings=False):
         self.board = board
         self._heading = title
         self._text = text
-        self._choices = Choices(choices)
+        self._choices = Choices(choices, board.paint.glyphs.ellipsis)
         self._start = start
 
     def compose(self) -> ComposeResult:
@@ -79,26 +81,51 @@ class ChoiceScreen(ModalScreen[str | None], inherit_bindings=False):
             yield RowList(self.board, self._choices, id="choices")
 
     def on_mount(self) -> None:
-        """As large as needed, no larger than the terminal."""
-        width, height = self.app.size
-        longest = max(len(row) for row in (*self._text, *self._choices.labels, self._heading))
+        """The present choice has the keys."""
         dialog = self.query_one("#dialog")
         dialog.border_title = self._heading
         if self.board.paint.glyphs.ascii_only:
             dialog.styles.border = ("ascii", dialog.styles.border_top[1])
-        inner = min(longest + 4, width - 6)
-        dialog.styles.width = inner + 4
-        text = self.query_one(Panel)
-        text.styles.width = inner
-        text.styles.height = min(len(self._text), max(height - 6, 1))
+        self._share_out()
         rows = self.query_one(RowList)
-        rows.styles.width = inner
-        rows.styles.height = min(len(self._choices), max(height - 3 - len(self._text), 2))
         rows.select(self._start)
         rows.focus()
 
-    def _draw_text(self, _: int, __: int) -> list[Line]:
-        return [[(row, "text")] for row in self._text]
+    def on_resize(self, _: events.Resize) -> None:
+        """Share the lines out anew."""
+        self._share_out()
+
+    def _share_out(self) -> None:
+        """As large as needed, no larger than the terminal."""
+        width, height = self.app.size
+        longest = max(cell_len(row) for row in (*self._text, *self._choices.labels, self._heading))
+        inner = min(longest + 4, width - 6)
+        self.query_one("#dialog").styles.width = inner + 4
+        needed = len(self._wrapped(inner))
+        text = self.query_one(Panel)
+        text.styles.width = inner
+        text.styles.height = min(needed, max(height - 6, 1))
+        rows = self.query_one(RowList)
+        rows.styles.width = inner
+        rows.styles.height = min(len(self._choices), max(height - 3 - needed, 2))
+
+    def _wrapped(self, width: int) -> list[str]:
+        """The text in lines that fit, each set in as it was."""
+        rows: list[str] = []
+        for row in self._text:
+            if cell_len(row) <= width:
+                rows.append(row)
+                continue
+            indent = row[: len(row) - len(row.lstrip())]
+            rows += [indent + part for part in wrapped(row, width - len(indent))]
+        return rows
+
+    def _draw_text(self, width: int, height: int) -> list[Line]:
+        rows = self._wrapped(width)
+        if len(rows) > height:
+            last = " ".join([rows[height - 1], *(row.strip() for row in rows[height:])])
+            rows[height - 1 :] = [fit(last, width, ellipsis=self.board.paint.glyphs.ellipsis)]
+        return [[(row, "text")] for row in rows]
 
     def on_key(self, event: events.Key) -> None:
         """Move, take, or leave; nothing reaches the screen below."""
