@@ -127,3 +127,22 @@ def test_a_dialog_fits_the_terminal_that_has_changed() -> None:
         assert "The hub forgets what has gone until it sees it again." in " ".join(inside(stage))
 
     on_fleet(check, size=(120, 40))
+
+
+@pytest.mark.parametrize("key", ["q", "escape"])
+def test_q_closes_a_dialog_and_not_the_program(key: str) -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("w", key)
+        assert stage.screen_name == "local"
+        assert stage.app.is_running
+
+    on(check)
+
+
+@pytest.mark.parametrize("dialog", ["w", "slash", "colon"])
+def test_ctrl_c_ends_the_program_from_a_dialog_too(dialog: str) -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press(dialog, "ctrl+c")
+        assert not stage.app.is_running
+
+    on(check)
