@@ -22,6 +22,7 @@ def test_errors_end_a_command_as_before() -> None:
     assert others == {
         "UsageError": 2,
         "ConfigError": 2,
+        "OptionsError": 2,
         "ExpressionError": 2,
         "UncertainError": 3,
         "UnmetError": 4,

@@ -113,10 +113,18 @@ class Ward:
                 await asyncio.sleep(0.02)
 
     async def fails(self, name: str, reason: str, *words: str) -> dict[str, Any]:
-        """Wait until a bad node's row says why it fails, and in these words."""
+        """Wait until a bad node's row says why it fails, and in these words.
+
+        One that fails again and again may be heard for a moment before its row is asked for.
+        """
         await self.until(lambda: self.reason(name) == reason)
-        row = await self.get(f"/v1/nodes/{name}")
-        (target,) = row["targets"]
+        async with asyncio.timeout(_WITHIN_S):
+            while True:
+                row = await self.get(f"/v1/nodes/{name}")
+                (target,) = row["targets"]
+                if target["fault"] is not None:
+                    break
+                await asyncio.sleep(0.02)
         assert target["fault"]["reason"] == reason
         assert target["connected"] is False
         for word in words:
