@@ -1,5 +1,6 @@
 """Keys come from the terminal at once, a lone Escape too; the thread that waits ends when told."""
 
+import io
 import os
 import pty
 import select
@@ -9,9 +10,15 @@ from collections.abc import Iterator
 
 import pytest
 from textual import constants, events
+from textual.drivers._writer_thread import MAX_QUEUED_WRITES, WriterThread
 from textual.message import Message
 
-from accelwatch.tui.terminal_input import ReadableEvent, TerminalInput, driver_class
+from accelwatch.tui.terminal_input import (
+    ReadableEvent,
+    TerminalInput,
+    TerminalOutput,
+    driver_class,
+)
 from waiting import wait_until
 
 
@@ -126,3 +133,42 @@ def test_the_environment_may_name_another_driver(monkeypatch: pytest.MonkeyPatch
     assert driver_class() is TerminalInput
     monkeypatch.setattr(constants, "DRIVER", "textual.drivers.web_driver:WebDriver")
     assert driver_class() is None
+
+
+def test_a_screen_is_drawn_without_a_terminal_until_its_end() -> None:
+    """More than may wait to be written, once a write has failed: nobody waits for ever."""
+    far, near = os.openpty()
+    os.close(far)
+    raw = io.FileIO(near, "w", closefd=False)
+    output = TerminalOutput(io.TextIOWrapper(raw, write_through=True))
+    thread = WriterThread(output)  # type: ignore[arg-type]
+    thread.start()
+    for _ in range(3 * MAX_QUEUED_WRITES):
+        thread.write("x" * 9000)
+    thread.stop()
+    assert not thread.is_alive()
+    assert output.fileno() == near
+    os.close(near)
+
+
+@pytest.mark.parametrize("failing", ["write", "flush"])
+def test_what_fails_once_is_not_tried_again(failing: str) -> None:
+    tried: list[str] = []
+
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            tried.append("write")
+            if failing == "write":
+                raise OSError(5, "gone")
+            return len(text)
+
+        def flush(self) -> None:
+            tried.append("flush")
+            if failing == "flush":
+                raise OSError(5, "gone")
+
+    output = TerminalOutput(Gone())
+    for _ in range(3):
+        assert output.write("abc") == 3
+        output.flush()
+    assert tried == {"write": ["write"], "flush": ["write", "flush"]}[failing]

@@ -10,7 +10,7 @@ import select
 import sys
 import threading
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TextIO
 
 from textual import constants
 from textual._xterm_parser import XTermParser
@@ -67,13 +67,47 @@ class ReadableEvent(threading.Event):
             os.close(self._in)
 
 
+class TerminalOutput:
+    """Where the screen is written to; what comes after the terminal has gone goes nowhere.
+
+    With the error Textual's thread that writes would end, and who has more to write, if only to say that
+    it was the last, would wait for that thread for ever.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._gone = False
+
+    def write(self, text: str) -> int:
+        """Write, or let go."""
+        if not self._gone:
+            try:
+                self._file.write(text)
+            except OSError:
+                self._gone = True
+        return len(text)
+
+    def flush(self) -> None:
+        """Have it shown, or let go."""
+        if not self._gone:
+            try:
+                self._file.flush()
+            except OSError:
+                self._gone = True
+
+    def fileno(self) -> int:
+        """The terminal's descriptor."""
+        return self._file.fileno()
+
+
 class TerminalInput(LinuxDriver):
     """Textual's driver of a terminal with a way of its own to wait for keys."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         # Textual's own choice is stderr: `2>/dev/null` would leave an empty screen.
-        self._file = sys.__stdout__
+        if sys.__stdout__ is not None:
+            self._file = TerminalOutput(sys.__stdout__)  # type: ignore[assignment]
         self.exit_event: ReadableEvent = ReadableEvent()
 
     def start_application_mode(self) -> None:
