@@ -1,25 +1,23 @@
 """GPUs of Iluvatar CoreX: found on the PCI bus, read through ixsmi, two runs for all of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from accelwatch.backend import Request, Support, Visibility
-from accelwatch.schema.absence import Absence
+from accelwatch.backend import Support, Visibility
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
+from accelwatch.smi_backend import SmiBackend
 from accelwatch.smi_blocks import whole_number
-from accelwatch.smi_listing import Gpu, Listing
-from accelwatch.smi_processes import processes_of
-from accelwatch.smi_queries import Queries, Query
-from accelwatch.tool_backend import Command, ToolBackend
+from accelwatch.smi_listing import Gpu
+from accelwatch.smi_queries import Query
+from accelwatch.tool_backend import Command
 from accelwatch.vendor_tool import ACCELERATOR, DISPLAY
 from accelwatch_iluvatar import mapping
 from accelwatch_iluvatar.document import parse_table, parse_text, parse_xml
 
-_QUERIES = (Query(("-q", "-x"), parse_xml), Query(("-q",), parse_text))
 _LIBRARIES = ("lib64", "lib")
 
 
-class IluvatarBackend(ToolBackend[Listing, Gpu]):
+class IluvatarBackend(SmiBackend):
     """Options: `ixsmi` (path of the command), `pace_s` (seconds between two runs)."""
 
     name = "iluvatar"
@@ -47,18 +45,13 @@ class IluvatarBackend(ToolBackend[Listing, Gpu]):
         nodes="iluvatar[0-9]*",
     )
     options = command.options
+    queries = (Query(("-q", "-x"), parse_xml), Query(("-q",), parse_text))
+    table = Query((), parse_table)
+    memory_units = mapping.MEBIBYTES
 
-    def asked(self) -> Callable[[], Listing]:
-        """Its fullest query, and its table."""
-        return Queries(self.run, _QUERIES, parse_table).ask
-
-    def listed(self, answer: Listing) -> Sequence[Gpu]:
-        """The GPUs in an answer."""
-        return answer.gpus
-
-    def told_version(self, answer: Listing) -> str | None:
-        """Of the driver."""
-        return answer.driver_version
+    def numbers(self, device: Device, gpu: Gpu) -> Reading:
+        """What a listing says of a GPU, without its processes."""
+        return mapping.read(device, gpu)
 
     def environ(self) -> Mapping[str, str]:
         """The libraries beside the command, which the driver's installer makes known to nobody."""
@@ -71,21 +64,6 @@ class IluvatarBackend(ToolBackend[Listing, Gpu]):
         answer, gpu = self.tool.entry_for(device)
         version = self.driver_version(answer.document)
         return [mapping.identified(device, gpu, version, self._node(gpu))]
-
-    def read(self, device: Device, request: Request) -> Sequence[Reading]:
-        """What the newest document says. Raises ReadError."""
-        answer, gpu = self.tool.entry_for(device)
-        jobs = answer.document.jobs
-        return self.readings(
-            request,
-            answer,
-            mapping.read(device, gpu),
-            Absence.ERROR
-            if jobs is None
-            else lambda: processes_of(
-                device.id, [job for job in jobs if job.number == gpu.number], mapping.MEBIBYTES
-            ),
-        )
 
     def _node(self, gpu: Gpu) -> str | None:
         """The device node, by the minor number: in a container it is not the index."""

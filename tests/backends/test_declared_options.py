@@ -21,7 +21,7 @@ OURS = [
     for name in plugins.names(plugins.BACKENDS)
     if (ROOT / f"backends/accelwatch_{name}").is_dir()
 ]
-_PACED = {"pace_of", "VendorTool", "ToolBackend"}
+_PACED = {"pace_of", "VendorTool", "ToolBackend", "SmiBackend"}
 """Whoever takes one of these takes the option `pace_s`."""
 
 
