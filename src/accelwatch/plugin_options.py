@@ -49,19 +49,19 @@ def checked(options: Mapping[str, object], kind: type[Options]) -> Options:
 
 def _mistake(key: str, wanted: Any, value: object, error: str) -> str:
     """What is expected of a value that does not fit; deep inside one, the words of msgspec."""
-    words = _expected(inspect.type_info(wanted))
+    words = expected_words(inspect.type_info(wanted))
     if not words:
         return error.replace("`$", f"`{key}")
     unquoted = isinstance(value, int | float) and words.startswith("text")
     return f"expected {words}" + ("; put it in quotes" if unquoted else "")
 
 
-def _expected(wanted: inspect.Type) -> str:
+def expected_words(wanted: inspect.Type) -> str:
     """What a value of a type looks like, in words; empty for what is not told in a few."""
     if isinstance(wanted, inspect.Metadata):
-        return _expected(wanted.type)
+        return expected_words(wanted.type)
     if isinstance(wanted, inspect.UnionType):
-        parts = [_expected(part) for part in wanted.types]
+        parts = [expected_words(part) for part in wanted.types]
         return " or ".join(parts) if all(parts) else ""
     if isinstance(wanted, inspect.LiteralType):
         return f"one of {', '.join(map(str, wanted.values))}"

@@ -9,6 +9,7 @@ from msgspec import inspect
 from accelwatch.config.forms import FORMS, duration_text, expected
 from accelwatch.located_yaml import nodes, tree
 from accelwatch.located_yaml.nodes import PlainReader, kind
+from accelwatch.plugin_options import expected_words
 
 
 class Mistake(Exception):  # noqa: N818 - it is one in the user's file, and becomes a complaint
@@ -138,11 +139,8 @@ def describe(wanted: inspect.Type, form: str) -> str:
         return f"a duration from {duration_text(wanted.ge)} to {duration_text(wanted.le)}"
     if form:
         return expected(form)
-    if isinstance(wanted, inspect.IntType):
-        return f"a number from {wanted.ge} to {wanted.le}"
-    if isinstance(wanted, inspect.LiteralType):
-        return f"one of {', '.join(map(str, wanted.values))}"
-    return "true or false" if isinstance(wanted, inspect.BoolType) else "text"
+    plain = inspect.IntType | inspect.LiteralType | inspect.BoolType
+    return expected_words(wanted) if isinstance(wanted, plain) else "text"
 
 
 def describe_item(wanted: inspect.Type) -> str:
