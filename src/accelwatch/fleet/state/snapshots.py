@@ -5,7 +5,7 @@ import msgspec
 from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.source import TargetSource
+from accelwatch.fleet.state.source import TargetSource, decode_backends
 from accelwatch.natural_order import device_order
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
@@ -13,7 +13,6 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import BackendStatus, DeviceView, ReadFailure, Snapshot
 
-_backends = msgspec.msgpack.Decoder(tuple[BackendStatus, ...]).decode
 _failures = msgspec.msgpack.Decoder(tuple[ReadFailure, ...]).decode
 
 
@@ -46,7 +45,7 @@ def _read_through(node: Node) -> tuple[tuple[BackendStatus, ...], tuple[ReadFail
     for source in node.sources.values():
         reported = source.backends
         try:
-            decoded = _backends(reported.backends), _failures(reported.errors)
+            decoded = decode_backends(reported.backends), _failures(reported.errors)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
         if any(decoded):

@@ -40,13 +40,13 @@ _MAX_MISSED = 100_000
 _MAX_INTERVAL_S = 60.0
 """The longest that an agent can be given: a target must not say itself how long it counts as up."""
 OURS = "accelwatch"
-_decode_backends = msgspec.msgpack.Decoder(tuple[BackendStatus, ...]).decode
+decode_backends = msgspec.msgpack.Decoder(tuple[BackendStatus, ...]).decode
 
 
 @functools.lru_cache(maxsize=256)  # the nodes of a fleet are alike
 def _unusable_in(backends: bytes) -> tuple[BackendStatus, ...]:
     try:
-        return tuple(unusable(_decode_backends(backends)))
+        return tuple(unusable(decode_backends(backends)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ()
 
