@@ -155,8 +155,7 @@ def _warn_of_unread(settings: CollectSettings, snapshot: Snapshot) -> None:
     for backend in snapshot.backends:
         wanted = backend.name in settings.backends and backend.state is not BackendState.OK
         if wanted or backend in broken:
-            remedy = f"; {backend.remedy}" if backend.remedy else ""
-            logger.warning("backend %s%s", backend.complaint, remedy)
+            logger.warning("backend %s", backend.complaint_and_remedy)
 
 
 def _names(settings: CollectSettings) -> frozenset[str]:

@@ -112,8 +112,7 @@ def narrate(snapshot: Snapshot) -> None:
     """Tell on stderr which backends could not be used, and which devices ended the collector."""
     for backend in snapshot.backends:
         if backend.state in (BackendState.UNAVAILABLE, BackendState.FAILED):
-            remedy = f"; {backend.remedy}" if backend.remedy else ""
-            complain(f"{backend.complaint}{remedy}")
+            complain(backend.complaint_and_remedy)
     names = {view.device.id: view.device.name for view in snapshot.devices}
     for error in snapshot.errors:
         if error.code == CRASHED and error.device_id in names:

@@ -53,6 +53,11 @@ class BackendStatus(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.name}: {self.message or self.reason or self.state}"
 
     @property
+    def complaint_and_remedy(self) -> str:
+        """The same, and what to do about it."""
+        return f"{self.complaint}; {self.remedy}" if self.remedy else self.complaint
+
+    @property
     def reads_accelerators(self) -> bool:
         """False of those that read the host or its log; one that was not heard of has no vendor."""
         return self.name not in NO_ACCELERATORS and self.vendor not in ("host", "kernel")
