@@ -100,17 +100,21 @@ class Exporter:
         self._before = {pid: cpu_seconds(pid) for pid in family(self._process.pid)}
         self._began = time.monotonic()
 
+    def used(self) -> tuple[list[float], list[float]]:
+        """Percent of a core since `begin`, and MiB now, of each process."""
+        wall = time.monotonic() - self._began
+        cpu = [100 * (cpu_seconds(pid) - before) / wall for pid, before in self._before.items()]
+        return cpu, [pss_bytes(pid) / (1 << 20) for pid in self._before]
+
     def figures(self) -> dict[str, object]:
         """Share of a core since `begin`, memory, number of series."""
-        wall = time.monotonic() - self._began
-        shares = [(cpu_seconds(pid) - before) / wall for pid, before in self._before.items()]
-        pss = [pss_bytes(pid) for pid in self._before]
+        cpu, mib = self.used()
         _, body = scrape(self.connection)
         return {
-            "cpu_percent_of_a_core": round(100 * sum(shares), 3),
-            "cpu_percent_by_process": [round(100 * share, 3) for share in shares],
-            "pss_mib": round(sum(pss) / (1 << 20), 1),
-            "pss_mib_by_process": [round(one / (1 << 20), 1) for one in pss],
+            "cpu_percent_of_a_core": round(sum(cpu), 3),
+            "cpu_percent_by_process": [round(one, 3) for one in cpu],
+            "pss_mib": round(sum(mib), 1),
+            "pss_mib_by_process": [round(one, 1) for one in mib],
             "series": sum(1 for line in body.splitlines() if line and not line.startswith(b"#")),
         }
 

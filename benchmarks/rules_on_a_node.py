@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from agent import cpu_seconds, family, free_port, pss_bytes, wait_ready
+from agent import Exporter, free_port
 from node import Node, accelwatch
 
 SECONDS = int(sys.argv[1]) if len(sys.argv) > 1 else 60
@@ -37,50 +37,34 @@ def write_rules(folder: Path) -> Path:
     return file
 
 
-class Agent:
-    """An agent that nobody asks."""
+def agent(node: Node, *words: str) -> Exporter:
+    """An agent that nobody asks, begun and ready."""
+    port = free_port()
+    command = accelwatch("agent", f"--web.listen-address=127.0.0.1:{port}", *words)
+    return Exporter(command, node.environ(), port, "/-/ready")
 
-    def __init__(self, node: Node, *words: str) -> None:
-        port = free_port()
-        command = accelwatch("agent", f"--web.listen-address=127.0.0.1:{port}", *words)
-        self.process = subprocess.Popen(command, env=node.environ(), stderr=subprocess.DEVNULL)
-        wait_ready(port).close()
-        self._before = self._began = 0.0
 
-    def begin(self) -> None:
-        """From now on it counts."""
-        self._before, self._began = self._cpu_s(), time.monotonic()
-
-    def _cpu_s(self) -> float:
-        return sum(map(cpu_seconds, family(self.process.pid)))
-
-    def figures(self) -> dict[str, float]:
-        """Percent of a core since then, and MiB now."""
-        share = (self._cpu_s() - self._before) / (time.monotonic() - self._began)
-        mib = sum(map(pss_bytes, family(self.process.pid))) / (1 << 20)
-        return {"cpu": 100 * share, "mib": mib}
-
-    def end(self) -> None:
-        """Stop it."""
-        self.process.terminate()
-        self.process.wait()
+def used_by(one: Exporter) -> dict[str, float]:
+    """Percent of a core since it counts, and MiB now."""
+    cpu, mib = one.used()
+    return {"cpu": sum(cpu), "mib": sum(mib)}
 
 
 def pair(node: Node, rules: Path) -> tuple[dict[str, float], dict[str, float]]:
     """An agent without rules and one with them in the same time: what else runs befalls both."""
-    agents: list[Agent] = []
+    agents: list[Exporter] = []
     try:
-        agents.append(Agent(node))
-        agents.append(Agent(node, f"--config.file={rules}"))
+        agents.append(agent(node))
+        agents.append(agent(node, f"--config.file={rules}"))
         time.sleep(5)
         for one in agents:
             one.begin()
         time.sleep(SECONDS)
-        without, with_rules = [one.figures() for one in agents]
+        without, with_rules = [used_by(one) for one in agents]
         return without, with_rules
     finally:
         for one in agents:
-            one.end()
+            one.close()
 
 
 def check_s(node: Node, *words: str) -> float:
