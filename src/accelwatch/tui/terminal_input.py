@@ -9,7 +9,7 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
 from textual import constants
@@ -80,18 +80,17 @@ class TerminalOutput:
 
     def write(self, text: str) -> int:
         """Write, or let go."""
-        if not self._gone:
-            try:
-                self._file.write(text)
-            except OSError:
-                self._gone = True
+        self._try(lambda: self._file.write(text))
         return len(text)
 
     def flush(self) -> None:
         """Have it shown, or let go."""
+        self._try(self._file.flush)
+
+    def _try(self, job: Callable[[], object]) -> None:
         if not self._gone:
             try:
-                self._file.flush()
+                job()
             except OSError:
                 self._gone = True
 
