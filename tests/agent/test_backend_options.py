@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.agent.settings_check import checked, read_settings
-from accelwatch.errors import ConfigError
+from agent.test_settings_check import refusal
 
 MISSPELT = """\
 collect:
@@ -20,16 +20,8 @@ collect:
 """
 
 
-def refused(file: Path, text: str) -> list[str]:
-    """The lines with which a file of this text is refused, its own path as F."""
-    file.write_text(text)
-    with pytest.raises(ConfigError) as caught:
-        checked(read_settings(file, {}))
-    return str(caught.value).replace(f"{file}:", "F:").splitlines()
-
-
 def test_misspelt_backends_and_keys_are_told_with_their_lines(tmp_path: Path) -> None:
-    assert refused(tmp_path / "agent.yaml", MISSPELT) == [
+    assert refusal(tmp_path / "agent.yaml", MISSPELT) == [
         "F:3: collect.options.nvdia: 'nvdia' is not installed; did you mean nvidia?",
         "F:5: collect.options.nvidia.zzz: unknown key;"
         " expected one of nvidia_smi, nvidia_smi_timeout_s, source",
@@ -118,12 +110,12 @@ def test_a_recording_that_is_not_there_is_told(tmp_path: Path) -> None:
     file = tmp_path / "agent.yaml"
     text = "collect:\n  options:\n    replay:\n      file: "
     said = "F:4: collect.options.replay.file: "
-    assert refused(file, f"{text}no.yaml") == [f"{said}{tmp_path}/no.yaml: no such file"]
-    assert refused(file, f"{text}~nobody-of-this-name/a") == [
+    assert refusal(file, f"{text}no.yaml") == [f"{said}{tmp_path}/no.yaml: no such file"]
+    assert refusal(file, f"{text}~nobody-of-this-name/a") == [
         f"{said}~nobody-of-this-name/a: no such file"
     ]
     (tmp_path / "no.yaml").write_text("")
-    assert refused(file, f"{text}yes*") == [f"{said}{tmp_path}/yes*: no such file"]
+    assert refusal(file, f"{text}yes*") == [f"{said}{tmp_path}/yes*: no such file"]
     for written in ("no.yaml", "no*", ".", "demo"):
         file.write_text(text + written)
         checked(read_settings(file, {}))

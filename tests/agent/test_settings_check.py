@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.agent.settings_check import checked
+from accelwatch.agent.settings_check import checked, read_settings
 from accelwatch.cli.config_command import config_check
 from accelwatch.config.layers import Effective, effective
 from accelwatch.config.model import Collect, Settings, Web
@@ -28,7 +28,7 @@ def refusal(file: Path, text: str) -> list[str]:
     """The lines with which a file of this text is refused, its own path as F."""
     file.write_text(text)
     with pytest.raises(ConfigError) as caught:
-        checked(effective(file, {}))
+        checked(read_settings(file, {}))
     return str(caught.value).replace(f"{file}:", "F:").splitlines()
 
 

@@ -18,17 +18,6 @@ from usage.test_keeping import kept, loaded
 PLACE = device(5, id="nvidia:5")
 
 
-_begun: list[Node] = []
-
-
-@pytest.fixture(autouse=True)
-def _ended() -> Iterator[None]:
-    """No thread that writes outlives its test."""
-    yield
-    while _begun:
-        _begun.pop().store.close()
-
-
 class Machine:
     """One GPU, and what is kept of it in a folder over restarts."""
 
@@ -42,7 +31,6 @@ class Machine:
     def begin(self) -> None:
         """Begin an agent, which finds the place before anything is told there."""
         self.node = Node(known_file=KnownFile(self._folder))
-        _begun.append(self.node)
         self.node.clock.advance(self.seconds)
         self.node.slots(PLACE)
         self.look()
@@ -77,7 +65,7 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
+def machine(tmp_path: Path) -> Iterator[Machine]:
     """An agent that saw a GPU, lost it, and was begun again while it was lost."""
     machine = Machine(tmp_path)
     machine.ledger = Ledger(gap_limit_s=30.0)
@@ -85,7 +73,8 @@ def machine(tmp_path: Path) -> Machine:
     machine.is_lost()
     machine.restart()
     machine.is_lost()
-    return machine
+    yield machine
+    machine.node.store.close()
 
 
 def test_one_that_is_lost_at_a_restart_is_counted_once(machine: Machine) -> None:
