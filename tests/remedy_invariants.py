@@ -351,6 +351,8 @@ def _spares(state: RemedyState) -> None:
         if spare.standing in (SpareStanding.RESERVED, SpareStanding.IN_USE)
     }
     need(busy == set(drawn), f"{busy ^ set(drawn)} are drawn for nobody")
+    out = {name for name in busy if name in state.remedies and state.remedies[name].counts}
+    need(not out, f"{out} are out themselves and stand in for others")
 
 
 def _spare_test(state: RemedyState, intent: Intent) -> None:

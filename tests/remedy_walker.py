@@ -412,6 +412,8 @@ class History:
             happened = self.rng.random() < 0.3
             if happened:
                 self.happen(intent)
+            if intent.kind is Kind.MOVE_JOB and not intent.revive:
+                self.watch.not_moved(intent)
             self.ended(intent, Ending.CANCELLED, None)
             return
         ending, refusal = self.rng.choice(ENDINGS)

@@ -33,6 +33,9 @@ REVIVAL_S = 3600.0
 HANGS_S = 60.0
 """How long a move may wait for a silent node that nothing named before a person is told."""
 
+SPARE_AGAIN_S = 60.0
+"""After a spare that could not be drawn, before one is asked for again."""
+
 PROBE_S = 30.0
 """How long a scheduler may take to find out that its daemon on a node is silent."""
 PROBE_AGAIN_S = 60.0

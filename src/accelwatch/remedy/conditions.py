@@ -36,7 +36,7 @@ from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.pursued import Pursued
 from accelwatch.remedy.score import Verdict, verdict
 from accelwatch.remedy.stage import Stage, Trigger
-from accelwatch.remedy.standing_in import drawn
+from accelwatch.remedy.standing_in import drawn, may_ask_again, wants_spare
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.verify import (
     looks_well,
@@ -86,9 +86,17 @@ def _weighing(sur: Surroundings, remedy: Remedy) -> Sequence[Case]:
 
 
 def _spare_next(sur: Surroundings, remedy: Remedy) -> bool:
-    if remedy.policy is None or not remedy.policy.draw_spare or remedy.spare or remedy.spareless:
+    if cancels(remedy) or next_job(sur, remedy) is None:
         return False
-    return not cancels(remedy) and next_job(sur, remedy) is not None
+    return wants_spare(sur, remedy)
+
+
+def _spare_for_move(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether a spare can be drawn by now for a job whose move was begun without one."""
+    policy = remedy.policy
+    if remedy.wants is not Kind.MOVE_JOB or policy is None or not policy.draw_spare:
+        return False
+    return not (remedy.spare or remedy.cancelling) and may_ask_again(sur, remedy)
 
 
 def _leave_next(sur: Surroundings, remedy: Remedy) -> bool:
@@ -279,7 +287,12 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "next_is_service": lambda at: _only_service(at.sur, at.remedy),
         "signal_next": lambda at: next_signal(at.sur, at.remedy) is not None,
         "spare_next": lambda at: _spare_next(at.sur, at.remedy),
+        "spare_for_move": lambda at: _spare_for_move(at.sur, at.remedy),
         "no_spare": lambda at: isinstance(drawn(at.sur, at.remedy)[1], Denial),
+        "spare_found": lambda at: not isinstance(drawn(at.sur, at.remedy)[1], Denial),
+        "of_move": lambda at: (
+            at.happening.pursued is not None and at.happening.pursued.intent.kind is Kind.MOVE_JOB
+        ),
         "of_spare": lambda at: (
             at.happening.pursued is not None and at.happening.pursued.intent.kind is Kind.DRAW_SPARE
         ),

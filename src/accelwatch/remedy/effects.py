@@ -43,6 +43,7 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "reserve_spare": mending.reserve_spare,
         "no_spare": mending.no_spare,
         "put_spare_back": mending.put_spare_back,
+        "move_again": mending.move_again,
         "moved_back": mending.moved_back,
         "leave_job": mending.leave_job,
         "tell_drain": mending.tell_drain,

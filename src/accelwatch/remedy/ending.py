@@ -19,7 +19,7 @@ from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.resuming import followed, revived
 from accelwatch.remedy.spare_tests import tested
 from accelwatch.remedy.stage import Stage, Trigger
-from accelwatch.remedy.standing_in import hub_name, is_back, without, works
+from accelwatch.remedy.standing_in import hub_name, is_back, not_drawn, works
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.transitions import balance, happen, keep
 from accelwatch.remedy.unfinished import changed_by, with_unfinished
@@ -140,10 +140,9 @@ def _late(sur: Surroundings, remedy: Remedy, happening: Happening) -> Remedy:
     if kind is Kind.FENCE and done:
         return fenced(Scene(sur, remedy, happening))
     if kind is Kind.DRAW_SPARE and done:
-        works(sur, remedy)
-        return remedy
+        return works(sur, remedy, pursued.intent.spare)
     if kind is Kind.DRAW_SPARE:
-        return without(sur, remedy, pursued.text)
+        return not_drawn(sur, remedy, pursued)
     if kind in (Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.SWAP_IN_JOB) and done:
         return job_done(Scene(sur, remedy, happening))
     return remedy

@@ -211,7 +211,14 @@ def _with_chores(sur: Surroundings, remedy: Remedy) -> Remedy:
         intent = intent_of(sur, remedy, Kind.RETURN_SPARE)
         remedy = given_back(sur, remedy, intent)
     return replace(
-        remedy, moved=(), unfinished=(), stranded=(), lost=(), lost_at=None, spareless=False
+        remedy,
+        moved=(),
+        unfinished=(),
+        stranded=(),
+        lost=(),
+        lost_at=None,
+        spareless=False,
+        spare_asked=None,
     )
 
 

@@ -171,11 +171,12 @@ _DRAINING = (
     *_row(S.DRAINING, T.TICK, "idle look_next may_look", wants=Kind.FOLLOW_JOB),
     *_row(S.DRAINING, T.TICK, "idle swap_next may_swap", wants=Kind.SWAP_IN_JOB),
     *_row(S.DRAINING, T.TICK, "idle signal_next may_signal", wants=Kind.SIGNAL_JOB),
-    *_row(S.DRAINING, T.TICK, "idle spare_next no_spare", does="no_spare"),
+    *_row(S.DRAINING, T.TICK, "busy spare_for_move may_draw", does="cancel"),
+    *_row(S.DRAINING, T.TICK, "idle spare_next no_spare may_move", does="no_spare"),
     *_row(
         S.DRAINING,
         T.TICK,
-        "idle spare_next may_draw",
+        "idle spare_next spare_found may_draw",
         wants=Kind.DRAW_SPARE,
         does="reserve_spare",
     ),
@@ -197,6 +198,7 @@ _DRAINING = (
     *_row(S.DRAINING, T.REFUSED, "", does="leave_job"),
     *_row(S.DRAINING, T.GAVE_UP, "of_spare", does="leave_job"),
     *_row(S.DRAINING, T.CANCELLED, "of_spare", does="put_spare_back"),
+    *_row(S.DRAINING, T.CANCELLED, "of_move", does="move_again"),
     *_row(S.DRAINING, T.CANCELLED, ""),
     *_row(S.DRAINING, T.DUE, "", does="tell_drain"),
 )

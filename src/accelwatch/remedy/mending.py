@@ -22,7 +22,7 @@ from accelwatch.remedy.pursued import Pursued
 from accelwatch.remedy.resuming import count_resume, follow, take_back_resume
 from accelwatch.remedy.score import Failing, added, tidied
 from accelwatch.remedy.stage import Trigger
-from accelwatch.remedy.standing_in import drawn, reserve, without, works
+from accelwatch.remedy.standing_in import drawn, not_drawn, reserve, without, works
 from accelwatch.remedy.unfinished import finished
 from accelwatch.remedy.verify import scored
 from accelwatch.rules.document import Fence
@@ -142,7 +142,17 @@ def no_spare(at: Scene) -> Remedy:
 
 def put_spare_back(at: Scene) -> Remedy:
     """The spare that was being drawn is not drawn."""
-    return without(at.sur, at.remedy, "it is not drawn any more")
+    pursued = at.happening.pursued
+    return at.remedy if pursued is None else not_drawn(at.sur, at.remedy, pursued)
+
+
+def move_again(at: Scene) -> Remedy:
+    """A move was cancelled: its job is moved when that may be, also one that has left the node."""
+    job = None if at.happening.pursued is None else at.happening.pursued.intent.job
+    if job is None or job in (*at.remedy.handled, *at.remedy.lost):
+        return at.remedy
+    take_back_resume(at.sur, job)
+    return replace(at.remedy, stranded=_with(at.remedy.stranded, job))
 
 
 def fenced(at: Scene) -> Remedy:
@@ -157,7 +167,7 @@ def job_done(at: Scene) -> Remedy:
     """A job was asked for a checkpoint, or runs elsewhere."""
     pursued = at.happening.pursued
     if pursued is not None and pursued.intent.kind is Kind.DRAW_SPARE:
-        works(at.sur, at.remedy)
+        return works(at.sur, at.remedy, pursued.intent.spare)
     if pursued is None or pursued.intent.job is None:
         return at.remedy
     job = pursued.intent.job
@@ -195,7 +205,7 @@ def leave_job(at: Scene) -> Remedy:
     """A job cannot be signalled or moved: its end is waited for."""
     pursued = at.happening.pursued
     if pursued is not None and pursued.intent.kind is Kind.DRAW_SPARE:
-        return without(at.sur, at.remedy, pursued.text)
+        return not_drawn(at.sur, at.remedy, pursued)
     if pursued is None or pursued.intent.job is None:
         return at.remedy
     job = pursued.intent.job

@@ -123,7 +123,9 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     spare: str = ""
     """Who stands in for it, by the scheduler's name."""
     spareless: bool = False
-    """Whether nobody could be drawn: its jobs go on without."""
+    """Whether nobody could be drawn the last time: its jobs go on without until somebody can."""
+    spare_asked: float | None = None
+    """Unix seconds at which a spare was drawn last that does not work yet."""
     fenced: bool = False
     """Whether it was proven that nothing runs on the node, since it stopped answering."""
     stranded: tuple[JobKey, ...] = ()

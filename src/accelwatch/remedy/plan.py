@@ -184,7 +184,7 @@ def _of_jobs(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tupl
         return
     if silent(sur, remedy) and needs_fence(remedy):
         yield Kind.FENCE, f"prove that nothing runs on {remedy.node} any more"
-    if policy.draw_spare and not (remedy.spare or remedy.spareless):
+    if policy.draw_spare and not remedy.spare:
         yield Kind.DRAW_SPARE, _spare(sur, remedy)
     yield from _leaving(remedy, policy, jobs, Kind.MOVE_JOB, "have job {} run on elsewhere")
     for job in left:

@@ -27,7 +27,7 @@ class SpareStanding(StrEnum):
     TESTING = "testing"
     """It is idle, and its test runs."""
     FAILED = "failed"
-    """It did not pass its test, or broke in use; a test that passes leads back."""
+    """It did not pass its test, or has a fault of its own while it is reserved or in use."""
 
 
 class Spare(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +44,10 @@ class Spare(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds at which its latest test was begun, whatever came of it."""
     text: str = ""
     """Why it failed."""
+    broken: bool = False
+    """Whether it failed by a fault of its own: it is ready again when its own remedy is over."""
+    away: bool = False
+    """Whether it failed while it was not among the spares of its scheduler."""
 
 
 class SpareState(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +72,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """How often it has failed lately."""
     usable: bool = True
     """Whether it is there, well, and nobody else holds it."""
+    why: str = "cannot be used now"
+    """Why it is not usable; it continues the name of the spare."""
 
 
 class Drawn(msgspec.Struct, frozen=True, kw_only=True, tag="drawn"):
@@ -155,7 +161,8 @@ def passed(state: SpareState, name: str, now: float) -> SpareState:
     """A spare has passed its test; one that had failed is ready again. Raises ValueError."""
     spare = _expect(state, name, tuple(SpareStanding))
     ready = SpareStanding.READY if spare.standing in _TESTED else spare.standing
-    return _with(state, name, msgspec.structs.replace(spare, tested=now, standing=ready, text=""))
+    tested = msgspec.structs.replace(spare, tested=now, standing=ready, text="", broken=False)
+    return _with(state, name, tested)
 
 
 def failed(state: SpareState, name: str, text: str) -> SpareState:
@@ -163,6 +170,28 @@ def failed(state: SpareState, name: str, text: str) -> SpareState:
     spare = _expect(state, name, tuple(SpareStanding))
     broken = Spare(standing=SpareStanding.FAILED, tested=spare.tested, tried=spare.tried, text=text)
     return _with(state, name, broken)
+
+
+def broken(state: SpareState, name: str, text: str) -> SpareState:
+    """A spare that is reserved or in use has a fault of its own. Raises ValueError for another one."""
+    spare = _expect(state, name, (SpareStanding.RESERVED, SpareStanding.IN_USE))
+    away = spare.standing is SpareStanding.IN_USE
+    state = failed(state, name, text)
+    spare = msgspec.structs.replace(state.spares[name], broken=True, away=away)
+    return _with(state, name, spare)
+
+
+def drawn_late(state: SpareState, name: str) -> SpareState:
+    """A broken spare was drawn all the same. Raises ValueError for one that is not broken."""
+    spare = _expect(state, name, (SpareStanding.FAILED,))
+    return _with(state, name, msgspec.structs.replace(spare, away=True))
+
+
+def mended(state: SpareState, name: str) -> SpareState:
+    """A broken spare works again: it is ready, or returns first. Raises ValueError."""
+    spare = _expect(state, name, (SpareStanding.FAILED,))
+    standing = SpareStanding.RETURNING if spare.away else SpareStanding.READY
+    return _with(state, name, Spare(standing=standing, tested=spare.tested))
 
 
 def testing(state: SpareState, name: str, now: float) -> SpareState:
@@ -190,7 +219,7 @@ def due_for_test(state: SpareState, now: float, settings: SpareSettings) -> tupl
     every = settings.test_max_age_s / 2
     due = {}
     for name, spare in state.spares.items():
-        if spare.standing not in _IDLE:
+        if spare.standing not in _IDLE or spare.away:
             continue
         age = math.inf if spare.tested is None else now - spare.tested
         since = math.inf if spare.tried is None else now - spare.tried
@@ -214,7 +243,7 @@ def _unlike(name: str, candidate: Candidate, wanted: Wanted, settings: SpareSett
     if name == wanted.node:
         return "is the node itself"
     if not candidate.usable:
-        return "cannot be used now"
+        return candidate.why
     others = (label for label in settings.alike if _differ(label, candidate, wanted))
     return next((f"has another {label}" for label in others), "")
 

@@ -6,15 +6,17 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import Standing
 from accelwatch.remedy import spares
-from accelwatch.remedy.cases import is_barred
-from accelwatch.remedy.clocks import FRESH_S
+from accelwatch.remedy.cases import barring, is_barred
+from accelwatch.remedy.clocks import FRESH_S, RESTORE_S, SPARE_AGAIN_S
 from accelwatch.remedy.denial import Denial
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.score import keys_of, worst
 from accelwatch.remedy.spares import Candidate, Drawn, SpareStanding, SpareState, Wanted
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.world import NodeHeard
 
 replace = msgspec.structs.replace
 
@@ -37,18 +39,33 @@ def hub_name(sur: Surroundings, name: str) -> str:
 
 def candidate(sur: Surroundings, name: str) -> Candidate:
     """What is known of a spare besides its standing."""
-    seen = sur.world.seen.get(name)
     node = hub_name(sur, name)
     heard = sur.heard(node)
-    if seen is None or heard is None:
-        return Candidate(usable=False)
-    well = heard.healthy is True and sur.now - heard.time <= FRESH_S
-    free = seen.standing is Standing.OPEN and not _has_trouble(sur, node)
+    if heard is None:
+        return Candidate(usable=False, why="has not been heard of since the hub began")
+    why = _why_unusable(sur, name, heard)
     return Candidate(
         labels={"model": heard.model, "rack": heard.rack, **heard.labels},
         score=worst(sur.state.scores, keys_of(node), sur.now),
-        usable=well and free and seen.answering is not False,
+        usable=not why,
+        why=why,
     )
+
+
+def _why_unusable(sur: Surroundings, name: str, heard: NodeHeard) -> str:
+    """Empty for a spare that is there, well, and nobody else's."""
+    seen = sur.world.seen.get(name)
+    if seen is None:
+        return "is not shown by its scheduler"
+    if seen.standing is not Standing.OPEN:
+        return f"is not open at its scheduler ({seen.standing})"
+    if seen.answering is False:
+        return "does not answer its scheduler"
+    if sur.now - heard.time > FRESH_S:
+        return "is silent"
+    if heard.healthy is not True or _has_trouble(sur, heard.node):
+        return "is not known to be well"
+    return ""
 
 
 def _has_trouble(sur: Surroundings, node: str) -> bool:
@@ -63,38 +80,112 @@ _ONLY_TOLD = frozenset({Stage.SUSPECT, Stage.SUPPRESSED})
 """Stages of a node about which nothing was begun."""
 
 
+def wants_spare(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether a spare is to be asked for; again, where nobody could be drawn, as soon as one can."""
+    if remedy.policy is None or not remedy.policy.draw_spare or remedy.spare:
+        return False
+    return not remedy.spareless or may_ask_again(sur, remedy)
+
+
+def may_ask_again(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether a spare can be drawn now, and none was tried in vain a moment ago."""
+    asked = remedy.spare_asked
+    if asked is not None and 0 <= sur.now - asked < SPARE_AGAIN_S:
+        return False
+    return isinstance(drawn(sur, remedy)[1], Drawn)
+
+
 def reserve(sur: Surroundings, remedy: Remedy) -> Remedy:
     """Reserve the best spare for a node; the scheduler is changed only after that is written down."""
     state, answer = drawn(sur, remedy)
     if isinstance(answer, Denial):
         return remedy
     sur.set("spares", state)
-    return replace(remedy, spare=answer.name)
+    return replace(remedy, spare=answer.name, spare_asked=sur.now)
 
 
-def works(sur: Surroundings, remedy: Remedy) -> None:
-    """The spare that was reserved is in the pool now."""
-    if _is(sur, remedy.spare, SpareStanding.RESERVED):
-        sur.set("spares", spares.taken(sur.state.spares, remedy.spare))
+def works(sur: Surroundings, remedy: Remedy, name: str) -> Remedy:
+    """The spare that was reserved is in the pool now; a broken one is there as well."""
+    if _is(sur, name, SpareStanding.FAILED):
+        sur.set("spares", spares.drawn_late(sur.state.spares, name))
+    if not _is(sur, name, SpareStanding.RESERVED) or remedy.spare != name:
+        return remedy
+    sur.set("spares", spares.taken(sur.state.spares, name))
+    if remedy.spareless:
+        sur.note(remedy, f"the spare {name} stands in for {remedy.node} now", Loudness.TELL)
+    return replace(remedy, spareless=False, spare_asked=None)
 
 
 def without(sur: Surroundings, remedy: Remedy, text: str) -> Remedy:
-    """Nobody stands in for it: its jobs go on without, and a person is told."""
-    if _is(sur, remedy.spare, SpareStanding.RESERVED):
-        sur.set("spares", spares.let_go(sur.state.spares, remedy.spare))
-    sur.note(remedy, f"no spare stands in for {remedy.node}: {text}", Loudness.ALERT)
+    """Nobody stands in for it: its jobs go on without, and a person is notified the first time."""
+    if not remedy.spareless:
+        again = "a spare is drawn as soon as there is one that fits"
+        line = f"no spare stands in for {remedy.node}: {text}; {again}"
+        sur.note(remedy, line, Loudness.ALERT)
     return replace(remedy, spare="", spareless=True)
+
+
+def not_drawn(sur: Surroundings, remedy: Remedy, pursued: Pursued) -> Remedy:
+    """The draw of a spare has ended without it; what had happened by then is undone."""
+    intent, changed = pursued.intent, bool(pursued.original)
+    if _is(sur, intent.spare, SpareStanding.FAILED):
+        if changed:
+            sur.set("spares", spares.drawn_late(sur.state.spares, intent.spare))
+        return remedy
+    if remedy.spare != intent.spare:
+        return remedy
+    if changed and _is(sur, remedy.spare, SpareStanding.RESERVED):
+        sur.set("spares", spares.taken(sur.state.spares, remedy.spare))
+        _bring_back(sur, remedy.spare, intent)
+    elif _is(sur, remedy.spare, SpareStanding.RESERVED):
+        sur.set("spares", spares.let_go(sur.state.spares, remedy.spare))
+    if pursued.ending is Ending.CANCELLED:
+        return replace(remedy, spare="", spare_asked=None)
+    return without(sur, remedy, pursued.text)
 
 
 def given_back(sur: Surroundings, remedy: Remedy, intent: Intent) -> Remedy:
     """The node works again, or is no business of ours any more: its spare goes back."""
-    if _is(sur, remedy.spare, SpareStanding.RESERVED):
+    if is_dead(sur, remedy.spare):
+        sur.set(
+            "spares", spares.broken(sur.state.spares, remedy.spare, fault_of(sur, remedy.spare))
+        )
+    elif _is(sur, remedy.spare, SpareStanding.RESERVED):
         sur.set("spares", spares.let_go(sur.state.spares, remedy.spare))
     elif _is(sur, remedy.spare, SpareStanding.IN_USE):
-        sur.set("spares", spares.returning(sur.state.spares, remedy.spare))
-        sur.put("chores", f"spare {remedy.spare}", intent)
-        sur.pursue(intent)
+        _bring_back(sur, remedy.spare, intent)
     return replace(remedy, spare="")
+
+
+def _bring_back(sur: Surroundings, name: str, intent: Intent) -> None:
+    sur.set("spares", spares.returning(sur.state.spares, name))
+    begin_return(sur, name, intent)
+
+
+def begin_return(sur: Surroundings, name: str, intent: Intent) -> None:
+    """Have a spare put among the spares of its scheduler again; `intent` is about it."""
+    back = replace(
+        intent,
+        kind=Kind.RETURN_SPARE,
+        spare=name,
+        asked=sur.now,
+        deadline=sur.now + RESTORE_S,
+    )
+    sur.put("chores", f"spare {name}", back)
+    sur.pursue(back)
+
+
+def is_dead(sur: Surroundings, name: str) -> bool:
+    """Whether a spare that is reserved or in use has a fault of its own."""
+    busy = _is(sur, name, SpareStanding.RESERVED) or _is(sur, name, SpareStanding.IN_USE)
+    remedy = sur.state.remedies.get(hub_name(sur, name))
+    return busy and remedy is not None and is_barred(sur, remedy)
+
+
+def fault_of(sur: Surroundings, name: str) -> str:
+    """What is wrong with a spare, for people."""
+    cases = barring(sur, sur.remedy(hub_name(sur, name)))
+    return next((case.title or case.policy.rule for case in cases), "it is taken out itself")
 
 
 def is_back(sur: Surroundings, intent: Intent) -> None:

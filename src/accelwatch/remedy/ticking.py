@@ -6,6 +6,7 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy import breaker
 from accelwatch.remedy.clocks import REVIVAL_S
 from accelwatch.remedy.conditions import Happening
+from accelwatch.remedy.dead_spares import look_after_spares
 from accelwatch.remedy.denial import Denial, DenialKind
 from accelwatch.remedy.departures import tidy
 from accelwatch.remedy.gates import in_the_way
@@ -47,6 +48,7 @@ def tick(sur: Surroundings) -> None:
     tidy(sur)
     look_for_ends(sur)
     revive(sur)
+    look_after_spares(sur)
     keep_tested(sur)
     probe_silent(sur)
     if every:
