@@ -35,6 +35,7 @@ TABLES = (
     "departed",
     "lingering",
     "forgotten",
+    "relapses",
     "budget",
     "breaker",
     "attempts",
@@ -68,11 +69,16 @@ class Watch:
         """Jobs whose users want them begun again when they die of themselves."""
         self.approved: set[str] = set()
         """Digests of plans that a person approved."""
+        self.released: dict[str, float] = {}
+        """When each node was given back by us last, until it is taken out again."""
+        self.relapses: dict[str, int] = {}
+        """How often in a row each was taken out again within an hour of that."""
 
     def check(self, before: RemedyState, outcome: Outcome, now: float, began: bool) -> None:
         """Raise BrokenError when a step has done what must not be; `began`: an engine began in it."""
         after = outcome.state
         self._departures(before, after, now)
+        self._given_back(before, after, now)
         _made_of_records(before, outcome.records, after)
         _counted(after)
         _spares(after)
@@ -110,6 +116,21 @@ class Watch:
         known = {(node, one.job) for one in after.departed.values() for node in one.nodes}
         need(known.issuperset(self.left), "a job that has left its node is forgotten")
 
+    def in_hand(self, node: str) -> None:
+        """A person has dealt with a node, or its hardware is another: what was before counts no more."""
+        self.released.pop(node, None)
+        self.relapses.pop(node, None)
+
+    def _given_back(self, before: RemedyState, after: RemedyState, now: float) -> None:
+        for node, was in before.remedies.items():
+            if was.hold is None or Stage.RELEASING not in (was.stage, was.came_from):
+                continue
+            remedy = after.remedies.get(node)
+            stage = Stage.HEALTHY if remedy is None else remedy.stage
+            held = remedy is not None and remedy.hold is not None
+            if not held and stage in (Stage.HEALTHY, Stage.PROBATION) and not was.forced:
+                self.released[node] = now
+
     def _begun(self, state: RemedyState, intent: Intent, now: float, outcome: Outcome) -> None:
         remedy = state.remedies.get(intent.node)
         need(remedy is not None and remedy.pursuing == intent, f"{intent.kind} is nobody's")
@@ -131,6 +152,8 @@ class Watch:
             self._remedy(state, remedy, now)
         elif intent.kind is Kind.RELEASE:
             _release(state, remedy, now)
+            lately = 0 if remedy.forced else self.relapses.get(remedy.node, 0)
+            need(lately < 3, "given back by itself after three relapses in a row")
         elif intent.kind is Kind.DRAW_SPARE:
             spare = state.world.seen.get(intent.spare)
             need(spare is not None and spare.standing is Standing.OPEN, "a spare that is not free")
@@ -169,6 +192,10 @@ class Watch:
         self._budget(state, remedy, now)
         if remedy.manual:
             return
+        released = self.released.pop(remedy.node, None)
+        if released is not None:
+            lately = now - released <= 3600
+            self.relapses[remedy.node] = self.relapses.get(remedy.node, 0) + 1 if lately else 0
         case = next((one for one in remedy.cases if one.incident == remedy.incident), None)
         need(case is not None, "a quarantine without a reason")
         assert case is not None

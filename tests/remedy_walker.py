@@ -296,6 +296,7 @@ class History:
     def admin(self) -> None:
         """Somebody drains, resumes or takes over a node at the scheduler itself."""
         node = self.any_node()
+        self.watch.in_hand(node.name)
         if node.standing is Standing.OPEN or self.rng.random() < 0.4:
             node.standing, node.mark, node.set_by = Standing.FOREIGN, None, "root"
         else:
@@ -307,6 +308,8 @@ class History:
             verb = Verb.START
         node = "" if verb.of_all else self.any_node().name
         until = self.now + 500 if verb in (Verb.HOLD, Verb.DENY) else None
+        if verb not in (Verb.HOLD, Verb.UNHOLD, Verb.APPROVE, Verb.DENY):
+            self.watch.in_hand(node)
         self.changes.append(Command(verb=verb, by="ana", at=self.now, node=node, until=until))
 
     def approve(self) -> None:
@@ -326,6 +329,7 @@ class History:
         node = self.any_node()
         self.number += 1
         node.serial = f"board-{self.number}-new"
+        self.watch.in_hand(node.name)
         node.boot += 1
 
     def job(self) -> None:

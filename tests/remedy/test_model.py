@@ -36,6 +36,7 @@ from accelwatch.remedy.outcome import (
     ForgottenRecord,
     LingeringRecord,
     OverrideRecord,
+    RelapsesRecord,
     RemedyRecord,
     RetriesRecord,
     ScoresRecord,
@@ -46,6 +47,7 @@ from accelwatch.remedy.outcome import (
     VetoRecord,
     replay,
 )
+from accelwatch.remedy.relapses import Relapses
 from accelwatch.remedy.retry import JobHistory, RetryState
 from accelwatch.remedy.score import Level, ScoreState
 from accelwatch.remedy.spares import Spare, SpareState
@@ -99,6 +101,7 @@ RECORDS: list[StateRecord] = [
     ),
     LingeringRecord(node="n6", intent=INTENT),
     ForgottenRecord(node="n7", incident="i7"),
+    RelapsesRecord(node="n7", relapses=Relapses(released=3.0, count=2)),
     BudgetRecord(budget=BudgetState(begun={"train": (1.0,)})),
     BreakerRecord(breaker=BreakerState(failures=(1.0,))),
     AttemptsRecord(attempts=AttemptState(tried={"i1": 1})),

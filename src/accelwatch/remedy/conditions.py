@@ -34,6 +34,7 @@ from accelwatch.remedy.jobs import (
 from accelwatch.remedy.ladder import INTENTS, SERVICE, next_rung
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.pursued import Pursued
+from accelwatch.remedy.relapses import MOST
 from accelwatch.remedy.score import Verdict, verdict
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.standing_in import drawn, may_ask_again, wants_spare
@@ -195,6 +196,8 @@ def _may(kind: Kind) -> Condition:
 
 def _rung(name: str) -> Condition:
     def next_is(at: Scene) -> bool:
+        if at.remedy.relapses >= MOST:
+            return False  # nothing that we can do helps for long
         return to_be_mended(at.sur, at.remedy) and next_rung(at.remedy) == name
 
     return next_is
@@ -314,6 +317,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "forced": lambda at: bool(at.remedy.forced),
         "not_forced": lambda at: not at.remedy.forced,
         "probation": lambda at: at.remedy.policy is not None and at.remedy.policy.probation_s > 0,
+        "stays_out": lambda at: at.remedy.relapses >= MOST and not at.remedy.manual,
         "not_ticketed": lambda at: not at.remedy.ticketed,
         "tries_left": lambda at: at.remedy.failures <= MOST_FAILURES,
         "goes_on_suspect": lambda at: _goes_on(at.remedy) is Stage.SUSPECT,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from accelwatch.remedy import asking, holding, lost_jobs, mending
+from accelwatch.remedy import asking, holding, lost_jobs, mending, relapsing
 from accelwatch.remedy.conditions import Scene
 from accelwatch.remedy.model import Remedy
 
@@ -57,6 +57,9 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "count_release": mending.count_release,
         "let_go": holding.let_go,
         "relapse": holding.relapse,
+        "count_relapse": relapsing.count_relapse,
+        "keep_out": relapsing.keep_out,
+        "trust_anew": relapsing.trust_anew,
         "ticketed": mending.ticketed,
         "ticket_failed": mending.ticket_failed,
         "fit": mending.fit,

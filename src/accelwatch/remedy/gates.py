@@ -17,6 +17,7 @@ from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.jobs import hung, next_job, silent
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.ownership import Ownership, ownership, told
+from accelwatch.remedy.relapses import MOST
 from accelwatch.remedy.resuming import may_resume
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.verify import looks_well
@@ -180,6 +181,9 @@ def _of_release(sur: Surroundings, remedy: Remedy) -> Iterator[Answer]:
         return
     if remedy.manual:
         yield _denial(DenialKind.HELD, "a person took it out, and only a person lets it go")
+    if remedy.relapses >= MOST:
+        text = f"it has failed again {remedy.relapses} times in a row after it was given back"
+        yield _denial(DenialKind.HELD, f"{text}, and only a person lets it go")
     yield looks_well(sur, remedy)
     yield data_guard.may_begin(sur.world.guard)
     veto = sur.state.vetoes.get(remedy.node)

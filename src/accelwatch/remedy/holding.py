@@ -19,12 +19,11 @@ from accelwatch.remedy.model import (
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.ownership import Imprint, Ownership, ownership
 from accelwatch.remedy.pursued import Pursued
-from accelwatch.remedy.score import Failing, added
+from accelwatch.remedy.relapsing import failed_on_probation, forget_relapses, released
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.standing_in import given_back
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.unfinished import with_unfinished
-from accelwatch.remedy.verify import scored
 
 replace = msgspec.structs.replace
 _SETS_ANEW = frozenset({Kind.FENCE, Kind.REBOOT, Kind.POWER_CYCLE, Kind.TEST})
@@ -135,6 +134,7 @@ def hand_over(at: Scene) -> Remedy:
         at.sur.note(
             at.remedy, f"{_holder(at.happening)} took {at.remedy.node} over", Loudness.ALERT
         )
+    forget_relapses(at.sur, at.remedy.node)
     return _clean(_with_chores(at.sur, at.remedy))
 
 
@@ -153,6 +153,7 @@ def override(at: Scene) -> Remedy:
         changed = breaker.overridden(at.sur.state.breaker, at.sur.now, at.sur.settings.breaker)
         at.sur.set("breaker", changed)
     at.sur.note(at.remedy, f"{at.remedy.node}: {what}", Loudness.TELL, actor_of(at.happening))
+    forget_relapses(at.sur, at.remedy.node)
     return _clean(_with_chores(at.sur, at.remedy))
 
 
@@ -177,14 +178,15 @@ def let_go(at: Scene) -> Remedy:
         why = seen.reason or "no reason is given"
         text = f"{at.remedy.node} is not held by us any more; its scheduler keeps it down: {why}"
     at.sur.note(at.remedy, text, Loudness.TELL)
+    if not (at.remedy.manual or at.remedy.forced):
+        released(at.sur, at.remedy.node)
     return replace(_with_chores(at.sur, at.remedy), hold=None)
 
 
 def relapse(at: Scene) -> Remedy:
     """It has failed again while it was watched."""
     at.sur.note(at.remedy, f"{at.remedy.node} has failed again on probation", Loudness.TELL)
-    scores = added(at.sur.state.scores, scored(at.remedy), Failing.RELAPSE, at.sur.now)
-    at.sur.set("scores", scores)
+    failed_on_probation(at.sur, at.remedy)
     return _clean(at.remedy)
 
 
@@ -200,6 +202,7 @@ def forget(at: Scene) -> Remedy:
     if mark is not None:
         at.sur.put("forgotten", at.remedy.node, mark.incident)
     _override(at.sur, at.remedy, "forgotten", 0.0)
+    forget_relapses(at.sur, at.remedy.node)
     return replace(_with_chores(at.sur, at.remedy), pursuing=None, cancelling=False, hold=None)
 
 

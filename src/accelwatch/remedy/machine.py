@@ -70,18 +70,37 @@ _BEGIN = (
     *_row((S.SUSPECT, S.AWAITING_APPROVAL, S.UNREACHABLE), T.TICK, "suppressed", S.SUPPRESSED),
     *_row(S.SUSPECT, T.TICK, "by_person idle may_take_out", S.QUARANTINING, wants=Kind.QUARANTINE),
     *_row(S.SUSPECT, T.TICK, "not_answering may_quarantine", S.UNREACHABLE),
-    *_row(S.SUSPECT, T.TICK, "idle may_quarantine", S.QUARANTINING, wants=Kind.QUARANTINE),
+    *_row(
+        S.SUSPECT,
+        T.TICK,
+        "idle may_quarantine",
+        S.QUARANTINING,
+        wants=Kind.QUARANTINE,
+        does="count_relapse",
+    ),
     *_row(S.SUSPECT, T.TICK, "askable", S.AWAITING_APPROVAL, does="ask"),
     *_row(S.SUSPECT, T.TICK, "blind no_clock", does="watch_blind"),
     *_row(S.SUSPECT, T.TICK, "seeing clock_runs", does="stop_clock"),
     *_row(S.SUSPECT, T.DUE, "", does="tell_blind"),
     *_row(S.UNREACHABLE, T.TICK, "answering", S.SUSPECT),
-    *_row(S.UNREACHABLE, T.DUE, "idle may_quarantine", S.QUARANTINING, wants=Kind.QUARANTINE),
+    *_row(
+        S.UNREACHABLE,
+        T.DUE,
+        "idle may_quarantine",
+        S.QUARANTINING,
+        wants=Kind.QUARANTINE,
+        does="count_relapse",
+    ),
     *_row(S.UNREACHABLE, T.DUE, "", S.SUSPECT),
 )
 _APPROVAL = (
     *_row(
-        S.AWAITING_APPROVAL, T.TICK, "idle may_quarantine", S.QUARANTINING, wants=Kind.QUARANTINE
+        S.AWAITING_APPROVAL,
+        T.TICK,
+        "idle may_quarantine",
+        S.QUARANTINING,
+        wants=Kind.QUARANTINE,
+        does="count_relapse",
     ),
     *_row(S.AWAITING_APPROVAL, T.TICK, "not_askable", S.SUSPECT),
     *_row(S.AWAITING_APPROVAL, T.TICK, "plan_changed", does="ask"),
@@ -122,7 +141,6 @@ _OVERRIDES = (
 )
 _NEXT = (
     *_row(S.QUARANTINED, T.TICK, "idle well", S.VERIFYING, does="begin_verifying"),
-    *_row(S.QUARANTINED, T.TICK, "idle past_repair", S.SERVICE),
     *_row(
         S.QUARANTINED,
         T.TICK,
@@ -132,6 +150,8 @@ _NEXT = (
         does="strand",
     ),
     *_row(S.QUARANTINED, T.TICK, "idle jobs_wait", S.DRAINING),
+    *_row(S.QUARANTINED, T.TICK, "idle jobs_gone stays_out", S.SERVICE, does="keep_out"),
+    *_row(S.QUARANTINED, T.TICK, "idle jobs_gone past_repair", S.SERVICE),
     *_row(
         S.QUARANTINED,
         T.TICK,
@@ -156,7 +176,7 @@ _NEXT = (
         wants=Kind.POWER_CYCLE,
         does="attempt",
     ),
-    *_row(S.QUARANTINED, T.TICK, "idle next_is_service", S.SERVICE),
+    *_row(S.QUARANTINED, T.TICK, "idle jobs_gone next_is_service", S.SERVICE),
 )
 _FENCING = (
     *_row(S.FENCING, T.ACHIEVED, "", S.DRAINING, does="fenced"),
@@ -211,6 +231,7 @@ _REMEDIATING = (
     *_row(S.REMEDIATING, T.CANCELLED, "", S.QUARANTINED),
 )
 _VERIFYING = (
+    *_row(S.VERIFYING, T.TICK, "idle stays_out", S.SERVICE, does="keep_out"),
     *_row(S.VERIFYING, T.TICK, "idle wrong_again", S.QUARANTINED),
     *_row(S.VERIFYING, T.TICK, "idle still_wrong", S.QUARANTINED),
     *_row(S.VERIFYING, T.TICK, "idle seen_bad", S.QUARANTINED, does="seen_bad"),
@@ -263,14 +284,14 @@ _SERVICE = (
     *_row(S.SERVICE, T.GAVE_UP, "", does="ticket_failed"),
     *_row(S.SERVICE, T.UNCERTAIN, "", does="ticket_failed"),
     *_row(S.SERVICE, T.CANCELLED, ""),
-    *_row(S.SERVICE, T.RETRY, "", S.VERIFYING, does="cancel fit begin_verifying"),
-    *_row(S.SERVICE, T.RECOVERED, "", S.VERIFYING, does="cancel fit begin_verifying"),
+    *_row(S.SERVICE, T.RETRY, "", S.VERIFYING, does="cancel trust_anew fit begin_verifying"),
+    *_row(S.SERVICE, T.RECOVERED, "", S.VERIFYING, does="cancel trust_anew fit begin_verifying"),
     *_row(
         (S.SERVICE, S.QUARANTINED),
         T.SWAPPED,
         "not_by_person",
         S.VERIFYING,
-        does="cancel swap fit begin_verifying",
+        does="cancel trust_anew swap fit begin_verifying",
     ),
 )
 _FAILED = (
@@ -294,7 +315,7 @@ _FAILED = (
     *_row(S.FAILED, T.RETRY, "goes_on_suspect", S.SUSPECT, does="try_anew"),
     *_row(S.FAILED, T.RETRY, "goes_on_quarantined", S.QUARANTINED, does="try_anew"),
     *_row(S.FAILED, T.RETRY, "goes_on_releasing", S.RELEASING, does="try_anew"),
-    *_row(S.FAILED, T.RECOVERED, "holding", S.VERIFYING, does="fit begin_verifying"),
+    *_row(S.FAILED, T.RECOVERED, "holding", S.VERIFYING, does="trust_anew fit begin_verifying"),
     *_row(S.FAILED, T.SEEN_OURS, "not_holding", S.QUARANTINED, does="take_mark"),
     *_row(S.FAILED, T.RELEASE, "nothing_open not_holding suspicious", S.SUSPECT),
     *_row(S.FAILED, T.RELEASE, "nothing_open not_holding", S.HEALTHY),
@@ -328,18 +349,26 @@ _PEOPLE = (
         "",
         does="by_hand",
     ),
-    *_row(S.QUARANTINING, T.RELEASE, "", S.RELEASING, does="cancel force"),
-    *_row(HOLDING, T.RELEASE, "nothing_open", S.VERIFYING, does="cancel vouch fit begin_verifying"),
+    *_row(S.QUARANTINING, T.RELEASE, "", S.RELEASING, does="cancel trust_anew force"),
+    *_row(
+        HOLDING,
+        T.RELEASE,
+        "nothing_open",
+        S.VERIFYING,
+        does="cancel vouch trust_anew fit begin_verifying",
+    ),
     *_row(
         (S.FAILED, S.UNKNOWN),
         T.RELEASE,
         "nothing_open holding",
         S.VERIFYING,
-        does="drop vouch fit begin_verifying",
+        does="drop vouch trust_anew fit begin_verifying",
     ),
     *_row(S.RELEASING, T.RELEASE, "", does="vouch"),
-    *_row((*HOLDING, S.QUARANTINING), T.FORCE_RELEASE, "", S.RELEASING, does="cancel force"),
-    *_row((S.FAILED, S.UNKNOWN), T.FORCE_RELEASE, "", S.RELEASING, does="drop force"),
+    *_row(
+        (*HOLDING, S.QUARANTINING), T.FORCE_RELEASE, "", S.RELEASING, does="cancel trust_anew force"
+    ),
+    *_row((S.FAILED, S.UNKNOWN), T.FORCE_RELEASE, "", S.RELEASING, does="drop trust_anew force"),
     *_row(S.RELEASING, T.FORCE_RELEASE, "", does="force"),
     *_row(tuple(one for one in S if one is not S.HEALTHY), T.FORGET, "", S.HEALTHY, does="forget"),
 )

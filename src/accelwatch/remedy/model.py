@@ -15,6 +15,7 @@ from accelwatch.remedy.budget import BudgetState
 from accelwatch.remedy.canary import CanaryState
 from accelwatch.remedy.case import Case, Policy
 from accelwatch.remedy.denial import Denial
+from accelwatch.remedy.relapses import Relapses
 from accelwatch.remedy.retry import RetryState
 from accelwatch.remedy.score import ScoreState
 from accelwatch.remedy.spares import SpareState
@@ -140,6 +141,8 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     verification: Verification | None = None
     denial: Denial | None = None
     """What stands in the way now."""
+    relapses: int = 0
+    """How often in a row it was taken out again soon after it was given back, this time included."""
 
     @property
     def wants(self) -> IntentKind | None:
@@ -243,6 +246,8 @@ class RemedyState(msgspec.Struct, frozen=True, kw_only=True):
     """By node: an intent that is not wanted any more and whose end is not known."""
     forgotten: Mapping[str, str] = {}
     """By node: the incident of a mark of ours that a person wanted left alone."""
+    relapses: Mapping[str, Relapses] = {}
+    """By node."""
     budget: BudgetState = BudgetState()
     breaker: BreakerState = BreakerState()
     attempts: AttemptState = AttemptState()

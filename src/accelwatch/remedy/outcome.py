@@ -20,6 +20,7 @@ from accelwatch.remedy.model import (
     Stop,
     Veto,
 )
+from accelwatch.remedy.relapses import Relapses
 from accelwatch.remedy.retry import RetryState
 from accelwatch.remedy.score import ScoreState
 from accelwatch.remedy.spares import SpareState
@@ -95,6 +96,13 @@ class ForgottenRecord(msgspec.Struct, frozen=True, kw_only=True, tag="forgotten"
     incident: str | None
 
 
+class RelapsesRecord(msgspec.Struct, frozen=True, kw_only=True, tag="relapses"):
+    """How often a node has failed again soon after it was given back; None: that matters no more."""
+
+    node: str
+    relapses: Relapses | None
+
+
 class StartedRecord(msgspec.Struct, frozen=True, kw_only=True, tag="engine"):
     """An engine has begun."""
 
@@ -155,6 +163,7 @@ StateRecord = (
     | DepartedRecord
     | LingeringRecord
     | ForgottenRecord
+    | RelapsesRecord
     | StartedRecord
     | BudgetRecord
     | BreakerRecord
@@ -208,6 +217,7 @@ _TABLES = {
     DepartedRecord: ("departed", "key", "departed"),
     LingeringRecord: ("lingering", "node", "intent"),
     ForgottenRecord: ("forgotten", "node", "incident"),
+    RelapsesRecord: ("relapses", "node", "relapses"),
 }
 """Record -> the state's table, and which of its fields are key and value; None takes the row out."""
 _WHOLE = {

@@ -18,6 +18,7 @@ from accelwatch.remedy.gates import asked, leader
 from accelwatch.remedy.jobs import gone_jobs, jobs_of, lost_jobs, needs_fence, silent
 from accelwatch.remedy.ladder import INTENTS
 from accelwatch.remedy.model import Remedy, RemedyState
+from accelwatch.remedy.relapses import MOST
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.standing_in import drawn
@@ -153,7 +154,7 @@ def _left(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tuple[K
         yield Kind.QUARANTINE, f"take {node} out of the pool"
     if remedy.stage not in _MENDED:
         yield from _of_jobs(sur, remedy, policy)
-        for rung in policy.ladder[remedy.rung :]:
+        for rung in policy.ladder[remedy.rung :] if remedy.relapses < MOST else ():
             kind = INTENTS.get(rung.name)
             tried = sum(one.rung == rung.name for one in remedy.attempts)
             if kind is not None and tried < rung.most:

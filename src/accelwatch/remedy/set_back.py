@@ -29,6 +29,8 @@ def notice(sur: Surroundings) -> None:
         sur.put("overrides", node, replace(override, at=at, until=until))
     for node, boundary in sur.state.boundaries.items():
         sur.put("boundaries", node, replace(boundary, at=min(boundary.at, sur.now)))
+    for node, known in sur.state.relapses.items():
+        sur.put("relapses", node, replace(known, released=_past(known.released, sur.now)))
 
 
 def is_ahead(sur: Surroundings, time: float) -> bool:

@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remedy import breaker
+from accelwatch.remedy import breaker, relapses
 from accelwatch.remedy.clocks import REVIVAL_S
 from accelwatch.remedy.conditions import Happening
 from accelwatch.remedy.dead_spares import look_after_spares
@@ -45,6 +45,7 @@ def tick(sur: Surroundings) -> None:
         _groups(sur)
     sur.set("breaker", breaker.advanced(sur.state.breaker, now, sur.settings.breaker))
     _let_expire(sur)
+    _forget_relapses(sur)
     tidy(sur)
     look_for_ends(sur)
     revive(sur)
@@ -85,6 +86,14 @@ def _let_expire(sur: Surroundings) -> None:
         for key, row in list(rows.items()):
             if row.until is not None and row.until <= sur.now:
                 sur.put(table, key, None)
+
+
+def _forget_relapses(sur: Surroundings) -> None:
+    """Of nodes that have been well for long enough, or that we do not hold."""
+    for node, known in list(sur.state.relapses.items()):
+        gone = known.released is None and node not in sur.state.remedies
+        if gone or relapses.is_over(known, sur.now):
+            sur.put("relapses", node, None)
 
 
 def _nodes_of(sur: Surroundings, shown: set[str], remedies: list[Remedy]) -> set[str]:

@@ -17,6 +17,7 @@ _BY_NODE = frozenset(
         "denied",
         "lingering",
         "forgotten",
+        "relapses",
         "heard",
         "good",
         "settled",

@@ -1,0 +1,46 @@
+"""How often in a row a node was taken out again soon after it was given back. Pure."""
+
+import msgspec
+
+WINDOW_S = 3600.0
+"""A node that a rule takes out again within so long after its release has relapsed."""
+MOST = 3
+"""After so many relapses in a row only a person gives the node back."""
+
+
+class Relapses(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one node."""
+
+    released: float | None = None
+    """Unix seconds at which it was given back last; None once it was taken out again."""
+    scored: bool = False
+    """Whether its score has this relapse already: it has failed on probation."""
+    count: int = 0
+    """Relapses in a row."""
+
+
+def released(known: Relapses | None, now: float) -> Relapses:
+    """The node was given back."""
+    return Relapses(released=now, count=0 if known is None else known.count)
+
+
+def scored(known: Relapses | None) -> Relapses | None:
+    """The node has failed again, which its score has from now on."""
+    return None if known is None else msgspec.structs.replace(known, scored=True)
+
+
+def relapsed(known: Relapses | None, now: float) -> bool:
+    """Whether it is a relapse that the node is taken out now."""
+    return known is not None and known.released is not None and now - known.released <= WINDOW_S
+
+
+def taken_out(known: Relapses | None, now: float) -> Relapses | None:
+    """A rule has the node taken out; None where nothing is to be remembered."""
+    if known is None or known.released is None:
+        return known
+    return Relapses(count=known.count + 1) if relapsed(known, now) else None
+
+
+def is_over(known: Relapses, now: float) -> bool:
+    """Whether a node that was given back has been well for so long that nothing counts any more."""
+    return known.released is not None and not relapsed(known, now)

@@ -1,0 +1,79 @@
+"""What rows of the table do about a node that fails again soon after it was given back."""
+
+import msgspec
+
+from accelwatch.remedy import relapses
+from accelwatch.remedy.conditions import Scene
+from accelwatch.remedy.ladder import SERVICE
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.score import Failing, added
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.verify import scored
+
+replace = msgspec.structs.replace
+
+
+def released(sur: Surroundings, node: str) -> None:
+    """We have given a node back."""
+    known = sur.state.relapses.get(node)
+    sur.put("relapses", node, relapses.released(known, sur.now))
+
+
+def forget_relapses(sur: Surroundings, node: str) -> None:
+    """A person has the node in hand: what was before counts no more."""
+    if node in sur.state.relapses:
+        sur.put("relapses", node, None)
+
+
+def score_relapse(sur: Surroundings, remedy: Remedy) -> None:
+    """Remember the relapse for weeks, by node, board and slot."""
+    sur.set("scores", added(sur.state.scores, scored(remedy), Failing.RELAPSE, sur.now))
+
+
+def failed_on_probation(sur: Surroundings, remedy: Remedy) -> None:
+    """It has failed again while it was watched, which its score has from now on."""
+    score_relapse(sur, remedy)
+    known = sur.state.relapses.get(remedy.node)
+    if known is not None:
+        sur.put("relapses", remedy.node, relapses.scored(known))
+
+
+def count_relapse(at: Scene) -> Remedy:
+    """A rule has it taken out, which is a relapse soon after it was given back."""
+    node, now = at.remedy.node, at.sur.now
+    known = at.sur.state.relapses.get(node)
+    if known is None:
+        return at.remedy
+    after = relapses.taken_out(known, now)
+    if after != known:
+        at.sur.put("relapses", node, after)
+    count = 0 if after is None else after.count
+    if relapses.relapsed(known, now):
+        if not known.scored:
+            score_relapse(at.sur, at.remedy)
+        times = f": {count} times in a row" if count > 1 else ""
+        text = f"{node} has failed again within an hour after it was given back{times}"
+        at.sur.note(at.remedy, text, Loudness.TELL)
+    return replace(at.remedy, relapses=count)
+
+
+def keep_out(at: Scene) -> Remedy:
+    """Only a person gives back a node that fails again each time: he is called, once."""
+    node = at.remedy.node
+    text = (
+        f"{node} stays out until a person says otherwise: it has failed again within an hour after "
+        f"it was given back, {at.remedy.relapses} times in a row. Repair it, then run: "
+        f"accelwatch recovered {node} --reason WHY"
+    )
+    at.sur.note(at.remedy, text, Loudness.ALERT)
+    # Where the rule does not want a ticket, this is all that is said.
+    policy = at.remedy.policy
+    asks = policy is not None and any(rung.name == SERVICE for rung in policy.ladder)
+    return replace(at.remedy, ticketed=not asks)
+
+
+def trust_anew(at: Scene) -> Remedy:
+    """A person has looked at it, or other hardware is in it: relapses before that count no more."""
+    forget_relapses(at.sur, at.remedy.node)
+    return replace(at.remedy, relapses=0)
