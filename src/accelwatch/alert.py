@@ -78,6 +78,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """What a person is asked about it now."""
     done: tuple[str, ...] = ()
     """The latest of what was done about it, and by whom, with its time of day."""
+    not_done: str = ""
+    """Why nothing is done about it now, where something may be done about incidents."""
 
 
 class Status(StrEnum):

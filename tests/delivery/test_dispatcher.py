@@ -408,6 +408,9 @@ class OneAsks:
         made = (msgspec.structs.replace(one, link=link) for one in asks)
         return tuple(made) if self.wants else ()
 
+    def not_done(self) -> str:
+        return ""
+
 
 def test_a_link_is_in_what_is_sent_and_nowhere_else() -> None:
     async def scenario() -> None:

@@ -24,6 +24,10 @@ class Asking(Protocol):
         """Those that still wait, with a sink's link where its messages have one."""
         ...
 
+    def not_done(self) -> str:
+        """Why nothing is done about any incident now, where something may be; else empty."""
+        ...
+
 
 class NobodyAsks:
     """Nothing is done, so nobody is asked."""
@@ -41,6 +45,10 @@ class NobodyAsks:
     def linked(self, _sink: str, _incident: str, _asks: tuple[Asked, ...], /) -> tuple[Asked, ...]:
         """Nothing waits any more."""
         return ()
+
+    def not_done(self) -> str:
+        """Nobody expects anything to be done."""
+        return ""
 
 
 def named(asks: tuple[Asked, ...]) -> str:

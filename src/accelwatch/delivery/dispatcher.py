@@ -21,6 +21,7 @@ from accelwatch.delivery.dead_man import DeadManPing
 from accelwatch.delivery.message import NEVER
 from accelwatch.delivery.notice import notice_of
 from accelwatch.delivery.outbox import Outbox
+from accelwatch.delivery.own_problem import is_own
 from accelwatch.delivery.queue import Lost, Queue, Traits
 from accelwatch.delivery.routing import Routes
 from accelwatch.delivery.sinks import sinks_of
@@ -87,11 +88,20 @@ class Dispatcher:
 
     def _notice(self, incident: Incident, kind: NoticeKind, sequence: int) -> Notice:
         link = ""
-        if self._settings.external_url and not is_call(incident):
+        can_be_shown = not is_call(incident) and not is_own(incident)
+        if self._settings.external_url and can_be_shown:
             link = f"{self._settings.external_url.rstrip('/')}{self._asking.page}{incident.id}"
         asks = self._asking.asks(incident)
         hub = self._settings.hub
-        return notice_of(incident, kind, sequence=sequence, hub=hub, link=link, asks=asks)
+        return notice_of(
+            incident,
+            kind,
+            sequence=sequence,
+            hub=hub,
+            link=link,
+            asks=asks,
+            not_done="" if is_own(incident) else self._asking.not_done(),
+        )
 
     def _asked(self, incident: Incident) -> str:
         return named(self._asking.asks(incident))

@@ -22,6 +22,7 @@ def notice_of(
     hub: str = "",
     link: str = "",
     asks: tuple[Asked, ...] = (),
+    not_done: str = "",
 ) -> Notice:
     """The notice; `hub` tells incidents of several hubs apart, `link` is where it is shown."""
     facts = incident.facts
@@ -48,6 +49,7 @@ def notice_of(
         labels={name: printable(value) for name, value in incident.labels().items() if value},
         asks=asks,
         done=tuple(_done(incident)),
+        not_done=printable(not_done),
     )
 
 

@@ -15,6 +15,7 @@ from accelwatch.alert import Notice, NoticeKind, Outcome, Status
 from accelwatch.backoff import doubled
 from accelwatch.delivery.agenda import Agenda
 from accelwatch.delivery.message import NEVER, Key, Message, decoded, encoded, rings
+from accelwatch.delivery.own_problem import is_own, is_own_id
 from accelwatch.delivery.routing import Plan, Routes
 from accelwatch.incidents.grouping import FLEET
 from accelwatch.incidents.incident import Incident, MomentKind
@@ -86,7 +87,10 @@ class Queue:
         """Go on with what an earlier process left; rows of sinks that are gone, or odd, are dropped."""
         for row in rows:
             message = decoded(row)
-            if message is not None and message.sink in self._traits:
+            if message is not None and is_own_id(message.incident):
+                # What was wrong with the earlier process; what is wrong with this one is found anew.
+                self._agenda.changes.add(message.key)
+            elif message is not None and message.sink in self._traits:
                 self._keep(message)
                 self._agenda.take_up(message, now)
 
@@ -199,8 +203,11 @@ class Queue:
             self.untold += 1
             return False
         last = self._last_begun.get(name, -NEVER)
-        self._last_begun[name] = now
         storm = 0.0 <= now - last < self._storm_wait_s and incident.entity.group != FLEET
+        if is_own(incident):
+            storm = False
+        else:
+            self._last_begun[name] = now
         self._last_of_family[name, incident.family] = now
         message = Message(
             incident=incident.id,

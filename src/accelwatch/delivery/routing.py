@@ -7,6 +7,7 @@ import msgspec
 
 from accelwatch.config.alerts import Alerts, Route
 from accelwatch.delivery.cadence import Cadence
+from accelwatch.delivery.own_problem import is_own
 from accelwatch.delivery.quiet import after_quiet
 from accelwatch.errors import UsageError
 from accelwatch.incidents.incident import Incident
@@ -52,6 +53,8 @@ class Routes:
 
     def plans(self, incident: Incident, now: float) -> dict[str, Plan]:
         """The plan of each sink that is to know of it; of several routes the earliest counts."""
+        if is_own(incident):
+            return dict.fromkeys(self.sinks, Plan(now))
         plans: dict[str, Plan] = {}
         for path in self._paths:
             if not path.takes(incident):

@@ -35,6 +35,8 @@ def body(notice: Notice) -> str:
         of = f" of {_names(notice.users)}" if notice.users else ""
         lines.append(f"job {_names(notice.jobs)}{of}")
     lines += [f"done: {line}" for line in notice.done]
+    if notice.not_done and notice.closed is None:
+        lines.append(f"nothing is done about it: {notice.not_done}")
     if notice.what_to_do and notice.closed is None:
         lines.append(f"what to do: {notice.what_to_do}")
     if notice.runbook:

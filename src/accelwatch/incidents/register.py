@@ -135,6 +135,10 @@ class Register:
                 changed[id_] = after
             await work.rest()
 
+    async def check_journal(self, now: float) -> None:
+        """See whether the journal can be written, also when nothing is to be."""
+        await self._journal.check(now)
+
     async def remember(self, seen: dict[str, float], now: float) -> None:
         """Fingerprints of events that were judged, and until when they are remembered."""
         if seen:
@@ -308,6 +312,11 @@ class Register:
     def writer(self) -> JournalWriter | None:
         """Who writes the journal; None where there is none."""
         return self._journal.writer
+
+    @property
+    def keeps(self) -> bool:
+        """Whether a journal is wanted at all."""
+        return self._journal.wanted
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -77,6 +77,11 @@ class Alerting:
         if self._dispatcher is not None and not self._muted(incident):
             self._dispatcher.call(incident)
 
+    def own(self, incident: Incident) -> None:
+        """Notify every sink of what is wrong with this process, as often as one likes."""
+        if self._dispatcher is not None:
+            self._dispatcher.changed(incident)
+
     async def stop(self) -> None:
         """Send no more, and write down what waits."""
         if self._dispatcher is not None:

@@ -21,6 +21,7 @@ from accelwatch.judging.alerting import Alerting
 from accelwatch.judging.evaluator import Evaluator
 from accelwatch.judging.explanation import Explanation
 from accelwatch.judging.news import News
+from accelwatch.judging.own_problems import OwnProblems, journal_problem
 from accelwatch.judging.switched_off import SWITCHED_OFF, SwitchedOffRules
 from accelwatch.judging.teller import Teller, Told
 from accelwatch.rules.configured import Marks, loaded_rules, marks
@@ -31,7 +32,7 @@ from accelwatch.schema.reading import Number
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 5.0
-"""How often rule files are looked at again."""
+"""How often rule files, and whether this process itself is well, are looked at again."""
 _LATE_TICKS = 10.0
 _LATE_S = 30.0
 """A tick that is later than both is none that a dead man's ping should vouch for."""
@@ -83,11 +84,15 @@ class RuleRunner:
         )
         self.beside: Callable[[], tuple[str, ...]] = tuple
         """What is wrong with those who act on what is judged here."""
+        self.stalled: Callable[[], str] | None = None
+        """Why those who act begin nothing new; None where nobody acts."""
+        self._own_problems = OwnProblems(self._alerting.own)
         self.states: list[StateRecord] = []
         """What the journal knew of the remedies when it was opened."""
         self._broken = ""
         self._refused = ""
         self._task: asyncio.Task[None] | None = None
+        self._own_look: asyncio.Task[None] | None = None
         self.version = 0
         """Grows whenever incidents have changed."""
         self._open_at: tuple[int, set[tuple[str, str]]] = (-1, set())
@@ -108,7 +113,9 @@ class RuleRunner:
         self._told_by = self.told_by
         known = (*self.open, *self.closed)
         await self._alerting.start(self._register.writer, loaded.outbox, known)
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="rules")
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._run(), name="rules")
+        self._own_look = loop.create_task(self._look_at_itself(), name="own problems")
 
     def _is_news(self, node: str, event: ErrorEvent) -> bool:
         return self._news.is_news(node, event)
@@ -129,9 +136,10 @@ class RuleRunner:
 
     async def stop(self) -> None:
         """Judge no more, and write what waits."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        tasks = [task for task in (self._task, self._own_look) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._alerting.stop()
         await self._register.end()
         self._evaluator.close()
@@ -233,6 +241,24 @@ class RuleRunner:
         call = call_of(text, entity, facts, self._clock.wall())
         if self._register.muting.muted_now(call) is None:
             self._alerting.call(call)
+
+    async def _look_at_itself(self) -> None:
+        """See every few seconds whether this process can do its work, however often rules are judged."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            try:
+                await self._register.check_journal(self._clock.wall())
+                self._notify_of_itself()
+            except Exception:
+                logger.exception("a look at this process itself failed")
+
+    def _notify_of_itself(self) -> None:
+        """Notify people of what is wrong with this process itself, once, and of its end."""
+        stalled = "" if self.stalled is None else self.stalled()
+        unkept = next(iter(self._register.problems), "") if self._register.keeps else ""
+        problem = journal_problem(stalled, unkept)
+        standing = () if problem is None else (problem,)
+        self._own_problems.look(standing, self._clock.wall(), self._clock.monotonic())
 
     @property
     def told_by(self) -> Told:

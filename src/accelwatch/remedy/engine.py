@@ -340,18 +340,22 @@ class Engine:
     @property
     def problems(self) -> tuple[str, ...]:
         """Why something is not decided or done that should be; empty when all is well."""
+        return tuple(dict.fromkeys((*self.stalls, *self._pursuits.problems)))
+
+    @property
+    def stalls(self) -> tuple[str, ...]:
+        """Why nothing new is decided or done at all; empty when something may be."""
         ended = self._has_ended
         since = min(self._writing.values(), default=self._clock.monotonic())
         hangs = self._clock.monotonic() - since > COMMIT_WAIT_S
-        told = (
+        reasons = (
             self._refused,
             "nothing is decided about incidents any more; see the log" if ended else "",
             "nothing new is done: the journal's disk does not answer" if hangs else "",
             self._unwritten,
             self._broken,
-            *self._pursuits.problems,
         )
-        return tuple(dict.fromkeys(one for one in told if one))
+        return tuple(filter(None, reasons))
 
     @property
     def probes(self) -> bool:

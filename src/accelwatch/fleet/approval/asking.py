@@ -92,6 +92,11 @@ class HubAsking:
             for one, remedy in still
         )
 
+    def not_done(self) -> str:
+        """Why nothing is done about any incident now, where something may be; else empty."""
+        runner = self._remedies()
+        return "" if runner is None else runner.stalled
+
     def _link(self, runner: "RemedyRunner", sink: str, incident: str, remedy: "Remedy") -> str:
         from accelwatch.fleet.approval.links import PARAMETER, Link
 

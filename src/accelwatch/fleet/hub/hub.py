@@ -221,6 +221,7 @@ class Hub:
             await remedies.start()
             self.remedies = remedies
             rules.beside = lambda: remedies.problems
+            rules.stalled = lambda: remedies.stalled
 
     def _warn(self) -> None:
         for section in without_credentials(self.settings.targets, self.settings.scrape):

@@ -235,6 +235,14 @@ class RemedyRunner:
         return self._times.histograms()
 
     @property
+    def stalled(self) -> str:
+        """Why nothing new is done about incidents though something may be; empty when all is well."""
+        if not self.settings.acts:
+            return ""
+        reasons = (*self._rules.register.problems, *self.engine.stalls, self._broken)
+        return next(filter(None, reasons), "")
+
+    @property
     def problems(self) -> tuple[str, ...]:
         """Why something is not done that should be; empty when all is well."""
         return tuple(one for one in (*self.engine.problems, self._broken) if one)

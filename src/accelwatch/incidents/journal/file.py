@@ -15,6 +15,13 @@ import msgspec
 from accelwatch.errors import AccelwatchError
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.journal.chain import Line, Verdict, chained, follow, last_hash, lines
+from accelwatch.incidents.journal.checking import (
+    Identity,
+    check_contents,
+    check_place,
+    check_version_kept,
+    identity,
+)
 from accelwatch.incidents.journal.records import (
     GONE,
     MOST_BODY,
@@ -81,12 +88,13 @@ class JournalFile:
             except BaseException:
                 self._database.close()
                 raise
+        self._opened: Identity | None = identity(path)
 
     @classmethod
     def over(cls, path: Path, database: sqlite3.Connection) -> Self:
         """A journal in a database that is open, from `path`. Raises sqlite3.Error."""
         file = cls.__new__(cls)
-        file.path, file._database = path, database
+        file.path, file._database, file._opened = path, database, None
         bring_up(database)
         return file
 
@@ -156,7 +164,24 @@ class JournalFile:
 
     def write(self, batches: list[Batch]) -> None:
         """Write all of them or nothing; when it returns, they are on the disk. Raises JournalError."""
-        with told_as_journal("the journal cannot be written"), self._transaction():
+        with told_as_journal("the journal cannot be written"):
+            if self._opened is not None:
+                check_place(self.path, self._opened)
+            self._write(batches)
+
+    def check(self) -> None:
+        """See that what is on the disk can still be read as a journal, from any thread.
+
+        Raises JournalError.
+        """
+        with told_as_journal(f"{self.path}: the journal cannot be read"):
+            if self._opened is not None:
+                check_place(self.path, self._opened)
+                check_contents(self.path)
+
+    def _write(self, batches: list[Batch]) -> None:
+        with self._transaction():
+            check_version_kept(self._database, VERSION)
             last = last_hash(self._database)
             for batch in batches:
                 last = self._append(batch, last)

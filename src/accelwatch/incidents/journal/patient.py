@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+from collections.abc import Coroutine
 from pathlib import Path
 
 from accelwatch.incidents.journal.file import JournalError
@@ -12,6 +13,8 @@ from accelwatch.incidents.journal.writer import JournalWriter
 
 logger = logging.getLogger(__name__)
 
+_TRIAL = "\x1fcheck"
+"""Among the fingerprints: what is written to see that the disk takes something again."""
 COMMIT_WAIT_S = 2.0
 """How long the disk is waited for; what there is to say is said after that all the same."""
 
@@ -22,12 +25,17 @@ class PatientJournal:
     def __init__(self) -> None:
         self.writer: JournalWriter | None = None
         """Who writes it; None where there is none."""
+        self.wanted = False
+        """Whether there is a folder for it."""
         self._lock: int | None = None
         self._unopened = ""
         self._unwritten = ""
+        self._hangs = False
+        """Whether something was not written in time, and still is not."""
 
     async def open(self, folder: Path | None, now: float) -> Loaded:
         """Open it; what it knows from before. Raises nothing."""
+        self.wanted = folder is not None
         opened = await asyncio.to_thread(open_journal, folder, now)
         self._unopened, self._lock = opened.problem, opened.lock
         if opened.file is not None:
@@ -61,13 +69,26 @@ class PatientJournal:
         if self.writer is None:
             return self._unopened
         batch = Batch(time=now, records=records, seen=seen or {}, actor=actor)
-        writing = asyncio.ensure_future(self.writer.commit(batch))
+        return await self._done_in_time(self.writer.commit(batch))
+
+    async def check(self, now: float) -> None:
+        """See whether it can be written: on a quiet day nothing else would tell for hours.
+
+        Nothing comes to the disk by that while all is well.
+        """
+        if self.writer is not None and not self._hangs:
+            seen = {_TRIAL: now} if self._unwritten else {}
+            await self._done_in_time(self.writer.check(Batch(time=now, seen=seen)))
+
+    async def _done_in_time(self, work: Coroutine[object, object, None]) -> str:
+        writing = asyncio.ensure_future(work)
         try:
             # `wait_for` of Python 3.11 forgets that it was cancelled when the disk answers just then.
             async with asyncio.timeout(COMMIT_WAIT_S):
                 await asyncio.shield(writing)
         except (JournalError, TimeoutError) as error:
             problem = str(error) or f"the journal has not been written for {COMMIT_WAIT_S:g} s"
+            self._hangs = not writing.done()
             if problem != self._unwritten:
                 logger.error("%s", problem)
             self._unwritten = problem
@@ -78,6 +99,7 @@ class PatientJournal:
         return self._unwritten
 
     def _written_late(self, writing: "asyncio.Future[None]") -> None:
+        self._hangs = False
         error = None if writing.cancelled() else writing.exception()
         if not writing.cancelled():
             self._unwritten = "" if error is None else str(error)

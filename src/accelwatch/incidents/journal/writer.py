@@ -42,6 +42,11 @@ class JournalWriter:
         # A caller that is cancelled does not take back what is being written.
         await asyncio.shield(done)
 
+    async def check(self, batch: Batch) -> None:
+        """See that the file can be read, and write a batch. Raises JournalError."""
+        await asyncio.to_thread(self._file.check)
+        await self.commit(batch)
+
     async def close(self) -> None:
         """Write what waits, and close the file."""
         if not self._closed:

@@ -1,0 +1,62 @@
+"""Notifies people, once each, of what is wrong with this process itself, and of its end."""
+
+from collections.abc import Callable, Iterable
+
+from accelwatch.delivery.own_problem import OwnProblem, ended, incident_of
+from accelwatch.incidents.incident import Incident
+
+NOTIFIED_AFTER_S = 10.0
+"""A disk that is slow for a moment wakes nobody."""
+_JOURNAL = "journal"
+_MEND = "do what the line above says and see accelwatch incidents for whether it holds"
+
+
+def journal_problem(stalled: str, unkept: str) -> OwnProblem | None:
+    """What people are notified of when nothing is done, or nothing is kept; None while all is well.
+
+    `stalled` is why nothing new is done about incidents where something should be, `unkept` what is
+    wrong with the journal.
+    """
+    if stalled:
+        return OwnProblem(
+            key=_JOURNAL,
+            title="nothing is done about incidents",
+            text=stalled,
+            what_to_do=f"{_MEND}. Until then look after bad nodes yourself; one that accelwatch has "
+            "drained is given back by: accelwatch release NODE --force --reason WHY",
+        )
+    if unkept:
+        return OwnProblem(
+            key=_JOURNAL,
+            title="incidents are not kept in the journal",
+            text=unkept,
+            what_to_do=f"{_MEND}. Incidents are found and notified all the same, but a restart "
+            "forgets them and whatever is silenced",
+        )
+    return None
+
+
+class OwnProblems:
+    """One notification for each kind of problem; for one event loop."""
+
+    def __init__(self, notify: Callable[[Incident], object]) -> None:
+        """`notify` takes the same incident as often as one likes."""
+        self._notify = notify
+        self._since: dict[str, tuple[float, float]] = {}
+        """Since when a kind of problem stands, in Unix and in monotonic seconds."""
+        self._notified: dict[str, Incident] = {}
+        """What people were notified of and that is not over."""
+
+    def look(self, problems: Iterable[OwnProblem], now: float, at: float) -> None:
+        """Take up all that is wrong now: `now` in Unix seconds, `at` in monotonic ones."""
+        standing = {problem.key: problem for problem in problems}
+        for key in self._since.keys() - standing.keys():
+            del self._since[key]
+        for key, problem in standing.items():
+            wall, since = self._since.setdefault(key, (now, at))
+            if key not in self._notified and at - since >= NOTIFIED_AFTER_S:
+                self._notified[key] = incident_of(problem, wall)
+        for key in self._notified.keys() - standing.keys():
+            self._notify(ended(self._notified.pop(key), now))
+        for incident in self._notified.values():
+            self._notify(incident)

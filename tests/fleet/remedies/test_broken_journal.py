@@ -1,0 +1,215 @@
+"""A hub that acts, and whose journal is lost in one of five ways: people are notified once by every
+sink, each new incident says that nothing is done about it, and nothing is.
+"""
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accelwatch.config.alerts import Alerts, Quiet, Route, SinkSettings
+from accelwatch.fleet.remedies.runner import RemedyRunner
+from accelwatch.incidents.journal import checking, opening
+from accelwatch.incidents.journal.file import FILE, JournalError, JournalFile
+from accelwatch.incidents.journal.records import Batch
+from accelwatch.incidents.journal.schema import VERSION
+from accelwatch.judging import own_problems, runner
+from accelwatch.judging.runner import RuleRunner
+from fleet.remedies.hub_site import HubSite, until
+from receivers import Receiver, receiver
+from remedy.fake_scheduler import FakeScheduler
+
+Break = Callable[[Path, pytest.MonkeyPatch], None]
+
+
+def broken(folder: Path, _: pytest.MonkeyPatch) -> None:
+    for file in folder.glob(f"{FILE}*"):
+        file.write_bytes(b"not a database, " * 4096)
+    (folder / FILE).write_bytes(b"not a database, " * 4096)
+
+
+def full(_: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(checking, "room", lambda _: 0)
+
+
+def gone(folder: Path, _: pytest.MonkeyPatch) -> None:
+    (folder / opening.MARK).touch()
+    for file in folder.glob(f"{FILE}*"):
+        file.unlink()
+
+
+def newer(folder: Path, _: pytest.MonkeyPatch) -> None:
+    with sqlite3.connect(folder / FILE) as database:
+        database.execute(f"PRAGMA user_version={VERSION + 1}")
+    database.close()
+
+
+def read_only(_: Path, patch: pytest.MonkeyPatch) -> None:
+    """As a disk that was mounted anew does it: what is open can be read, and refuses what is written."""
+    write = JournalFile.write
+
+    def refuses(file: JournalFile, batches: list[Batch]) -> None:
+        if any(batch.records or batch.seen or batch.outbox for batch in batches):
+            raise JournalError(
+                "the journal cannot be written: attempt to write a readonly database"
+            )
+        write(file, batches)
+
+    patch.setattr(JournalFile, "write", refuses)
+
+
+def unlockable(_: Path, patch: pytest.MonkeyPatch) -> None:
+    """As a folder that may not be written makes it at the start."""
+
+    def refuses(_: Path) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    patch.setattr(opening, "lock", refuses)
+
+
+BEFORE: dict[str, tuple[Break, str]] = {
+    "broken": (broken, "it is left as it is"),
+    "gone": (gone, "is gone"),
+    "newer": (newer, f"written by another version ({VERSION + 1})"),
+    "read-only": (unlockable, "nothing can be kept here: Permission denied"),
+    "full": (full, "is full"),
+}
+IN_USE: dict[str, tuple[Break, str]] = {
+    "broken": (broken, "not a database"),
+    "gone": (gone, "is gone"),
+    "newer": (newer, "start the newer version"),
+    "read-only": (read_only, "attempt to write a readonly database"),
+    "full": (full, "is full; free space there"),
+}
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks and waits are shorter than half a minute."""
+    monkeypatch.setattr(runner, "LOOK_EVERY_S", 0.2)
+    monkeypatch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.5)
+
+
+class Told:
+    """What two sinks got: one is told of incidents, one by its routes of nothing."""
+
+    def __init__(self, chat: Receiver, nobody: Receiver) -> None:
+        self.chat = chat
+        self.nobody = nobody
+
+    def alerts(self) -> Alerts:
+        sinks = tuple(
+            SinkSettings(name=name, type="webhook", options={"url": f"{there.base}/x"})
+            for name, there in (("chat", self.chat), ("nobody", self.nobody))
+        )
+        never = Quiet(begins="00:00", ends="23:59", below="critical")
+        routes = (
+            Route(sinks=("chat",)),
+            Route(sinks=("nobody",), match=("node=other",), quiet=never),
+        )
+        return Alerts(sinks=sinks, routes=routes, storm_wait_s=0.0)
+
+    @staticmethod
+    def _of(there: Receiver, *, own: bool) -> list[dict[str, Any]]:
+        sent = [request.json() for request in there.requests]
+        return [one for one in sent if one["data"]["rule"].startswith("accelwatch.own") is own]
+
+    def about_us(self) -> list[list[dict[str, Any]]]:
+        return [self._of(there, own=True) for there in (self.chat, self.nobody)]
+
+    def incidents(self) -> list[dict[str, Any]]:
+        assert self._of(self.nobody, own=False) == []
+        return self._of(self.chat, own=False)
+
+
+@contextlib.asynccontextmanager
+async def running(site: HubSite) -> AsyncIterator[tuple[RuleRunner, RemedyRunner, Told]]:
+    async with receiver() as chat, receiver() as nobody:
+        told = Told(chat, nobody)
+        site.alerts = told.alerts()
+        async with site.running() as (rules, remedies):
+            yield rules, remedies, told
+
+
+async def _nothing_is_done_and_that_is_told(site: HubSite, told: Told, text: str) -> None:
+    await until(lambda: all(told.about_us()))
+    site.watts = 100.0
+    await until(lambda: bool(told.incidents()))
+    await asyncio.sleep(1.5)
+    for (notice,) in told.about_us():
+        assert notice["type"] == "incident.opened"
+        assert notice["data"]["title"] == "nothing is done about incidents"
+        assert text in notice["data"]["evidence"][0]
+        assert "accelwatch release NODE --force" in notice["data"]["what_to_do"]
+    (incident,) = told.incidents()
+    assert text in incident["data"]["not_done"]
+    assert site.world.effects == []
+
+
+@pytest.mark.parametrize("how", BEFORE)
+def test_a_hub_that_begins_without_its_journal(
+    tmp_path: Path,
+    fake_plugin: list[FakeScheduler],
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+) -> None:
+    breaks, text = BEFORE[how]
+    site = HubSite(tmp_path)
+    fake_plugin.append(site.world)
+    breaks(tmp_path, monkeypatch)
+
+    async def story() -> None:
+        async with running(site) as (_, _, told):
+            await _nothing_is_done_and_that_is_told(site, told, text)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("how", IN_USE)
+def test_a_hub_that_loses_its_journal_while_nothing_happens(
+    tmp_path: Path,
+    fake_plugin: list[FakeScheduler],
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+) -> None:
+    breaks, text = IN_USE[how]
+    site = HubSite(tmp_path)
+    fake_plugin.append(site.world)
+
+    async def story() -> None:
+        async with running(site) as (rules, _, told):
+            await until(lambda: rules.judged_age_s is not None)
+            breaks(tmp_path, monkeypatch)
+            if how == "read-only":  # found by the next that is written
+                await rules.register.remember({"f": site.clock.wall() + 60.0}, site.clock.wall())
+            await _nothing_is_done_and_that_is_told(site, told, text)
+
+    asyncio.run(story())
+
+
+def test_what_has_room_again_acts_again_and_that_is_told(
+    tmp_path: Path, fake_plugin: list[FakeScheduler], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = HubSite(tmp_path)
+    fake_plugin.append(site.world)
+
+    async def story() -> None:
+        async with running(site) as (_, _, told):
+            with monkeypatch.context() as patch:
+                patch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.5)
+                full(tmp_path, patch)
+                await until(lambda: all(told.about_us()))
+            await until(lambda: all(len(sent) == 2 for sent in told.about_us()))
+            assert [one["type"] for one in told.about_us()[1]] == [
+                "incident.opened",
+                "incident.closed",
+            ]
+            site.watts = 100.0
+            await until(lambda: site.standing("n1"))
+            assert not told.incidents()[0]["data"].get("not_done")
+
+    asyncio.run(story())
