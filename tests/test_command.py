@@ -27,6 +27,13 @@ def test_what_is_given_is_read_to_its_end_however_much_the_command_says(tmp_path
     assert (found.status, found.output[-7:]) == (0, b"200000\n")
 
 
+def test_a_command_is_broken_off_before_its_deadline(tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    body = f"open({str(began)!r}, 'w'); print('one', flush=True); time.sleep(600)"
+    found = run([program(tmp_path, body)], timeout_s=GUARD_S, break_off=began.exists)
+    assert (found.failure, found.status) == ("broken off", None)
+
+
 def test_output_status_and_environment(tmp_path: Path) -> None:
     body = (
         "print(os.environ['LC_ALL'], os.environ['X'], sys.stdin.read() == '', *sys.argv[1:])\n"

@@ -209,8 +209,8 @@ class ScriptAction:
             fence=operation.mark.token,
             dry_run=operation.dry_run,
         )
-        told = (await hook.run(call)).told
-        if not operation.dry_run:
+        told = (await hook.run(call, operation.withdrawn)).told
+        if not operation.dry_run and told.status is not ToldStatus.NOT_BEGUN:
             self._keep(_key(step.arguments[judging.INTENT].encode()), call, told)
         return told
 

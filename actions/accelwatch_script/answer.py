@@ -50,6 +50,11 @@ def refused(text: str) -> Said:
     return Said(told=Told(status=ToldStatus.REFUSED, text=shown(text)))
 
 
+def not_begun(text: str) -> Said:
+    """It was not called: the permission was withdrawn before."""
+    return Said(told=Told(status=ToldStatus.NOT_BEGUN, text=shown(text)))
+
+
 def shown(text: str) -> str:
     """Somebody else's text, harmless and short."""
     return escaped(text.strip())[:MOST_TEXT]

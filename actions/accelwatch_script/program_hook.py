@@ -5,11 +5,11 @@ import logging
 import os
 import pwd
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
-from accelwatch.action.step import ToldStatus
+from accelwatch.action.step import ToldStatus, stands
 from accelwatch.delivery.blocking import Blocking
 from accelwatch.errors import ConfigError
 from accelwatch.untrusted_text import escaped
@@ -95,12 +95,14 @@ class ProgramHook:
         """Why it would not be run now; empty if it would."""
         return complaint(self.options.argv, self.owners)
 
-    async def run(self, what: call.Call) -> Said:
-        """Call it; raises nothing but what cancels us."""
+    async def run(self, what: call.Call, withdrawn: Callable[[], str] = stands) -> Said:
+        """Call it, unless the permission is withdrawn by its turn; raises only what cancels us."""
         if not await self._slots.taken():
             text = "too many hooks run already"
             return Said(told=answer.unsettled(text, idempotent=True))
         try:
+            if why := withdrawn():
+                return answer.not_begun(why)
             ended = await self._ended(what)
         finally:
             self._slots.give_back()

@@ -1,8 +1,9 @@
 """A hook that is a URL: a signed POST, and GETs of the place where something accepted is asked for."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import urljoin, urlsplit
 
+from accelwatch.action.step import stands
 from accelwatch.clock import Clock
 from accelwatch.delivery.post import Answer, Poster, PostError
 from accelwatch.standard_webhooks import headers, secret_bytes
@@ -47,8 +48,10 @@ class RequestHook:
         """Nothing can be said of a URL before it is asked."""
         return ""
 
-    async def run(self, what: call.Call) -> Said:
-        """Send it; raises nothing but what cancels us."""
+    async def run(self, what: call.Call, withdrawn: Callable[[], str] = stands) -> Said:
+        """Send it, unless the permission is withdrawn; raises nothing but what cancels us."""
+        if why := withdrawn():
+            return answer.not_begun(why)
         try:
             if what.poll.startswith(("http://", "https://")):
                 return await self._polled(what)

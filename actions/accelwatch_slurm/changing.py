@@ -16,7 +16,7 @@ class ChangedError(Exception):
 
 async def let_go(commands: Commands, job: SlurmJob, word: str) -> Told:
     """Have a job that we hold begun again; the word by which we know it is taken away last."""
-    answer = told("scontrol", await commands.run("scontrol", "release", job.handle))
+    answer = told("scontrol", await commands.change("scontrol", "release", job.handle))
     if answer.status is not ToldStatus.DONE or word not in job.admin_comment:
         return answer
     comment = job.admin_comment.replace(word, "").strip()
@@ -25,4 +25,4 @@ async def let_go(commands: Commands, job: SlurmJob, word: str) -> Told:
 
 async def updated(commands: Commands, *words: str) -> Told:
     """What `scontrol update` has told."""
-    return told("scontrol", await commands.run("scontrol", "update", *words))
+    return told("scontrol", await commands.change("scontrol", "update", *words))

@@ -7,13 +7,13 @@ shows of its node, as it would be alone.
 import asyncio
 import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.step import Committed, Step, Told, ToldStatus
 from accelwatch_slurm.changing import DONE, ChangedError
-from accelwatch_slurm.commands import Commands, told
+from accelwatch_slurm.commands import Commands, NotBegunError, begun, told
 from accelwatch_slurm.node_text import SlurmNode
 from accelwatch_slurm.reading import Reader
 from accelwatch_slurm.steps import MOST_TOGETHER
@@ -90,27 +90,58 @@ class Drains:
                 _tell(one, Told(status=ToldStatus.UNKNOWN, text="the command was broken off"))
 
     async def _drain(self, some: list[_Asked]) -> None:
+        if all(map(_is_withdrawn, some)):
+            return
         nodes = await self._reader.nodes_now()
         lines: list[str] = []
         drained: list[_Asked] = []
         for one in some:
-            try:
-                words = self._words(nodes.get(one.step.arguments["node"]), one.step, one.operation)
-            except (ChangedError, KeyError, ValueError) as error:
-                _fail(one, error)
-                continue
-            if isinstance(words, Told):
-                _tell(one, words)
-            elif (line := line_of(words)) is None:
-                _tell(one, None)
-            else:
+            if not _is_withdrawn(one) and (line := self._line(one, nodes)) is not None:
                 lines.append(line)
                 drained.append(one)
-        if not lines:
+        if lines:
+            await self._send(lines, drained)
+
+    def _line(self, one: _Asked, nodes: Mapping[str, SlurmNode]) -> str | None:
+        """The line that drains a node as it was read now; None where something else was told."""
+        try:
+            words = self._words(nodes.get(one.step.arguments["node"]), one.step, one.operation)
+        except (ChangedError, KeyError, ValueError) as error:
+            _fail(one, error)
+            return None
+        if isinstance(words, Told):
+            _tell(one, words)
+            return None
+        line = line_of(words)
+        if line is None:
+            _tell(one, None)
+        return line
+
+    async def _send(self, lines: list[str], drained: list[_Asked]) -> None:
+        """Have all of it done by one command, which is killed when nothing of it is wanted any more."""
+        try:
+            result = await self._commands.all_of(lines, lambda: all(map(_withdrawn, drained)))
+        except NotBegunError:
+            for one in drained:
+                _is_withdrawn(one)
             return
-        answer = told("scontrol", await self._commands.all_of(lines))
+        if result.failure == "broken off":
+            for one in drained[begun(lines, result) :]:
+                _is_withdrawn(one)
+        answer = _of_each(told("scontrol", result))
         for one in drained:
-            _tell(one, _of_each(answer))
+            _tell(one, answer)
+
+
+def _withdrawn(one: _Asked) -> str:
+    return one.operation.withdrawn()
+
+
+def _is_withdrawn(one: _Asked) -> bool:
+    """Whether a drain that has not been begun must not be any more: then that is told."""
+    if why := _withdrawn(one):
+        _tell(one, Told(status=ToldStatus.NOT_BEGUN, text=why))
+    return bool(why)
 
 
 def _of_each(answer: Told) -> Told | None:

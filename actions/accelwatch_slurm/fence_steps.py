@@ -89,7 +89,7 @@ class FenceSteps:
         if not out or await self._nodes.standing(node) is not Standing.OURS:
             raise ChangedError(f"{name} is not out for us, or answers again")
         argv = [word.replace("{node}", name) for word in self._options.power_off]
-        result = await self._commands.program(argv, self._options.power_timeout_s)
+        result = await self._commands.change_by(argv, self._options.power_timeout_s)
         answer = told("power_off", result)
         if answer.status is ToldStatus.DONE:
             return answer

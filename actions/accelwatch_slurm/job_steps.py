@@ -80,7 +80,7 @@ class JobSteps:
         signal = step.arguments["signal"]
         answer = told(
             "scancel",
-            await self._commands.run("scancel", f"--signal={signal}", "--batch", job.id),
+            await self._commands.change("scancel", f"--signal={signal}", "--batch", job.id),
         )
         if answer.status is ToldStatus.DONE:
             self._observer.remember_signal(job.id, step.arguments["asked"], signal)
@@ -92,7 +92,7 @@ class JobSteps:
         if step.arguments["node"] not in job.nodes:
             raise ChangedError(f"job {job.id} has left {step.arguments['node']}")
         words = (f"--signal={IGNORED}", job.id)
-        answer = told("scancel", await self._commands.run("scancel", *words))
+        answer = told("scancel", await self._commands.change("scancel", *words))
         if answer.status in (ToldStatus.DONE, ToldStatus.UNKNOWN):
             node = step.arguments["node"]
             self._observer.remember_signal(node, step.arguments["asked"], IGNORED)
@@ -109,11 +109,11 @@ class JobSteps:
             nodes = nodes_of([part for part in map(job_of, lines.splitlines()) if part])
         if not died and ",".join(nodes) != step.precondition["nodes"]:
             raise ChangedError(f"job {job.id} runs on other nodes by now")
-        return told("scontrol", await self._commands.run("scontrol", "requeue", job.whole))
+        return told("scontrol", await self._commands.change("scontrol", "requeue", job.whole))
 
     async def _cancel(self, step: Step, _: Committed) -> Told:
         job = await self._job(step)
-        return told("scancel", await self._commands.run("scancel", job.whole))
+        return told("scancel", await self._commands.change("scancel", job.whole))
 
     async def _steer(self, step: Step, _: Committed) -> Told:
         job = await self._job(step, JobState.WAITING, JobState.HELD, JobState.ENDING)

@@ -7,7 +7,7 @@ from accelwatch.action.step import Committed, Step, Told, ToldStatus
 from accelwatch.clock import Clock
 from accelwatch_slurm import steps
 from accelwatch_slurm.changing import DONE, ChangedError, Handler, updated
-from accelwatch_slurm.commands import Commands, told
+from accelwatch_slurm.commands import Commands, NotBegunError, told
 from accelwatch_slurm.draining import Drains
 from accelwatch_slurm.marks import (
     NodeMark,
@@ -176,7 +176,11 @@ class NodeSteps:
             return msgspec.structs.replace(written, status=ToldStatus.RETRY)
         reason = f"reason={step.arguments['reason']}"
         words = ["reboot", "ASAP", "nextstate=DOWN", reason, node.name]
-        answer = told("scontrol", await self._commands.run("scontrol", *words))
+        try:
+            answer = told("scontrol", await self._commands.change("scontrol", *words))
+        except NotBegunError as error:
+            # The mark says what was about to be done, and does nothing by itself.
+            return Told(status=ToldStatus.NOT_BEGUN, text=str(error))
         if answer.status is ToldStatus.DONE:
             return Told(status=ToldStatus.ACCEPTED)
         return answer

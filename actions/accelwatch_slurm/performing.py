@@ -11,6 +11,7 @@ from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.step import Committed, Step, Told, ToldStatus
 from accelwatch.clock import Clock
 from accelwatch_slurm.changing import ChangedError, Handler
+from accelwatch_slurm.commands import NotBegunError, permitted
 from accelwatch_slurm.steps import STEPS
 
 
@@ -30,6 +31,16 @@ class Performer:
             return Told(status=ToldStatus.DONE, text=f"dry run: {step.text}")
         if self._clock.wall() > operation.deadline:
             return Told(status=ToldStatus.REFUSED, text="its deadline has passed")
+        with permitted(operation.withdrawn) as permission:
+            try:
+                return await self._performed(handler, step, operation)
+            except NotBegunError as error:
+                # Of a step of several commands some were sent: what they have come to has to be seen.
+                status = ToldStatus.UNKNOWN if permission.is_used else ToldStatus.NOT_BEGUN
+                return Told(status=status, text=str(error))
+
+    async def _performed(self, handler: Handler, step: Step, operation: Committed) -> Told:
+        """Raises NotBegunError."""
         try:
             async with asyncio.timeout(STEPS[step.kind].timeout_s):
                 return await handler(step, operation)

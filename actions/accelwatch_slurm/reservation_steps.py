@@ -40,7 +40,7 @@ class ReservationSteps:
         words = [f"reservationname={name}", f"nodes={nodes}", f"users={step.arguments['user']}"]
         words += [flags, "starttime=now", "duration=infinite"]
         return told(
-            "scontrol", await self._commands.run("scontrol", "create", "reservation", *words)
+            "scontrol", await self._commands.change("scontrol", "create", "reservation", *words)
         )
 
     async def _set_spares(self, step: Step, _: Committed) -> Told:
@@ -54,7 +54,7 @@ class ReservationSteps:
 
     async def _delete(self, step: Step, _: Committed) -> Told:
         name = step.arguments["name"]
-        result = await self._commands.run("scontrol", "delete", f"reservationname={name}")
+        result = await self._commands.change("scontrol", "delete", f"reservationname={name}")
         answer = told("scontrol", result)
         if "not found" in answer.text or "does not exist" in answer.text:
             return DONE

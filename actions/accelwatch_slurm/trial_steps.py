@@ -36,7 +36,7 @@ class TrialSteps:
         words = [f"--reservation={place}", f"--nodelist={node}", "--nodes=1", "--no-requeue"]
         words += [f"--job-name={name}", f"--time={minutes}", "--chdir=/", "--output=/dev/null"]
         words += ["--parsable", f"--wrap=exec {shlex.join(argv)}"]
-        answer = told("sbatch", await self._commands.run("sbatch", *words))
+        answer = told("sbatch", await self._commands.change("sbatch", *words))
         if answer.status is not ToldStatus.DONE:
             return answer
         return Told(status=ToldStatus.ACCEPTED)

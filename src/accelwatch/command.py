@@ -6,7 +6,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO
 
 import msgspec
@@ -14,6 +14,8 @@ import msgspec
 MAX_OUTPUT_BYTES = 8 << 20
 """More than any document a vendor tool prints (8 x B200 in XML is 0.4 MB)."""
 
+_ASK_S = 0.1
+"""How often it is asked whether a command is to be broken off."""
 _REAP_S = 0.1
 """How long a killed command may take to go; one that is stuck in a driver takes for ever."""
 
@@ -26,7 +28,7 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     status: int | None = None
     """Exit status, negative for a signal; None when it was not found, timed out or was cut off."""
     failure: str = ""
-    """`not found`, `permission`, `timeout`, `too much output`, or empty."""
+    """`not found`, `permission`, `timeout`, `too much output`, `broken off`, or empty."""
 
     @property
     def ok(self) -> bool:
@@ -41,10 +43,12 @@ def run(
     environ: Mapping[str, str] | None = None,
     max_bytes: int = MAX_OUTPUT_BYTES,
     given: bytes = b"",
+    break_off: Callable[[], bool] | None = None,
 ) -> CommandResult:
     """Run a command in its own process group; past its deadline or limit the whole group is killed.
 
-    `given` is what it reads from its standard input. LC_ALL=C keeps numbers and words as the vendor
+    `given` is what it reads from its standard input. While it runs, `break_off` is asked again and again
+    whether it is to be killed before its deadline. LC_ALL=C keeps numbers and words as the vendor
     documents them. Never raises for what the command does.
     """
     env = {**os.environ, **(environ or {}), "LC_ALL": "C"}
@@ -63,7 +67,7 @@ def run(
     except (OSError, ValueError):
         return CommandResult(failure="not found")
     try:
-        return _collect(process, time.monotonic() + timeout_s, max_bytes)
+        return _collect(process, time.monotonic() + timeout_s, max_bytes, break_off)
     finally:
         # No further wait: a command stuck in the driver ignores SIGKILL, and must not hold us with it.
         for stream in (process.stdout, process.stderr):
@@ -86,7 +90,12 @@ def _input(given: bytes) -> Iterator["IO[bytes] | int"]:
         yield file
 
 
-def _collect(process: "subprocess.Popen[bytes]", deadline: float, limit: int) -> CommandResult:
+def _collect(
+    process: "subprocess.Popen[bytes]",
+    deadline: float,
+    limit: int,
+    break_off: Callable[[], bool] | None,
+) -> CommandResult:
     chunks: dict[str, list[bytes]] = {"output": [], "errors": []}
     size = 0
     failure = ""
@@ -100,7 +109,11 @@ def _collect(process: "subprocess.Popen[bytes]", deadline: float, limit: int) ->
             if remaining <= 0:
                 failure = "timeout"
                 break
-            for key, _ in selector.select(remaining):
+            if break_off is not None and break_off():
+                failure = "broken off"
+                break
+            pause = remaining if break_off is None else min(remaining, _ASK_S)
+            for key, _ in selector.select(pause):
                 data = os.read(key.fd, 1 << 16)
                 if not data:
                     selector.unregister(key.fileobj)

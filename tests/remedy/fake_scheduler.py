@@ -263,6 +263,9 @@ class FakeAction:
         self.answers: list[Told | None] = []
         """What is said to the next steps instead of doing them; None: do this one."""
         self.performed: list[tuple[Step, Committed]] = []
+        self.call_s = 0.0
+        """How long a call takes that changes something; they go one after another."""
+        self._calls = asyncio.Lock()
 
     async def survey(self) -> Sequence[NodeSeen]:
         await self._answers()
@@ -309,6 +312,16 @@ class FakeAction:
         return _PROPOSALS[intent.kind](intent, observed)
 
     async def perform(self, step: Step, operation: Committed) -> Told:
+        if self.call_s:
+            async with self._calls:
+                return await self._perform(step, operation)
+        return await self._perform(step, operation)
+
+    async def _perform(self, step: Step, operation: Committed) -> Told:
+        if why := operation.withdrawn():
+            return Told(status=ToldStatus.NOT_BEGUN, text=why)
+        if self.call_s:
+            await asyncio.sleep(self.call_s)
         self.performed.append((step, operation))
         answer = self.answers.pop(0) if self.answers else None
         if answer is not None:

@@ -1,6 +1,6 @@
 """One effect on the world: proposed, written down, told, and judged by what is seen."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -80,6 +80,11 @@ class Refusal(msgspec.Struct, frozen=True):
 Proposal = Step | Wait | Achieved | Refusal
 
 
+def stands() -> str:
+    """Of a permission that nobody withdraws."""
+    return ""
+
+
 class Committed(msgspec.Struct, frozen=True, kw_only=True):
     """An operation whose entry is on the journal's disk; only `remedy.ledger` makes one."""
 
@@ -89,6 +94,9 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float
     """Unix seconds."""
     dry_run: bool = False
+    withdrawn: Callable[[], str] = stands
+    """Why this permission counts no more, such as a STOP; empty while it stands. To be asked again
+    immediately before each command, from whatever thread sends it: a step may have waited in a queue."""
 
 
 class ToldStatus(StrEnum):
@@ -101,6 +109,8 @@ class ToldStatus(StrEnum):
     """Nothing has happened, and it may be tried again."""
     REFUSED = "refused"
     """Nothing has happened, and nothing will."""
+    NOT_BEGUN = "not_begun"
+    """Nothing has happened: the permission was withdrawn before the first command."""
     UNKNOWN = "unknown"
     """It may have happened, or may happen yet."""
 

@@ -52,12 +52,15 @@ async def carry_out(
     async with site.lanes.effects(site.name, kind):
         why = held()
         if not why:
-            operation, committed = await ledger.start(operation, kind)
+            operation, committed = await ledger.start(operation, kind, held)
             why = held()
         if why:
             await ledger.settle(operation, OperationState.CANCELLED, Witness.PURSUIT, why)
             return why
         told = await _perform(site, step, committed, kind)
+    if told.status is ToldStatus.NOT_BEGUN:
+        await ledger.settle(operation, OperationState.CANCELLED, Witness.PURSUIT, told.text)
+        return told.text
     await _keep(ledger, operation, told, kind)
     return ""
 

@@ -169,11 +169,11 @@ class Engine:
 
     async def ask(self, command: Command, address: str = "") -> Reply:
         """What a person wants; when this returns it is written down, or the answer says why not."""
+        if command.verb is Verb.STOP:
+            # It counts from now on, whether or not the disk takes it, and whatever is decided now.
+            self._stopped_by = command.by
         if self._refused or not self._tasks or self._has_ended:
             return Reply(problem=self._refused or "nothing is decided any more; see the log")
-        if command.verb is Verb.STOP:
-            # It counts from now on, whether or not the disk takes it.
-            self._stopped_by = command.by
         answer: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._inbox.ask(Asked(command, address, answer))
         given = await answer
@@ -237,7 +237,7 @@ class Engine:
             await self._adopt(outcome, asked.command.by, asked.address)
             reply = Reply(notes=outcome.notes)
             if asked.command.verb in (Verb.STOP, Verb.START):
-                self._stopped_by = ""  # the state has the word now
+                self._stopped_by = self._next_stop  # the state has the word now
         except JournalError as error:
             reply = Reply(problem=f"it is not written down: {error}")
             raise
@@ -247,6 +247,12 @@ class Engine:
         finally:
             if not asked.answer.done():  # somebody still waits
                 asked.answer.set_result(reply)
+
+    @property
+    def _next_stop(self) -> str:
+        """Whose STOP has come and waits to be written down; empty when there is none."""
+        stops = [one.command.by for one in self._inbox.asked if one.command.verb is Verb.STOP]
+        return stops[-1] if stops else ""
 
     async def _written(self, batch: Batch) -> None:
         """Have a batch written, however long that takes. Raises JournalError."""

@@ -100,8 +100,13 @@ class Ledger:
         await self._write(operation)
         return operation
 
-    async def start(self, operation: Operation, kind: StepKind) -> tuple[Operation, Committed]:
-        """The permission to do it: it is on the disk that it may have happened. Raises JournalError."""
+    async def start(
+        self, operation: Operation, kind: StepKind, withdrawn: Callable[[], str]
+    ) -> tuple[Operation, Committed]:
+        """The permission to do it: it is on the disk that it may have happened. Raises JournalError.
+
+        `withdrawn` says why the permission counts no more; it is asked before each command.
+        """
         now = self._clock.wall()
         started = advanced(operation, OperationState.STARTED, now=now)
         await self._write(started)
@@ -110,6 +115,7 @@ class Ledger:
             attempt=operation.attempt,
             mark=operation.intent.mark,
             deadline=min(operation.intent.deadline, now + kind.timeout_s),
+            withdrawn=withdrawn,
         )
 
     async def told(self, operation: Operation, told: Told, to: OperationState) -> Operation:

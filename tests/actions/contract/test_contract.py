@@ -15,6 +15,7 @@ from accelwatch.action.step import (
     Recovery,
     Refusal,
     Step,
+    Told,
     ToldStatus,
     Wait,
 )
@@ -103,6 +104,24 @@ def test_no_look_hangs_or_concludes_anything(
         await action.close()
 
     asyncio.run(look())
+
+
+@subjects
+def test_no_step_is_done_whose_permission_was_withdrawn(subject: Subject, tmp_path: Path) -> None:
+    action = breaks(tmp_path, subject, BREAKAGES["nothing"])
+
+    async def act() -> list[Told]:
+        permissions = (
+            msgspec.structs.replace(committed(step), withdrawn=lambda: "stopped by ada")
+            for step in subject.steps()
+        )
+        calls = map(action.perform, subject.steps(), permissions)
+        return await asyncio.wait_for(asyncio.gather(*calls), GUARD_S)
+
+    tolds = asyncio.run(act())
+    not_done = {ToldStatus.NOT_BEGUN, ToldStatus.RETRY, ToldStatus.REFUSED}
+    assert tolds
+    assert {told.status for told in tolds} <= not_done
 
 
 @subjects

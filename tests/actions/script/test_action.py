@@ -467,6 +467,28 @@ def test_a_step_of_somebody_else_is_refused(tmp_path: Path) -> None:
     run(scenario())
 
 
+def test_what_waits_for_a_turn_when_everything_is_stopped_is_not_called(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        text = f"echo x >> {tmp_path}/began; while [ ! -e {tmp_path}/go ]; do sleep 0.01; done"
+        made = script(**site(tmp_path, text, {"node": OPEN}), parallel=1)
+        step = await proposed(made, intent())
+        assert isinstance(step, Step)
+        stopped = [""]
+        first = asyncio.create_task(made.perform(step, operation()))
+        while not (tmp_path / "began").exists():
+            await asyncio.sleep(0.01)
+        permission = msgspec.structs.replace(operation(), withdrawn=lambda: stopped[0])
+        waits = asyncio.create_task(made.perform(step, permission))
+        await asyncio.sleep(0)
+        stopped[0] = "everything is stopped by ada"
+        (tmp_path / "go").touch()
+        assert (await first).status is ToldStatus.DONE
+        assert await waits == Told(status=ToldStatus.NOT_BEGUN, text=stopped[0])
+        assert (tmp_path / "began").read_text() == "x\n"
+
+    run(scenario())
+
+
 def test_too_many_at_once_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accelwatch_script.program_hook.WAIT_FOR_SLOT_S", 0.05)
 

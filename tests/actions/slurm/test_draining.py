@@ -1,8 +1,10 @@
 """Many drains that come together: each as if it were alone, by one look and one command."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -10,21 +12,29 @@ import pytest
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import Intent, IntentKind, Mark
 from accelwatch.action.observed import Standing
-from accelwatch.action.step import Committed, Step, Told, ToldStatus
+from accelwatch.action.step import Committed, Step, Told, ToldStatus, stands
 from accelwatch.command import CommandResult
 from accelwatch_slurm.changing import ChangedError
-from accelwatch_slurm.commands import Commands
+from accelwatch_slurm.commands import Commands, NotBegunError, begun
 from accelwatch_slurm.draining import Drains, line_of
 from accelwatch_slurm.node_text import SlurmNode
 from accelwatch_slurm.reading import Reader
+from accelwatch_slurm.settings import SlurmOptions
+from shell_scripts import script
 from slurm_hand import Hand
 from working_slurm import WorkingSlurm
 
 MARK = Mark("inc-1", 1)
 
 
-def committed(number: int = 1) -> Committed:
-    return Committed(operation=f"op-{number}", attempt=1, mark=MARK, deadline=time.time() + 60)
+def committed(number: int = 1, withdrawn: Callable[[], str] = stands) -> Committed:
+    return Committed(
+        operation=f"op-{number}",
+        attempt=1,
+        mark=MARK,
+        deadline=time.time() + 60,
+        withdrawn=withdrawn,
+    )
 
 
 class Controller:
@@ -44,7 +54,9 @@ class Controller:
 
     in_a_rush = True
 
-    async def all_of(self, lines: Sequence[str]) -> CommandResult:
+    async def all_of(self, lines: Sequence[str], break_off: Callable[[], bool]) -> CommandResult:
+        if break_off():
+            raise NotBegunError
         self.lines.append(list(lines))
         answer = self.answers.pop(0) if self.answers else CommandResult(status=0)
         if isinstance(answer, Exception):
@@ -196,6 +208,98 @@ def test_where_the_one_that_does_it_is_cut_off_nobody_knows_and_nobody_waits() -
     asyncio.run(story())
 
 
+STOPPED = "everything is stopped by ada"
+NOT_BEGUN = Told(status=ToldStatus.NOT_BEGUN, text=STOPPED)
+
+
+def test_who_waits_in_a_queue_when_everything_is_stopped_is_not_drained() -> None:
+    async def story() -> None:
+        controller, stop = Controller(), [""]
+        controller.hold.clear()
+        drains = controller.drains()
+
+        def drain(at: int) -> "asyncio.Task[Told | None]":
+            operation = committed(at, lambda: stop[0])
+            return asyncio.create_task(drains.together(step(f"n{at}"), operation))
+
+        reads = drain(1)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        waits = [drain(at) for at in (2, 3, 4)]
+        await asyncio.sleep(0)
+        stop[0] = STOPPED
+        controller.hold.set()
+        assert await asyncio.gather(reads, *waits) == [NOT_BEGUN] * 4
+        assert (controller.lines, controller.looks) == ([], 1)
+
+    asyncio.run(story())
+
+
+def test_one_that_is_withdrawn_is_left_out_of_the_command() -> None:
+    async def story() -> None:
+        controller = Controller()
+        drains = controller.drains()
+        both = (
+            drains.together(step("n1"), committed(1, lambda: STOPPED)),
+            drains.together(step("n2"), committed(2)),
+        )
+        assert [*await asyncio.gather(*both)] == [NOT_BEGUN, Told(status=ToldStatus.DONE)]
+        assert [line.split()[1] for lines in controller.lines for line in lines] == ["nodename=n2"]
+
+    asyncio.run(story())
+
+
+def test_a_command_that_is_broken_off_says_which_of_its_lines_it_had_read() -> None:
+    lines = [f"update nodename=n{at} state=drain" for at in range(4)]
+    killed = CommandResult(failure="broken off", output=b"scontrol: " + lines[0].encode() + b"\n")
+    assert begun(lines, killed) == 1
+    prompt = CommandResult(failure="broken off", output=killed.output + b"scontrol: ")
+    assert begun(lines, prompt) == 2, "the next one may have been read by then"
+    for output in (b"", b"scontrol: ", b"scontrol: scontrol: "):
+        mute = CommandResult(failure="broken off", output=output)
+        assert begun(lines, mute) == 4, "built without readline it prints nothing of what it reads"
+
+
+SLOW = """
+if [ $# -gt 0 ]; then
+  for at in 1 2 3 4 5; do echo "NodeName=n$at State=IDLE"; done
+  exit 0
+fi
+while IFS= read -r line; do
+  echo "scontrol: $line"
+  case $line in *nodename=*) echo "$line" >> {log} ;; esac
+  case $line in *nodename=n2*) touch {second}; sleep 60 ;; esac
+done
+"""
+
+
+def test_a_batch_is_broken_off_in_the_middle(tmp_path: Path) -> None:
+    log, second = tmp_path / "log", tmp_path / "second"
+    script(
+        tmp_path / "bin" / "scontrol",
+        SLOW.replace("{log}", str(log)).replace("{second}", str(second)),
+    )
+    commands = Commands(SlurmOptions(commands=str(tmp_path / "bin")))
+
+    def withdrawn() -> str:
+        return STOPPED if second.exists() else ""
+
+    async def story() -> list[Told | None]:
+        drains = Drains(commands, Reader(commands), words)
+        each = (drains.together(step(f"n{at}"), committed(at, withdrawn)) for at in range(1, 6))
+        return await asyncio.gather(*each)
+
+    told = asyncio.run(story())
+    commands.close()
+    statuses = [None if one is None else one.status for one in told]
+    assert statuses[0] is ToldStatus.UNKNOWN, "what may have happened is looked at"
+    assert told[-1] == NOT_BEGUN
+    drained = [line.split()[1] for line in log.read_text().splitlines()]
+    assert drained == ["nodename=n1", "nodename=n2"]
+    assert statuses[: len(drained)] == [ToldStatus.UNKNOWN] * 2
+    assert set(statuses[3:]) == {ToldStatus.NOT_BEGUN}
+
+
 @pytest.mark.parametrize(
     ("word", "line"),
     [
@@ -255,6 +359,19 @@ def test_on_a_real_slurm_each_has_its_own_reason_and_mark_and_others_are_left_al
         assert seen[f"n{at}"].reason == one_alone(one, at)
     assert seen["n3"].standing is Standing.FOREIGN
     assert '"rack":"row 7"' in slurm.node("n2")
+
+
+def test_a_real_scontrol_prints_each_line_as_it_reads_it(
+    slurm: WorkingSlurm, hand: Callable[..., Hand]
+) -> None:
+    lines = [f'update nodename=n{at} state=drain reason="{"long " * 40}"' for at in (1, 2)]
+    commands = hand().action._commands
+    result = asyncio.run(commands.all_of(lines, lambda: False))
+    prompts = [match.start() for match in re.finditer(rb"^scontrol: ", result.output, re.MULTILINE)]
+    assert len(prompts) == 3, "the third is for quit"
+    killed = CommandResult(failure="broken off", output=result.output[: prompts[1]])
+    assert begun(lines, killed) == 1, "a build without readline prints nothing of what it reads"
+    assert "DRAIN" in slurm.node("n2")
 
 
 def one_alone(hand: Hand, at: int) -> str:
