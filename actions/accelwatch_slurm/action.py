@@ -66,6 +66,11 @@ class SlurmAction:
         """What it can be asked for; probes only where the options say so."""
         return INTENTS | {IntentKind.PROBE} if self._options.probe_silent else INTENTS
 
+    @property
+    def corrects(self) -> frozenset[IntentKind]:
+        """A job waits, maybe for hours, with a list of the nodes that are bad."""
+        return frozenset({IntentKind.MOVE_JOB})
+
     async def survey(self) -> Sequence[NodeSeen]:
         """All nodes at once. Raises ActionUnavailableError."""
         return await self._observer.survey()

@@ -66,7 +66,7 @@ def _again(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Proposal:
 def _unproven(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal | None:
     if intent.fenced_by_job or scene.proven_dead:
         return None
-    silent = silent_node(scene, tuple(scene.bad))
+    silent = silent_node(scene, intent.may_run_on)
     if not silent:
         return None
     if job.state is not JobState.HELD:

@@ -21,7 +21,7 @@ def propose_leaving(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
     of a job begins a round of Slurm's scheduler, and nothing begins before `batch_sched_delay` after the
     last: the rounds are over when its node is found to be silent.
     """
-    silent = silent_node(scene, tuple(scene.bad))
+    silent = silent_node(scene, intent.may_run_on)
     parts = [part for part in scene.parts or (job,) if part.begins_again]
     waits = Wait(LOOK_S, f"job {job.id} is still ending on its nodes")
     if not parts or scene.proven_dead:

@@ -42,6 +42,8 @@ def _moved(intent: Intent, scene: Scene, job: SlurmJob, hold_place: bool) -> Pro
         return Wait(0.25, f"the nodes of job {job.id} are made ready")
     if job.restarts == 0:
         return Wait(2.0, f"job {job.id} has not begun")
+    if hold_place and job.state is JobState.WAITING and (place := _place(intent, scene, job)):
+        return place  # a spare was drawn while it waits
     return propose_beginning(intent, scene, job)
 
 
@@ -93,8 +95,8 @@ def _place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
     """
     if job.reservation and job.reservation != place_of(intent):
         return None
-    good = [node for node in job.nodes if node not in intent.avoided]
-    wanted = list(dict.fromkeys((*good, *([intent.spare] if intent.spare else []))))
+    wanted = [node for node in (*job.nodes, intent.spare) if node and node not in intent.avoided]
+    wanted = list(dict.fromkeys(wanted))
     there = scene.reservations.get(place_of(intent))
     kept = there.nodes if there is not None else ()
     if set(wanted) <= set(kept):

@@ -219,7 +219,7 @@ class Observer:
         now = self._clock.wall()
         scene = scene_of(Observed(time=now, own=own), self._options.mark)
         proofs = []
-        for name in intent.avoided:
+        for name in intent.may_run_on:
             node = scene.bad.get(name)
             if node is None or (node.answering and not node.down and name != intent.node):
                 continue

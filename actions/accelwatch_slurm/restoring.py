@@ -9,6 +9,7 @@ from accelwatch_slurm.job_text import SlurmJob, names_of
 from accelwatch_slurm.leaving import silent_node
 from accelwatch_slurm.moving_parts import is_whole, whole_of
 from accelwatch_slurm.scene import Scene, held_word, place_of
+from accelwatch_slurm.steering import added
 
 
 def propose_restore(intent: Intent, scene: Scene) -> Proposal:
@@ -31,7 +32,7 @@ def propose_restore(intent: Intent, scene: Scene) -> Proposal:
         return Wait(seconds, f"job {job.id} has its place until it has ended")
     for part in scene.parts or (job,):
         if part.state is JobState.HELD and held_word(intent) in part.admin_comment:
-            if silent := silent_node(scene, tuple(scene.bad)):
+            if silent := silent_node(scene, intent.may_run_on):
                 return Wait(5.0, f"the old copy of job {job.id} may still run on {silent}")
             return job_step(steps.LET_GO, part, f"let job {part.id} go", word=held_word(intent))
         if step := _unsteered(intent, part):
@@ -57,7 +58,7 @@ def _unsteered(intent: Intent, job: SlurmJob) -> Step | None:
 
 def _lists(intent: Intent, job: SlurmJob) -> dict[str, str]:
     """What is taken back: what another move, or the user, has changed since stays."""
-    bad = intent.avoided
+    bad = {*intent.avoided, *added(intent)}
     changes = {}
     excluded = names_of(job.exclude)
     asked = set(names_of(intent.original.get(f"exclude{job.component}", job.exclude)))

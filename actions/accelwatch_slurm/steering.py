@@ -12,15 +12,18 @@ from accelwatch_slurm.scene import Scene, begin_word, place_of
 NEXT_SECOND_S = 1.05
 """A launch in the wall-clock second of the requeue is revoked by slurmd, and the job fails."""
 _BEGIN = "accelwatch:begin:"
+ADDED = "added "
+"""In `original`, before each node that was added to the lists of a job."""
 
 
 def steering(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Step | None:
     """One update of all that has to be another way; what the user asked for stays otherwise."""
     bad = intent.avoided
     excluded, required = names_of(job.exclude), names_of(job.require)
+    wanted = _excluded(intent, job)
     changes = {}
-    if not set(bad) <= set(excluded):
-        changes["ExcNodeList"] = ",".join(dict.fromkeys((*excluded, *bad)))
+    if set(wanted) != set(excluded):
+        changes["ExcNodeList"] = ",".join(wanted)
     if set(bad) & set(required):
         changes["ReqNodeList"] = ""
     place = place_of(intent)
@@ -47,9 +50,23 @@ def steering(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Step | 
             f"exclude{job.component}": job.exclude,
             f"require{job.component}": job.require,
             f"reservation{job.component}": "" if job.reservation == place else job.reservation,
+            **{f"{ADDED}{node}": "" for node in wanted if node not in excluded},
         },
         text=f"keep job {job.id} off {','.join(bad)}",
     )
+
+
+def added(intent: Intent) -> frozenset[str]:
+    """The nodes that were added to the lists of a job since its first move."""
+    return frozenset(key.removeprefix(ADDED) for key in intent.original if key.startswith(ADDED))
+
+
+def _excluded(intent: Intent, job: SlurmJob) -> tuple[str, ...]:
+    """The job's own list with the nodes that are bad now, without those that we added and are not."""
+    asked = names_of(intent.original.get(f"exclude{job.component}", ""))
+    well = added(intent) - set(asked) - set(intent.avoided)
+    left = [node for node in names_of(job.exclude) if node not in well]
+    return tuple(dict.fromkeys((*left, *intent.avoided)))
 
 
 def is_roomy(intent: Intent, count: int, nodes: Iterable[str]) -> bool:

@@ -95,3 +95,16 @@ class TakesUp(Protocol):
         Told before each look at an operation that is open, by its id and number of its attempt.
         """
         ...
+
+
+@runtime_checkable
+class Corrects(Protocol):
+    """An action that goes by the nodes that are bad now, not by those of the moment of the decision."""
+
+    @property
+    def corrects(self) -> frozenset[IntentKind]:
+        """Kinds of intents whose `bad_nodes` are those of now whenever it is asked about them.
+
+        `original` has then what was replaced for the intent so far.
+        """
+        ...

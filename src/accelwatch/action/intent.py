@@ -86,6 +86,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     job: JobKey | None = None
     bad_nodes: tuple[str, ...] = ()
     """Where the job may not start."""
+    ran_on: tuple[str, ...] = ()
+    """Where an old copy of the job may run, by the scheduler's names; for MOVE_JOB. Empty: anywhere."""
     spare: str = ""
     signal: str = ""
     """`USR1`; for SIGNAL_JOB."""
@@ -113,3 +115,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     def avoided(self) -> tuple[str, ...]:
         """Where the job may not start; a job that has died may be begun again where it was."""
         return tuple(dict.fromkeys(self.bad_nodes if self.revive else (self.node, *self.bad_nodes)))
+
+    @property
+    def may_run_on(self) -> tuple[str, ...]:
+        """The nodes among those on which an old copy of the job may run."""
+        return tuple(node for node in self.avoided if not self.ran_on or node in self.ran_on)

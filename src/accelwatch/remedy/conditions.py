@@ -7,6 +7,7 @@ from typing import NamedTuple
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobState, NodeSeen, Standing
 from accelwatch.action.step import RefusalKind
+from accelwatch.remedy.avoiding import as_of_now
 from accelwatch.remedy.case import Case
 from accelwatch.remedy.cases import counting, leading
 from accelwatch.remedy.changes import Command
@@ -128,11 +129,13 @@ def plan_of(sur: Surroundings, remedy: Remedy) -> str:
     return "" if case is None else digest_of(remedy.node, case.incident, case.policy)
 
 
-def _moved_back(happening: Happening) -> bool:
+def _moved_back(sur: Surroundings, happening: Happening) -> bool:
     pursued = happening.pursued
     if pursued is None or pursued.intent.kind is not Kind.MOVE_JOB:
         return False
-    bad = set(pursued.intent.avoided)
+    # What has gone bad since is moved by its own remedy, and what is well by now may be used.
+    now = as_of_now(sur.state, pursued.intent, sur.now)
+    bad = set(pursued.intent.avoided) & set(now.avoided)
     return not pursued.moved_to or not bad.isdisjoint(pursued.moved_to)
 
 
@@ -306,7 +309,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
             and at.happening.pursued.intent.kind is Kind.SWAP_IN_JOB
         ),
         "cancel_next": lambda at: cancels(at.remedy) and _leave_next(at.sur, at.remedy),
-        "moved_back": lambda at: _moved_back(at.happening),
+        "moved_back": lambda at: _moved_back(at.sur, at.happening),
         "wrong_again": lambda at: wrong_again(at.sur, at.remedy),
         "still_wrong": lambda at: still_wrong(at.sur, at.remedy),
         "seen_bad": lambda at: seen_bad(at.sur, at.remedy),

@@ -34,6 +34,8 @@ class Site(NamedTuple):
     gate: Gate
     clock: Clock
     jitter: Callable[[], float] = random.random
+    as_of_now: Callable[[Intent], Intent] = lambda intent: intent
+    """An intent with the nodes that are bad now."""
 
     def kind(self, step: Step) -> StepKind:
         """What is declared of a step."""

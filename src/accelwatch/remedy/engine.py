@@ -18,6 +18,7 @@ from accelwatch.incidents.journal.file import JournalError
 from accelwatch.incidents.journal.patient import COMMIT_WAIT_S
 from accelwatch.incidents.journal.records import ENGINE, Batch, StateRecord
 from accelwatch.remedy import data_guard
+from accelwatch.remedy.avoiding import as_of_now
 from accelwatch.remedy.ceiling import UNDOING
 from accelwatch.remedy.changes import Change, Command, Heard, Started, Verb
 from accelwatch.remedy.denial import Answer, Denial
@@ -127,7 +128,15 @@ class Engine:
             logger.error("%s", self._refused)
             return
         sites = {
-            name: Site(name, action, self._ledger, self._lanes, self._gate, self._clock)
+            name: Site(
+                name,
+                action,
+                self._ledger,
+                self._lanes,
+                self._gate,
+                self._clock,
+                as_of_now=self._as_of_now,
+            )
             for name, action in self._actions.items()
         }
         surveys = Surveys(self._actions, self._clock, lambda one: self._inbox.hear([one]))
@@ -324,6 +333,9 @@ class Engine:
                         person=command.by,
                         address=address,
                     )
+
+    def _as_of_now(self, intent: Intent) -> Intent:
+        return as_of_now(self.state, intent, self._clock.wall())
 
     def _gate(self, intent: Intent) -> str:
         """Why no effect may begin now. What we did ourselves may always be undone."""

@@ -62,13 +62,14 @@ def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
         boot_id="" if heard is None else heard.boot_id,
         job=job,
         bad_nodes=_to_leave(sur, remedy) if kind is Kind.MOVE_JOB else (),
+        ran_on=_ran_on(sur, remedy, job) if kind is Kind.MOVE_JOB and job is not None else (),
         spare=remedy.spare if kind in _WITH_SPARE else "",
         signal="" if policy is None or kind is not Kind.SIGNAL_JOB else policy.signal,
         fenced_by_job=policy is not None and policy.fence is Fence.JOB,
         revive=kind is Kind.MOVE_JOB and job in remedy.lost,
         force_requeue=sur.settings.resume.force_requeue,
         test=next_test(remedy) if kind is Kind.TEST else "",
-        original=_as_we_left_it(remedy) if kind is Kind.RELEASE else {},
+        original=_before(remedy, kind, job),
         asked=sur.now,
         deadline=sur.now + _within_s(remedy, kind),
     )
@@ -103,6 +104,15 @@ def reason_of(remedy: Remedy, title: str) -> str:
     return text[:MOST_REASON]
 
 
+def _before(remedy: Remedy, kind: Kind, job: JobKey | None) -> Mapping[str, str]:
+    """What stood there before us: of the node, or of a job whose moves have not ended well."""
+    if kind is Kind.RELEASE:
+        return _as_we_left_it(remedy)
+    if kind is not Kind.MOVE_JOB:
+        return {}
+    return next((one.original for one in remedy.unfinished if one.job == job), {})
+
+
 def _as_we_left_it(remedy: Remedy) -> dict[str, str]:
     """What stood there before our mark, and how that looked: who set it, and when."""
     hold = remedy.hold
@@ -122,6 +132,24 @@ def _job(sur: Surroundings, remedy: Remedy, kind: Kind) -> JobKey | None:
     if kind is Kind.FOLLOW_JOB:
         return next(iter(gone_jobs(sur, remedy)), None)
     return next_signal(sur, remedy) if kind is Kind.SIGNAL_JOB else next_job(sur, remedy)
+
+
+def _ran_on(sur: Surroundings, remedy: Remedy, job: JobKey) -> tuple[str, ...]:
+    """Every node of which anything says that the job ran there: shown, left, or named by its remedy."""
+    key = (job.cluster, job.id, job.part)
+    nodes = {remedy.target or remedy.node}
+    nodes.update(node for one in remedy.unfinished if one.job == job for node in one.ran_on)
+    for seen in sur.world.seen.values():
+        if any((one.cluster, one.id, one.part) == key for one in seen.jobs):
+            nodes.add(seen.name)
+    for left in sur.state.departed.values():
+        if (left.job.cluster, left.job.id, left.job.part) == key:
+            nodes.update(left.nodes)
+    for other in sur.state.remedies.values():
+        known = (*other.stranded, *other.handled, *other.lost, *other.looked_for)
+        if any((one.cluster, one.id, one.part) == key for one in known):
+            nodes.add(other.target or other.node)
+    return tuple(sorted(nodes))
 
 
 def _to_leave(sur: Surroundings, remedy: Remedy) -> tuple[str, ...]:

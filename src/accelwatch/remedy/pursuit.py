@@ -10,7 +10,9 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
-from accelwatch.action.contract import ActionUnavailableError, TakesUp
+import msgspec
+
+from accelwatch.action.contract import ActionUnavailableError, Corrects, TakesUp
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import Observed
 from accelwatch.action.step import (
@@ -123,16 +125,19 @@ class Pursuit:
                 # Whoever wrote it down ended before it began.
                 await self._settle(operation, OperationState.CANCELLED, "it was never begun")
                 operation = None
-            wanted = self._intent if operation is None else operation.intent
+            own = operation is None or operation.intent == self._intent
+            wanted = self._as_of_now() if own or operation is None else operation.intent
             self._take_up(operation)
             observed = await self._look(wanted)
+            if own:
+                self._observed = observed
             if operation is not None:
                 pause = await self._judge(operation, observed)
                 if pause is not None:
                     return pause
-                if wanted != self._intent:
+                if not own:
                     return _Pause(0.0, "something else has ended on the node")
-            return await self._go_on(observed)
+            return await self._go_on(wanted, observed)
         except ActionUnavailableError as error:
             return self._freeze(error)
         except JournalClaimedError as error:
@@ -170,9 +175,16 @@ class Pursuit:
         self._frozen, self.problem = 0, ""
         if self._first_look is None:
             self._first_look = self._site.clock.wall()
-        if intent == self._intent:
-            self._observed = observed
         return observed
+
+    def _as_of_now(self) -> Intent:
+        """What is wanted, with the nodes that are bad now, for an action that goes by those."""
+        action, intent = self._site.action, self._intent
+        if not isinstance(action, Corrects) or intent.kind not in action.corrects:
+            return intent
+        done = originals(self._site.ledger.of(self._site.name, intent))
+        now = self._site.as_of_now(intent)
+        return msgspec.structs.replace(now, original={**done, **intent.original})
 
     def _freeze(self, error: ActionUnavailableError) -> Pursued | _Pause:
         self.problem = f"{self._site.name} does not answer: {error}"
@@ -241,12 +253,15 @@ class Pursuit:
         )
         await self._site.ledger.settle(operation, to, by, text)
 
-    async def _go_on(self, observed: Observed) -> Pursued | _Pause:
+    async def _go_on(self, wanted: Intent, observed: Observed) -> Pursued | _Pause:
         """Nothing is open: the next step, or the end."""
         if self._cancelled.is_set():
             return self._ended(Ending.CANCELLED, "it is not wanted any more")
         try:
             proposal = self._site.action.propose(self._intent, observed)
+            if wanted != self._intent and not isinstance(proposal, Achieved):
+                # What has come true as it was decided is over, whatever has gone bad since.
+                proposal = self._site.action.propose(wanted, observed)
         except Exception as error:
             logger.exception("an action failed to propose action=%s", self._site.name)
             raise ActionUnavailableError(f"proposing failed: {error!r}") from error
@@ -261,19 +276,15 @@ class Pursuit:
                 return self._late(text) or _Pause(max(seconds, least), text)
             case Step():
                 self._waits = 0
-                return self._late() or await self._step(proposal, observed)
+                return self._late() or await self._step(wanted, proposal, observed)
 
     def _late(self, waits_for: str = "it is not so") -> Pursued | None:
         if not self._is_late:
             return None
         return self._ended(Ending.FAILED, f"its time is over: {waits_for}")
 
-    async def _step(self, step: Step, observed: Observed) -> Pursued | _Pause:
-        before = [
-            one
-            for one in self._site.ledger.of(self._site.name, self._intent)
-            if same(one.step, step) and one.state is not OperationState.CANCELLED
-        ]
+    async def _step(self, wanted: Intent, step: Step, observed: Observed) -> Pursued | _Pause:
+        before = self._done_before(step)
         seen = [one for one in before if one.state is OperationState.OBSERVED]
         if seen and (end := self._seen_before(seen, observed)) is not None:
             return end
@@ -287,13 +298,29 @@ class Pursuit:
             wait_s = self._retry_in(last, len(failed))
             if wait_s > 0:
                 return _Pause(wait_s, f"{step.text}: tried again in {wait_s:.0f} s")
-        return await self._do(step, len(failed) + 1)
+        return await self._do(wanted, step, len(failed) + 1)
 
-    async def _do(self, step: Step, attempt: int) -> _Pause:
+    def _done_before(self, step: Step) -> list[Operation]:
+        """The same step as it was done before, since another one of its kind was done to the same."""
+        begun = [
+            one
+            for one in self._site.ledger.of(self._site.name, self._intent)
+            if one.state is not OperationState.CANCELLED
+        ]
+        if self._site.kind(step).idempotent:
+            others = [at for at, one in enumerate(begun) if _replaces(one.step, step)]
+            begun = begun[others[-1] + 1 :] if others else begun
+        return [one for one in begun if same(one.step, step)]
+
+    async def _do(self, wanted: Intent, step: Step, attempt: int) -> _Pause:
+        def held_back() -> str:
+            changed = self._as_of_now().bad_nodes != wanted.bad_nodes
+            return self._held() or ("other nodes are bad by now" if changed else "")
+
         if held := self._held():
             return _Pause(HELD_S, held)
         self.text = step.text
-        held = await carry_out(self._site, self._intent, step, attempt, self._held)
+        held = await carry_out(self._site, self._intent, step, attempt, held_back)
         return _Pause(HELD_S if held else 0.0, held or f"{step.text}: done, but not seen yet")
 
     def _held(self) -> str:
@@ -340,6 +367,16 @@ class Pursuit:
             moved_to=moved_to,
             original=originals(self._site.ledger.of(self._site.name, self._intent)),
         )
+
+
+def _replaces(step: Step, other: Step) -> bool:
+    """Whether a step sets anew what another one has set for the same job."""
+    job = step.arguments.get("job")
+    return (
+        bool(job)
+        and (step.kind, job) == (other.kind, other.arguments.get("job"))
+        and not same(step, other)
+    )
 
 
 def _was_accepted(operation: Operation) -> bool:

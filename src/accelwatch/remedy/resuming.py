@@ -232,6 +232,7 @@ def _revive(sur: Surroundings, name: str, run: Run) -> None:
         revive=True,
         restarts=run.seen.restarts,
         bad_nodes=tuple(sorted(other.bad)),
+        ran_on=tuple(sorted({*run.moved.ran_on, *run.seen.nodes})),
         checkpoint=other.checkpoint,
         original={},
         asked=sur.now,

@@ -2,7 +2,11 @@
 
 import asyncio
 import itertools
+import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.clock import SystemClock
@@ -12,6 +16,7 @@ from accelwatch.remedy.ledger import Ledger
 from accelwatch.remedy.operations import OperationState
 from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.pursuit import Pursuit
+from accelwatch_slurm.job_text import names_of
 from remedy.memory_journal import MemoryJournal
 from slurm_hand import Hand
 from working_slurm import WorkingSlurm, until
@@ -22,12 +27,19 @@ Hands = Callable[..., Hand]
 class Engine:
     """What pursuits share, over a journal in memory."""
 
-    def __init__(self, hand: Hand) -> None:
+    def __init__(self, hand: Hand, as_of_now: Callable[[Intent], Intent] = lambda one: one) -> None:
         journal, ids = MemoryJournal(), map(str, itertools.count(1))
         clock = SystemClock()
         self.ledger = Ledger(journal.commit, clock, [], lambda: next(ids))
         self._site = Site(
-            "slurm", hand.action, self.ledger, Lanes(), lambda _: "", clock, jitter=lambda: 0.0
+            "slurm",
+            hand.action,
+            self.ledger,
+            Lanes(),
+            lambda _: "",
+            clock,
+            jitter=lambda: 0.0,
+            as_of_now=as_of_now,
         )
         self.lives: list[str] = []
 
@@ -67,6 +79,33 @@ def test_a_node_is_drained_its_job_moved_and_all_is_given_back(
     slurm.scontrol("update", "node=n1", "state=drain", "reason=mine")
     refused = engine.pursue(one.intent(IntentKind.QUARANTINE, "n1"))
     assert refused.ending is Ending.REFUSED
+
+
+def test_the_list_of_a_job_that_waits_follows_what_is_bad(slurm: WorkingSlurm, hand: Hands) -> None:
+    bad = ["n1", "n3"]
+    one = hand()
+    engine = Engine(one, lambda intent: msgspec.structs.replace(intent, bad_nodes=tuple(bad)))
+    slurm.scontrol("update", "node=n3,n4,n5", "state=drain", "reason=full")
+    number = slurm.submit("-N2", "-w", "n1,n2", "--exclude=n5")
+    until(lambda: "JobState=RUNNING" in slurm.job(number), "the job runs")
+    assert engine.pursue(one.intent(IntentKind.QUARANTINE, "n1")).ending is Ending.ACHIEVED
+    wanted = one.intent(IntentKind.MOVE_JOB, "n1", job=one.key(number), bad_nodes=tuple(bad))
+
+    def kept_off() -> set[str]:
+        found = re.search(r"ExcNodeList=(\S+)", slurm.job(number))
+        return set() if found is None else set(names_of(found[1]))
+
+    with ThreadPoolExecutor(1) as beside:
+        moving = beside.submit(engine.pursue, wanted)
+        until(lambda: kept_off() == {"n1", "n3", "n5"}, "it is kept off what is bad at first")
+        bad[:] = ["n1", "n4"]
+        until(lambda: kept_off() == {"n1", "n4", "n5"}, "the list follows")
+        slurm.scontrol("update", "node=n3", "state=resume")
+        moved = moving.result(60)
+    assert (moved.ending, moved.moved_to) == (Ending.ACHIEVED, ("n2", "n3"))
+    assert moved.original["exclude"] == "n5"
+    assert {"added n1", "added n3", "added n4"} <= set(moved.original)
+    slurm.run("scancel", number)
 
 
 def test_one_that_somebody_took_back_meanwhile_is_theirs(slurm: WorkingSlurm, hand: Hands) -> None:

@@ -10,6 +10,7 @@ from accelwatch.action.observed import Observed
 from accelwatch.action.step import (
     Achieved,
     Begun,
+    Proposal,
     Recovery,
     Refusal,
     RefusalKind,
@@ -587,3 +588,80 @@ def test_a_job_that_is_held_is_steered_and_started_by_one_update_but_not_in_its_
     step = propose(intent(IntentKind.MOVE_JOB, job=KEY), own, time=1795355700.0 + after_s)
     assert isinstance(step, Step)
     assert (step.kind, step.arguments.get("StartTime")) == ("steer", "now" if starts else None)
+
+
+def listed(step: Proposal) -> str | None:
+    """The nodes that a job is kept off by a step."""
+    return step.arguments.get("ExcNodeList") if isinstance(step, Step) else None
+
+
+def test_a_job_that_waits_is_kept_off_what_is_bad_now_and_off_nothing_else() -> None:
+    waits = {"Restarts": "1", "SubmitTime": "1795355700"}
+    own = {"bad": node("IDLE+DRAIN", "accelwatch:inc-1:r x")}
+    line = {**own, "job": job("PENDING", ExcNodeList="n5", **waits)}
+    first = propose(intent(IntentKind.MOVE_JOB, job=KEY, bad_nodes=("n3", "n4")), line)
+    assert listed(first) == "n5,n1,n3,n4"
+    assert isinstance(first, Step)
+    assert {name for name in first.original if name.startswith("added ")} == {
+        *("added n1", "added n3", "added n4"),
+    }
+    line = {**own, "job": job("PENDING", ExcNodeList="n[1,3-7]", **waits)}
+    told = first.original
+    now = intent(IntentKind.MOVE_JOB, job=KEY, bad_nodes=("n4", "n8"), original=told)
+    assert listed(propose(now, line)) == "n1,n4,n5,n6,n7,n8"
+    same = {**own, "job": job("PENDING", ExcNodeList="n[1,4-8]", **waits)}
+    assert listed(propose(now, same)) is None
+
+
+def test_a_node_that_the_user_avoids_as_well_stays_on_the_list_when_it_is_well() -> None:
+    waits = job("PENDING", Restarts="1", SubmitTime="1795355700", ExcNodeList="n[1,3,5]")
+    own = {"bad": node("IDLE+DRAIN", "accelwatch:inc-1:r x"), "job": waits}
+    told = {"exclude": "n5", "added n1": "", "added n3": "", "added n5": ""}
+    wanted = intent(IntentKind.MOVE_JOB, job=KEY, original=told)
+    assert listed(propose(wanted, own)) == "n1,n5"
+
+
+def test_whatever_a_move_has_added_is_taken_back() -> None:
+    told = {"exclude": "n5", "added n1": "", "added n3": ""}
+    wanted = intent(IntentKind.RESTORE_JOB, job=KEY, original=told)
+    line = job("PENDING", Restarts="2", SubmitTime="1795355700", ExcNodeList="n[1,3,5-6]")
+    assert listed(propose(wanted, {"bad": node("IDLE"), "job": line})) == "n5,n6"
+
+
+@pytest.mark.parametrize(
+    ("place", "nodes", "step"),
+    [("n[2-3]", 3, "n2,n3,n4"), ("n[2-4]", 3, ""), ("", 1, "n4"), ("", 3, "")],
+)
+def test_the_place_of_a_job_that_waits_takes_in_a_spare_that_is_drawn_late(
+    place: str, nodes: int, step: str
+) -> None:
+    line = job("PENDING", Restarts="1", SubmitTime="1795355700", NumNodes=str(nodes))
+    own = {"bad": node("IDLE+DRAIN", "accelwatch:inc-1:r x"), "job": line}
+    if place:
+        own["reservations"] = f"ReservationName=accelwatch-job-1 Nodes={place} Flags=MAINT"
+    proposed = propose(intent(IntentKind.MOVE_JOB, job=KEY, spare="n4"), own)
+    assert isinstance(proposed, Step)
+    assert (proposed.kind == "reserve") is bool(step)
+    assert proposed.arguments.get("nodes", "") == step
+
+
+def test_a_spare_that_is_bad_by_now_is_not_taken_into_the_place() -> None:
+    line = job("RUNNING", NodeList="n[1-2]")
+    own = {"bad": node("MIXED+DRAIN", "accelwatch:inc-1:r x"), "job": line}
+    wanted = intent(IntentKind.MOVE_JOB, job=KEY, spare="n4", bad_nodes=("n4",))
+    step = propose(wanted, own)
+    assert isinstance(step, Step)
+    assert step.arguments.get("nodes") == "n2"
+
+
+@pytest.mark.parametrize(
+    ("ran_on", "step"), [(("n1",), "steer"), (("n1", "n9"), "hold"), ((), "hold")]
+)
+def test_a_silent_node_on_which_a_job_never_ran_keeps_it_from_nothing(
+    ran_on: tuple[str, ...], step: str
+) -> None:
+    silent = node("DOWN*+DRAIN", "accelwatch:inc-2:r x").replace("NodeName=n1", "NodeName=n9")
+    bad = node("IDLE+DRAIN", "accelwatch:inc-1:r x") + "\n" + silent
+    waits = job("PENDING", Restarts="1", SubmitTime="1795355700")
+    wanted = intent(IntentKind.MOVE_JOB, job=KEY, bad_nodes=("n1", "n9"), ran_on=ran_on)
+    assert kind_of(propose(wanted, {"bad": bad, "job": waits})) == step

@@ -1,0 +1,38 @@
+"""Where a job that is being moved may not start, as that is now. Pure.
+
+A move may wait for hours; nodes go bad and become well meanwhile.
+"""
+
+import msgspec
+
+from accelwatch.action.intent import Intent, JobKey
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remedy.cases import bad_nodes
+from accelwatch.remedy.model import RemedyState
+from accelwatch.remedy.retry import JobHistory
+from accelwatch.remedy.settings import RemedySettings
+from accelwatch.remedy.surroundings import Surroundings
+
+_SETTINGS = RemedySettings()
+"""No setting says which nodes are bad."""
+
+
+def as_of_now(state: RemedyState, intent: Intent, now: float) -> Intent:
+    """The same intent with the nodes that are bad now (`now` in Unix seconds)."""
+    if intent.kind is not Kind.MOVE_JOB or intent.job is None:
+        return intent
+    left = _left_behind(state, intent, intent.job)
+    others = bad_nodes(Surroundings(state, _SETTINGS, now)) - set(left)
+    bad = (*left, *sorted(others))
+    if set(bad) == set(intent.bad_nodes):
+        return intent
+    return msgspec.structs.replace(intent, bad_nodes=bad)
+
+
+def _left_behind(state: RemedyState, intent: Intent, job: JobKey) -> tuple[str, ...]:
+    """The nodes that the job leaves, whatever is seen of them now."""
+    if not intent.revive:
+        return (intent.node,)
+    run = state.retries.jobs.get(f"{job.cluster}/{job}", JobHistory()).run
+    ran = (intent.node,) if run is None else run.seen.nodes
+    return tuple(node for node in intent.bad_nodes if node in ran)
