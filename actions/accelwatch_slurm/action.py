@@ -1,5 +1,6 @@
 """The action: reads, proposes, performs, recovers; each by a module of its own."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -130,6 +131,10 @@ class SlurmAction:
     def recover(self, begun: Begun, observed: Observed) -> Recovery:
         """What has become of a step whose end nobody saw. Pure."""
         return recovered(begun, scene_of(observed, self._options.mark))
+
+    def release_command(self, node: str) -> str:
+        """The command that gives a node back, as a person types it."""
+        return f"scontrol update nodename={shlex.quote(node)} state=undrain"
 
     async def close(self) -> None:
         """Take no more commands."""

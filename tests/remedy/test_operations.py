@@ -8,6 +8,7 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import Step, Told, ToldStatus
+from accelwatch.remedy.ledger import release_without_journal
 from accelwatch.remedy.operations import (
     FOLLOWS,
     KEPT_S,
@@ -99,7 +100,9 @@ def test_only_what_is_open_claims_its_node(state: OperationState) -> None:
 
 
 def test_only_the_ledger_permits_an_effect() -> None:
-    """Each `Committed` is made in `Ledger.start`, after what is awaited there, or does nothing."""
+    """Each `Committed` is made in `Ledger.start`, after what is awaited there, or does nothing, or only
+    takes our own mark off at a person's word.
+    """
     makers = [
         path.relative_to(HOUSE).as_posix()
         for folder in ("src", "actions")
@@ -108,7 +111,7 @@ def test_only_the_ledger_permits_an_effect() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "Committed"
     ]
-    assert makers == ["src/accelwatch/remedy/ledger.py"] * 2
+    assert makers == ["src/accelwatch/remedy/ledger.py"] * 3
     source = (HOUSE / makers[0]).read_text(encoding="utf-8")
     (start,) = (
         node
@@ -128,3 +131,10 @@ def test_only_the_ledger_permits_an_effect() -> None:
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Committed"
     )
     assert write < made
+
+
+@pytest.mark.parametrize("kind", sorted(set(IntentKind) - {IntentKind.RELEASE}))
+def test_only_a_release_is_permitted_without_the_journal(kind: IntentKind) -> None:
+    with pytest.raises(ValueError, match="has to be in the journal before it is done"):
+        release_without_journal(intent(kind))
+    assert release_without_journal(intent(IntentKind.RELEASE)).operation == "by-hand"

@@ -86,6 +86,15 @@ class LooksOver(Protocol):
 
 
 @runtime_checkable
+class ReleasesByHand(Protocol):
+    """An action whose scheduler has a command by which a person gives a node back."""
+
+    def release_command(self, node: str) -> str:
+        """The command for the scheduler's name of a node, as a person types it. Asks nothing."""
+        ...
+
+
+@runtime_checkable
 class TakesUp(Protocol):
     """An action that asks others what has become of what they have accepted."""
 

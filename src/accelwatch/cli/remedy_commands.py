@@ -84,7 +84,10 @@ def release_command(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Give a node back, when fresh data says that it is well."""
+    """Give a node back, when fresh data says that it is well.
+
+    With --force also while the hub cannot write its journal: then its log says who did it.
+    """
     verb = "force_release" if force else "release"
     raise typer.Exit(_say(hub, _of(node, verb), why, as_json))
 

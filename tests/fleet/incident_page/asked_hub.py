@@ -52,6 +52,9 @@ class AskedRunner:
         self.settings = RemedySettings(ceiling="resume")
         self.plan_of: dict[str, Plan] = {}
 
+    async def ask(self, command: Command, address: str = "") -> Reply:
+        return await self.engine.ask(command, address)
+
     def plan(self, node: str) -> Plan:
         return self.plan_of.get(node) or Plan(node=node, stage=Stage.HEALTHY, text="it is well")
 

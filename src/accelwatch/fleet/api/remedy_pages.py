@@ -152,7 +152,7 @@ class RemedyPages:
             until=_until(verb, wish, now),
             digest=_digest(verb, wish),
         )
-        reply = await runner.engine.ask(command, change.address)
+        reply = await runner.ask(command, change.address)
         if reply.problem:
             return plain(503, f"it does not count: {reply.problem}")
         remedy = runner.engine.state.remedies.get(node)

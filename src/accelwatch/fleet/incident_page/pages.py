@@ -123,7 +123,7 @@ class IncidentVisits:
             except JournalError as error:
                 told = Told(text=f"It does not count: {error}. {_LOG_IN}", tone="bad")
                 return self._page(change, presented, (told,), 503)
-        reply = await runner.engine.ask(command, change.address)
+        reply = await runner.ask(command, change.address)
         told, code = _outcome(reply.problem, [note.text for note in reply.notes], command)
         return self._page(change, self._presented(incident.id, change.query), (told,), code)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.action.observed import NodeSeen
 from accelwatch.clock import Clock
 from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.approval import used
@@ -18,18 +19,23 @@ from accelwatch.fleet.remedies.turns import Turns
 from accelwatch.fleet.remedies.worth import worth_of
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.machine import machine_of
 from accelwatch.fleet.state.node import Node
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.journal.records import ENGINE
 from accelwatch.incidents.register import Line
 from accelwatch.judging.runner import RuleRunner
+from accelwatch.remedy import identity
 from accelwatch.remedy.actions import actions_of, check_in_job
-from accelwatch.remedy.changes import Change, Heard, RulesChanged
+from accelwatch.remedy.changes import Change, Command, Heard, RulesChanged, Verb
 from accelwatch.remedy.data_guard import Sight
-from accelwatch.remedy.engine import Engine
+from accelwatch.remedy.denial import Denial
+from accelwatch.remedy.engine import Engine, Reply
+from accelwatch.remedy.identity import Machine, Proof
 from accelwatch.remedy.model import RemedyState
 from accelwatch.remedy.outcome import Loudness, Note, Outcome
 from accelwatch.remedy.plan import Plan, planned
+from accelwatch.remedy.release_by_hand import NotReleasedError, release
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.step import step
 from accelwatch.remedy.stop_file import StopFile
@@ -151,6 +157,43 @@ class RemedyRunner:
     def heard(self, incidents: Sequence[Incident]) -> None:
         """Incidents have changed: the engine is told at once."""
         self.engine.tell(self._cases.changed(incidents))
+
+    async def ask(self, command: Command, address: str = "") -> Reply:
+        """What a person wants; when this returns it is written down, or the answer says why not.
+
+        A node of ours can be given back by `force_release` without a journal: then the log has it.
+        """
+        forced = command.verb is Verb.FORCE_RELEASE
+        problem = self._lost_journal if forced else ""
+        if not problem:
+            reply = await self.engine.ask(command, address)
+            if reply.problem and command.verb is Verb.RELEASE and self._lost_journal:
+                way = f"accelwatch release {command.node} --force works without a journal"
+                return reply._replace(problem=f"{self._lost_journal}. {way}")
+            problem = reply.problem
+            if not forced or not problem:
+                return reply
+        return await self._release_by_hand(command, address, problem)
+
+    @property
+    def _lost_journal(self) -> str:
+        """Why the journal can take nothing now; empty while all is well."""
+        return next(iter((*self._rules.register.problems, *self.engine.stalls)), "")
+
+    async def _release_by_hand(self, command: Command, address: str, why: str) -> Reply:
+        def prove(seen: Sequence[NodeSeen]) -> Proof | Denial:
+            known = self._fleet.nodes.get(command.node)
+            machine = Machine(node=command.node) if known is None else machine_of(known)
+            machines = (machine_of(node) for node in self._fleet.nodes.values())
+            return identity.prove(machine, machines, seen, self.settings.nodes)
+
+        try:
+            done = await release(self._actions, command, prove, self._clock, address)
+        except NotReleasedError as error:
+            return Reply(problem=f"{why}. Nor is it done without the journal: {error}")
+        text = f"{done}; the journal has nothing of it: {why}"
+        note = Note(text=text, loudness=Loudness.LOG, node=command.node, actor=command.by)
+        return Reply(notes=(note,))
 
     def plan(self, node: str) -> Plan:
         """What would be done for a node now, and what is in its way."""
