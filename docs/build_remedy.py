@@ -42,7 +42,13 @@ it counts as done when it is observed, not when somebody says so.
 - **The rules as they are now count** until something is begun; what was begun is ended as it was begun.
   A rule that has cleared wants nothing any more, though its incident goes on for another one.
 - **People are respected.** A node that somebody else holds is not touched. A node that somebody gave
-  back is left alone for four hours, and after that only newer evidence counts.
+  back is left alone for four hours, and after that only newer evidence counts. When it looks bad, one
+  message says that a bad node is back in the pool, and with what.
+- **A scheduler that has lost its state is no person.** When its controller was started anew and shows
+  nodes of ours as open, without our key, one message names all of them. A node whose fault is still seen
+  by a rule in mode `auto`, or that a person had taken out, is taken out again at once, through every
+  guard but the pace of the budget: so it takes no job. All others wait for a yes (`accelwatch plan
+  NODE`). Until then they count as taken out: no job is moved there, and no spare is drawn from them.
 - **One thing at a time**: one intent on a node, one remedy in a failure domain, one rung after another,
   each as often as its rule says.
 - **What is not known is a stage of its own.** An effect that may or may not have happened is followed by

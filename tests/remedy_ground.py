@@ -130,6 +130,8 @@ class Ground:
     records: list[StateRecord] = field(default_factory=list)
     unavailable: str = ""
     probes: bool = False
+    boots: int = 1
+    """How often the scheduler's controller was started."""
     late: tuple[str, ...] = ()
     """Nodes that are silent from the beginning."""
 
@@ -190,8 +192,20 @@ class Ground:
             survey = Surveyed(action=ACTION, time=self.now, unavailable=self.unavailable)
         else:
             nodes = tuple(node.seen() for node in self.nodes.values())
-            survey = Surveyed(action=ACTION, time=self.now, nodes=nodes, probes=self.probes)
+            survey = Surveyed(
+                action=ACTION,
+                time=self.now,
+                nodes=nodes,
+                probes=self.probes,
+                controller_boot=str(self.boots),
+            )
         return (sight, *heard, survey)
+
+    def controller_starts(self, *, loses_state: bool = False) -> None:
+        """The scheduler's controller is started anew, with its state or without."""
+        self.boots += 1
+        for node in self.nodes.values() if loses_state else ():
+            node.standing, node.mark, node.set_by, node.jobs = Standing.OPEN, None, "", ()
 
     def set_back(self, seconds: float) -> None:
         """The hub's clock is set back; nothing is seen at that moment."""

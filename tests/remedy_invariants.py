@@ -20,7 +20,7 @@ from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.spare_tests import INCIDENT
 from accelwatch.remedy.spares import SpareStanding
 from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import Fence, JobPolicy, Mode, Trust
+from accelwatch.rules.document import Fence, JobPolicy, Mode, Severity, Trust
 
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
 CHORES = frozenset({Kind.RESTORE_JOB, Kind.RETURN_SPARE, Kind.FOLLOW_JOB, Kind.PROBE})
@@ -73,6 +73,8 @@ class Watch:
         """When each node was given back by us last, until it is taken out again."""
         self.relapses: dict[str, int] = {}
         """How often in a row each was taken out again within an hour of that."""
+        self.commanded: set[str] = set()
+        """Nodes of which a person wants something in the step that is checked."""
 
     def check(self, before: RemedyState, outcome: Outcome, now: float, began: bool) -> None:
         """Raise BrokenError when a step has done what must not be; `began`: an engine began in it."""
@@ -82,6 +84,7 @@ class Watch:
         _made_of_records(before, outcome.records, after)
         _counted(after)
         _spares(after)
+        _lost_marks(before, after, self.commanded)
         for intent in outcome.pursue:
             chore = intent in after.chores.values()
             own = intent.mark.incident == OWN_END
@@ -204,9 +207,11 @@ class Watch:
             state.overrides.get(remedy.node),
             state.boundaries.get(remedy.node),
         )
-        need(not case.blind, "a quarantine on Unknown")
+        # Of a mark that its scheduler has lost a person decides on what was known when it was set.
+        again = remedy.mark_lost and approved
+        need(not case.blind or again, "a quarantine on Unknown")
         need(not case.muted, "a quarantine in spite of a silence")
-        need(not case.orphaned, "a quarantine for a rule that is gone")
+        need(not case.orphaned or again, "a quarantine for a rule that is gone")
         need(case.policy.mode in (Mode.AUTO, Mode.APPROVE), "a quarantine by a rule that observes")
         need(case.policy.mode is Mode.AUTO or approved, "a quarantine that nobody approved")
         need(not case.group or approved, "a quarantine for what befalls many")
@@ -215,7 +220,7 @@ class Watch:
             "a quarantine on what anybody may have sent",
         )
         need(
-            case.standing or now - case.evidence_at <= self.settings.event_max_age_s,
+            again or case.standing or now - case.evidence_at <= self.settings.event_max_age_s,
             "a quarantine for an old event",
         )
         need(
@@ -248,6 +253,8 @@ class Watch:
             need(
                 was_out or out[pool] <= allowed, f"{out[pool]} of {pool} are out, {allowed} may be"
             )
+        if remedy.mark_lost:
+            return  # it was counted when it was taken out first
         recent = [at for at, pools in self.quarantines if now - at < 3600 and pools == groups[:-1]]
         need(len(recent) < budget.per_hour, "more quarantines in an hour than may be")
         near = [at for at in recent if now - at < budget.spacing_s]
@@ -368,6 +375,28 @@ def _counted(state: RemedyState) -> None:
     need(set(state.budget.own) == own, f"the budget counts {set(state.budget.own) ^ own} wrongly")
 
 
+def _lost_marks(before: RemedyState, after: RemedyState, commanded: set[str]) -> None:
+    """What a scheduler has forgotten counts as taken out, and nobody takes it for a person's wish."""
+    for node, remedy in after.remedies.items():
+        need(not (remedy.mark_lost and remedy.hold is not None), f"{node}: a mark lost and there")
+        need(not remedy.mark_lost or node in after.budget.own, f"{node} was out and counts no more")
+        known = before.remedies.get(node)
+        if remedy.stage is not Stage.OVERRIDDEN or known is None or known.hold is None:
+            continue
+        if known.forced or node in commanded or known.pursuing is not None:
+            continue  # who wanted it back, or refused to go on, has said why
+        seen = after.world.seen.get(known.target)
+        action = after.world.seen_by.get(known.target, "")
+        scheduler = after.world.schedulers.get(action)
+        boots = {known.hold.controller_boot, "" if scheduler is None else scheduler.controller_boot}
+        news = seen is not before.world.seen.get(known.target)
+        forgotten = seen is not None and seen.standing is Standing.OPEN and seen.mark is None
+        need(
+            not (news and forgotten and len(boots - {""}) > 1),
+            f"{node}: what its scheduler has forgotten is taken for a wish",
+        )
+
+
 def _spares(state: RemedyState) -> None:
     """Who is reserved or in use stands in for one node, which knows him; nobody stands in for two."""
     drawn = [one.spare for one in state.remedies.values() if one.spare]
@@ -387,11 +416,20 @@ def _spare_test(state: RemedyState, intent: Intent) -> None:
     seen = state.world.seen.get(intent.node)
     need(seen is not None and seen.standing is Standing.OPEN, "a test of a spare that is not free")
     need(seen is not None and not seen.jobs, "a test of a spare under a job")
-    need(intent.node not in state.remedies, "a test of a spare that something is wrong with")
+    remedy = state.remedies.get(intent.node)
+    wrong = remedy is not None and (
+        remedy.counts or remedy.manual or any(map(_bars, _counting(state, remedy)))
+    )
+    need(not wrong, "a test of a spare that something is wrong with")
     need(state.stop is None, "a test of a spare after STOP")
     need(intent in state.chores.values(), "a test is not written down before it is done")
     runs = [one for one in state.spares.spares.values() if one.standing is SpareStanding.TESTING]
     need(len(runs) == 1, "spares are tested at once")
+
+
+def _bars(case: Case) -> bool:
+    """Whether a case keeps work away: what is only told does not."""
+    return case.policy.level is not None or case.severity is Severity.CRITICAL
 
 
 def _stopped(state: RemedyState) -> None:

@@ -89,6 +89,8 @@ class History:
         self.cases: dict[str, dict[str, Case]] = {}
         self.number = 0
         self.unavailable = ""
+        self.boots = 1
+        """How often the scheduler's controller was started."""
         self.state = RemedyState()
         self.kept = RemedyState()
         """What the journal alone would give."""
@@ -123,6 +125,7 @@ class History:
             (1 if calm else 3, self.hang),
             (4, self.hang_under_a_job),
             (5, self.late_survey),
+            (1 if calm else 3, self.controller),
         )
         weights = [weight for weight, _ in self.moves]
         self.plan = self.rng.choices([move for _, move in self.moves], weights, k=3 * STEPS)
@@ -156,6 +159,7 @@ class History:
         changes, heard, began = self.changes, self.heard, self.began
         self.changes, self.heard, self.began = [], [], False
         before = self.state
+        self.watch.commanded = {one.node for one in changes if isinstance(one, Command)}
         outcome = step(before, changes, heard, self.now, SETTINGS)
         self.state = outcome.state
         if self.told:
@@ -195,7 +199,7 @@ class History:
         if self.unavailable:
             return Surveyed(action=ACTION, time=self.now, unavailable=self.unavailable)
         nodes = tuple(node.seen() for node in self.nodes)
-        return Surveyed(action=ACTION, time=self.now, nodes=nodes)
+        return Surveyed(action=ACTION, time=self.now, nodes=nodes, controller_boot=str(self.boots))
 
     def any_node(self) -> Node:
         if self.rng.random() < 0.93:
@@ -292,6 +296,13 @@ class History:
 
     def scheduler(self) -> None:
         self.unavailable = "" if self.unavailable else "no answer in 10 s"
+
+    def controller(self) -> None:
+        """The scheduler's controller is started anew, and may have lost its state."""
+        self.boots += 1
+        if self.rng.random() < 0.7:
+            for node in self.nodes:
+                node.standing, node.mark, node.set_by, node.jobs = Standing.OPEN, None, "", ()
 
     def admin(self) -> None:
         """Somebody drains, resumes or takes over a node at the scheduler itself."""

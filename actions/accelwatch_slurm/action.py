@@ -76,6 +76,11 @@ class SlurmAction:
         """All nodes at once. Raises ActionUnavailableError."""
         return await self._observer.survey()
 
+    @property
+    def controller_boot(self) -> str:
+        """When the controller was started that the latest survey has asked."""
+        return self._observer.controller_boot
+
     async def observe(self, intent: Intent) -> Observed:
         """How things stand for an intent, read now. Raises ActionUnavailableError."""
         return await self._observer.observe(intent)

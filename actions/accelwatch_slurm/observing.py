@@ -14,7 +14,7 @@ from accelwatch_slurm.commands import Commands
 from accelwatch_slurm.fencing import Answered, is_out, is_set_down, proof_of
 from accelwatch_slurm.job_text import SlurmJob, job_of
 from accelwatch_slurm.moving_parts import nodes_of
-from accelwatch_slurm.node_text import node_of
+from accelwatch_slurm.node_text import SlurmNode, node_of
 from accelwatch_slurm.reading import Reader
 from accelwatch_slurm.scene import (
     BAD,
@@ -68,6 +68,9 @@ class Observer:
         self._off: dict[str, float] = {}
         """By node: monotonic seconds at which its switch was asked that said that it has no power."""
 
+        self.controller_boot = ""
+        """Unix seconds at which the controller was started, as of the latest survey."""
+
     def remember_signal(self, whom: str, asked: str, signal: str) -> None:
         """That a job, or the jobs of a node, were sent a signal for an intent; a restart forgets it."""
         if len(self._signalled) > _MOST_REMEMBERED:
@@ -75,10 +78,14 @@ class Observer:
         self._signalled[whom, asked] = signal
 
     async def survey(self) -> list[NodeSeen]:
-        """All nodes."""
-        nodes, jobs, reservations = await asyncio.gather(
-            self._reader.nodes(), self._reader.job_table(), self._reader.reservations()
+        """All nodes, read after the start of the controller that `controller_boot` then tells."""
+        (nodes, boot), jobs, reservations = await asyncio.gather(
+            self._nodes_and_boot(), self._reader.job_table(), self._reader.reservations()
         )
+        while boot != self.controller_boot:
+            # It may have been started between the two reads: what it shows now is of this start.
+            self.controller_boot = boot
+            nodes, boot = await self._nodes_and_boot()
         field = self._options.mark
         return [
             seen_node(
@@ -90,6 +97,11 @@ class Observer:
             )
             for node in nodes
         ]
+
+    async def _nodes_and_boot(self) -> tuple[list[SlurmNode], str]:
+        """All nodes, and since when the controller runs, asked in this order."""
+        nodes = await self._reader.nodes()
+        return nodes, await self._reader.controller_boot()
 
     async def observe(self, intent: Intent) -> Observed:
         """What an intent is about."""

@@ -79,6 +79,14 @@ class Reader:
             )
         return self._cluster
 
+    async def controller_boot(self) -> str:
+        """When the controller was started, as it says now, in Unix seconds."""
+        text = await self._commands.read("scontrol", "show", "config")
+        boot: str = dict(_SETTING.findall(text)).get("BOOT_TIME", "")
+        if not boot:
+            raise ActionUnavailableError("scontrol show config tells no BOOT_TIME")
+        return boot
+
     async def node_line(self, name: str) -> str:
         """Line of a node, for a look at it; empty when there is none of that name."""
         if not is_node_name(name):

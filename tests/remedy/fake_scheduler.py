@@ -101,6 +101,8 @@ class FakeScheduler:
         self.unavailable = ""
         self.hung_until: float | None = None
         """Until then nobody is answered, and what was asked for happens afterwards."""
+        self.boots = 1
+        """How often its controller was started."""
         self._later: list[tuple[float, Callable[[], None]]] = []
 
     def add_job(self, id_: str, *nodes: str, **how: object) -> Job:
@@ -176,6 +178,18 @@ class FakeScheduler:
         node = self.nodes[name]
         node.mark, node.reason, node.set_by, node.set_at, node.down = None, "", "", None, False
         self.log("admin resumes", name)
+
+    def controller_starts(self, *, loses_state: bool = False) -> None:
+        """The controller is started anew, with its state or without."""
+        self.boots += 1
+        self.log("controller starts", "")
+        if loses_state:
+            self.jobs.clear()
+            for node in self.nodes.values():
+                node.mark, node.reason, node.set_by, node.set_at = None, "", "", None
+                node.down = False
+                node.alive.clear()
+            self.spares = dict.fromkeys(self.spares, "")
 
     def see(self, name: str) -> NodeSeen:
         node = self.nodes.get(name)
@@ -270,6 +284,10 @@ class FakeAction:
     async def survey(self) -> Sequence[NodeSeen]:
         await self._answers()
         return [self.world.see(name) for name in self.world.nodes]
+
+    @property
+    def controller_boot(self) -> str:
+        return str(self.world.boots)
 
     async def _answers(self) -> None:
         world = self.world

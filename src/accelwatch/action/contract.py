@@ -95,6 +95,19 @@ class ReleasesByHand(Protocol):
 
 
 @runtime_checkable
+class HasController(Protocol):
+    """An action whose scheduler has a controller that can be started anew, and may lose its state."""
+
+    @property
+    def controller_boot(self) -> str:
+        """By which one start of the controller differs from another, as of the latest survey.
+
+        All nodes of that survey were read after this start. Empty before the first survey.
+        """
+        ...
+
+
+@runtime_checkable
 class TakesUp(Protocol):
     """An action that asks others what has become of what they have accepted."""
 

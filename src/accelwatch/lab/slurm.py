@@ -3,6 +3,7 @@
 import contextlib
 import getpass
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -129,6 +130,20 @@ class Slurm:
             if daemon.poll() is None:
                 return
         raise SlurmError(f"slurmd of {node} does not run: {self.said(f'slurmd.{node}')}")
+
+    def restart_controller(self, *, lose_state: bool = False) -> None:
+        """End the controller and start it anew, with its state or without. Raises AccelwatchError.
+
+        One that is killed loses what it was told in the last seconds; told to end, it saves all.
+        """
+        self.processes.signal("slurmctld", signal.SIGKILL if lose_state else signal.SIGTERM)
+        until(lambda: not self.processes.runs("slurmctld"), "slurmctld has ended")
+        if lose_state:
+            shutil.rmtree(self.folder / "state")
+            (self.folder / "state").mkdir()
+        words = [program("slurmctld"), "-D", "-f", str(self.conf)]
+        self.processes.begin("slurmctld", words)
+        until(self.answers, f"slurmctld answers; it says: {self.said('slurmctld')}")
 
     def kill_jobs(self) -> None:
         """End all jobs of this user at once."""

@@ -32,7 +32,10 @@ def ask(at: Scene) -> Remedy:
     case = leader(at.sur, remedy)
     if case is not None:
         remedy = replace(remedy, policy=case.policy, incident=case.incident)
-    at.sur.note(remedy, f"may {remedy.node} be taken out? plan {digest}", Loudness.ALERT)
+    # Of marks that a scheduler has lost a person was told already, in one message for all of them.
+    loudness = Loudness.TELL if remedy.mark_lost else Loudness.ALERT
+    again = " again" if remedy.mark_lost else ""
+    at.sur.note(remedy, f"may {remedy.node} be taken out{again}? plan {digest}", loudness)
     return replace(remedy, asked=digest)
 
 

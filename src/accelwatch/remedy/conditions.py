@@ -39,6 +39,7 @@ from accelwatch.remedy.relapses import MOST
 from accelwatch.remedy.score import Verdict, verdict
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.standing_in import drawn, may_ask_again, wants_spare
+from accelwatch.remedy.state_loss import is_lost
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.verify import (
     looks_well,
@@ -269,6 +270,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "no_clock": lambda at: at.remedy.due is None,
         "clock_runs": lambda at: at.remedy.due is not None,
         "ours_seen": lambda at: _standing(at.happening) is Standing.OURS,
+        "state_lost": lambda at: is_lost(at.sur, at.remedy, at.happening.seen),
         "open_seen": lambda at: _standing(at.happening) is Standing.OPEN,
         "revoked": lambda at: _revoked(at.sur, at.remedy),
         "holding": lambda at: at.remedy.hold is not None,

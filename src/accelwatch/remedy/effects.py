@@ -25,6 +25,7 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "adopt": holding.adopt,
         "hand_over": holding.hand_over,
         "override": holding.override,
+        "reopen": holding.reopen,
         "take_back": holding.take_back,
         "attempt": mending.attempt,
         "next_rung": mending.next_rung,

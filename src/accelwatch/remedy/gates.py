@@ -136,18 +136,29 @@ def _of_quarantine(sur: Surroundings, remedy: Remedy, case: Case | None) -> Iter
         yield from answers(_bearing(sur, remedy, None, Mode.AUTO), Kind.QUARANTINE)
         return
     yield from answers(_bearing(sur, remedy, case, case.policy.mode), Kind.QUARANTINE)
-    if case.blind:
-        yield _denial(DenialKind.DATA, "nobody can tell now what the node is like")
-    if case.orphaned:
-        yield _denial(DenialKind.MODE, "the rule of the incident is gone")
+    for doubt in _doubts(sur, remedy, case):
+        if remedy.mark_lost:
+            # It was out until its scheduler forgot that: a person may say that it is to be out again.
+            text = f"its scheduler has lost our mark on it, and {doubt.text}"
+            yield _denial(DenialKind.APPROVAL, text)
+        else:
+            yield doubt
     if case.group:
         yield _denial(DenialKind.GROUP, f"it is part of {case.group}, which has one cause")
-    if not fresh(sur, remedy.node, case):
-        yield _denial(DenialKind.OLD_EVIDENCE, "what speaks for it is only what happened long ago")
     override = sur.state.overrides.get(remedy.node)
     if override is not None and sur.now < override.until:
         text = "a person undid what was done to it, not long ago"
         yield Denial(why=DenialKind.OVERRIDDEN, text=text, until=override.until)
+
+
+def _doubts(sur: Surroundings, remedy: Remedy, case: Case) -> Iterator[Denial]:
+    """Why a case does not speak for a quarantine by what is so now."""
+    if case.blind:
+        yield _denial(DenialKind.DATA, "nobody can tell now what the node is like")
+    if case.orphaned:
+        yield _denial(DenialKind.MODE, "the rule of the incident is gone")
+    if not fresh(sur, remedy.node, case):
+        yield _denial(DenialKind.OLD_EVIDENCE, "what speaks for it is only what happened long ago")
 
 
 def _of_stage(sur: Surroundings, remedy: Remedy, kind: Kind) -> Iterator[Answer]:

@@ -9,6 +9,7 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.remedy import attempts, breaker
 from accelwatch.remedy.asking import actor_of
+from accelwatch.remedy.cases import leading
 from accelwatch.remedy.conditions import Happening, Scene
 from accelwatch.remedy.intents import intent_of, mark_of, restoring
 from accelwatch.remedy.model import (
@@ -22,6 +23,7 @@ from accelwatch.remedy.pursued import Pursued
 from accelwatch.remedy.relapsing import failed_on_probation, forget_relapses, released
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.standing_in import given_back
+from accelwatch.remedy.state_loss import controller_boot
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.unfinished import with_unfinished
 
@@ -61,7 +63,7 @@ def take_mark(at: Scene) -> Remedy:
     original = {} if pursued is None else dict(pursued.original)
     if at.remedy.hold is not None:
         original = {**at.remedy.hold.original, **original}
-    return replace(at.remedy, hold=_hold(at.sur, at.remedy, seen, original))
+    return replace(at.remedy, hold=_hold(at.sur, at.remedy, seen, original), mark_lost=False)
 
 
 def _hold(
@@ -69,7 +71,12 @@ def _hold(
 ) -> Hold:
     mark = mark_of(sur, remedy)
     level = None if remedy.policy is None else remedy.policy.level
-    hold = Hold(node=remedy.node, mark=mark, original=original)
+    hold = Hold(
+        node=remedy.node,
+        mark=mark,
+        original=original,
+        controller_boot=controller_boot(sur, sur.target(remedy)),
+    )
     if level is not None:
         hold = replace(hold, level=level)
     if seen is None:
@@ -146,15 +153,59 @@ def _shown(happening: Happening) -> NodeSeen | None:
 
 
 def override(at: Scene) -> Remedy:
-    """A person undid what we did, or wants the node left alone."""
+    """A person undid what we did, or wants the node left alone; that it looks bad is told once."""
     what = "it is left alone, as a person wants"
+    bad = _looks_bad(at)
     _override(at.sur, at.remedy, what)
     if at.remedy.hold is not None:
         changed = breaker.overridden(at.sur.state.breaker, at.sur.now, at.sur.settings.breaker)
         at.sur.set("breaker", changed)
-    at.sur.note(at.remedy, f"{at.remedy.node}: {what}", Loudness.TELL, actor_of(at.happening))
+    if bad:
+        at.sur.note(at.remedy, bad, Loudness.ALERT, actor_of(at.happening))
+    else:
+        at.sur.note(at.remedy, f"{at.remedy.node}: {what}", Loudness.TELL, actor_of(at.happening))
     forget_relapses(at.sur, at.remedy.node)
     return _clean(_with_chores(at.sur, at.remedy))
+
+
+def _looks_bad(at: Scene) -> str:
+    """For people: that a node which a person gave back is bad, and with what; empty when it is not."""
+    remedy, node = at.remedy, at.remedy.node
+    why = dict.fromkeys(case.title or case.policy.rule for case in leading(at.sur, remedy))
+    if remedy.unfit:
+        why[remedy.unfit] = None
+    if not why or (remedy.hold is None and not remedy.mark_lost and not remedy.forced):
+        return ""
+    by = actor_of(at.happening) or remedy.forced or "a person"
+    hours = at.sur.settings.override_s / 3600
+    return (
+        f"{node} is back in the pool and takes jobs, but looks bad: {'; '.join(why)}. Because "
+        f"{by} gave it back, it is left alone for {hours:g} h; accelwatch quarantine {node} takes it "
+        "out again"
+    )
+
+
+def reopen(at: Scene) -> Remedy:
+    """The scheduler has lost its state: our mark is gone, and so is what was kept for jobs.
+
+    What a person had approved is asked about anew. Who is told, and of which nodes, is decided when the
+    whole look is taken up (`state_loss.tell_state_lost`).
+    """
+    at.sur.note(
+        at.remedy, f"the scheduler has lost our mark on {at.remedy.node}, which is open again"
+    )
+    free = _with_chores(at.sur, at.remedy)
+    return replace(
+        free,
+        hold=None,
+        mark_lost=True,
+        approved="",
+        approved_plan="",
+        asked="",
+        expired=None,
+        verification=None,
+        fenced=False,
+    )
 
 
 def _override(

@@ -131,7 +131,10 @@ _OTHERS = (
 )
 _OVERRIDES = (
     *_row(ACTING, T.UNDONE, "", S.OVERRIDDEN, does="override"),
+    *_row(HOLDING, T.SEEN_OPEN, "idle state_lost", S.SUSPECT, does="reopen"),
+    *_row(S.RELEASING, T.SEEN_OPEN, "idle state_lost not_forced", S.PROBATION, does="let_go"),
     *_row((*HOLDING, S.RELEASING), T.SEEN_OPEN, "idle", S.OVERRIDDEN, does="override"),
+    *_row(S.FAILED, T.SEEN_OPEN, "holding state_lost", S.SUSPECT, does="reopen"),
     *_row(S.FAILED, T.SEEN_OPEN, "holding", S.OVERRIDDEN, does="override"),
     *_row((*BEFORE, S.OVERRIDDEN), T.RELEASE, "", S.OVERRIDDEN, does="override"),
     *_row((*BEFORE, S.OVERRIDDEN), T.FORCE_RELEASE, "", S.OVERRIDDEN, does="override"),

@@ -38,6 +38,8 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     observed_at: float | None = None
     original: Mapping[str, str] = {}
     """What stood there before."""
+    controller_boot: str = ""
+    """Start of the scheduler's controller under which the mark was seen last; empty where not known."""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +94,9 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     asked: str = ""
     """Digest of the plan that a person was asked about."""
     hold: Hold | None = None
+    mark_lost: bool = False
+    """Whether the scheduler has lost its state, and our mark with it: the node takes work again though
+    nobody wished that. It counts as taken out until its mark is set again or a person says otherwise."""
     pursuing: Intent | None = None
     """The one intent in flight; in stage `unknown` the one whose outcome nobody knows."""
     cancelling: bool = False
@@ -154,6 +159,7 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is a quarantine of ours, or may yet be: it counts against the budgets."""
         return (
             self.hold is not None
+            or self.mark_lost
             or self.stage is Stage.QUARANTINING
             or self.wants is IntentKind.QUARANTINE
         )

@@ -51,6 +51,8 @@ class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
     """Why nothing is known; empty when something is."""
     probes: bool = False
     """Whether the action can have its scheduler find out that its daemon on a node is silent."""
+    controller_boot: str = ""
+    """Of which start of the scheduler's controller this is; empty where it does not say."""
 
 
 Observation = Pursued | Surveyed

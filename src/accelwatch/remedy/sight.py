@@ -19,6 +19,7 @@ from accelwatch.remedy.probing import speaks_again
 from accelwatch.remedy.pursued import Surveyed
 from accelwatch.remedy.set_back import dated, is_ahead
 from accelwatch.remedy.stage import Stage, Trigger
+from accelwatch.remedy.state_loss import controller_boot, marks_lost, tell_state_lost
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.transitions import happen, keep, replaced
 from accelwatch.remedy.world import Good, NodeHeard, Scheduler
@@ -109,8 +110,13 @@ def _surveyed(sur: Surroundings, survey: Surveyed) -> None:
         return
     _take_up(sur, survey)
     _answers(sur, known, survey.time)
-    sur.look("schedulers", survey.action, Scheduler(time=survey.time, probes=survey.probes))
+    scheduler = Scheduler(
+        time=survey.time, probes=survey.probes, controller_boot=survey.controller_boot
+    )
+    sur.look("schedulers", survey.action, scheduler)
+    lost = marks_lost(sur)
     _look(sur, survey)
+    tell_state_lost(sur, survey.action, marks_lost(sur) - lost)
 
 
 def _answers(sur: Surroundings, known: Scheduler | None, time: float) -> None:
@@ -175,6 +181,8 @@ def _stand(sur: Surroundings, node: str, seen: NodeSeen, time: float) -> None:
         return
     if remedy is None and node in sur.state.lingering:
         return
+    if remedy is not None:
+        remedy = _still_marked(sur, remedy, seen)
     busy = remedy is not None and remedy.pursuing is not None
     if busy and seen.standing is not Standing.FOREIGN:
         return
@@ -182,3 +190,13 @@ def _stand(sur: Surroundings, node: str, seen: NodeSeen, time: float) -> None:
         happen(sur, node, Happening(Trigger.SEEN_FOREIGN, seen=seen))
     else:
         happen(sur, node, Happening(_SEEN[seen.standing], seen=seen))
+
+
+def _still_marked(sur: Surroundings, remedy: Remedy, seen: NodeSeen) -> Remedy:
+    """A controller that was started anew has kept our mark: what it shows from now on is no loss."""
+    hold, boot = remedy.hold, controller_boot(sur, seen.name)
+    if hold is None or seen.standing is not Standing.OURS or boot in ("", hold.controller_boot):
+        return remedy
+    kept = replace(remedy, hold=replace(hold, controller_boot=boot))
+    keep(sur, remedy, kept)
+    return kept

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
-from accelwatch.action.contract import Action, ActionUnavailableError
+from accelwatch.action.contract import Action, ActionUnavailableError, HasController
 from accelwatch.action.intent import IntentKind
 from accelwatch.clock import Clock
 from accelwatch.remedy.pursued import Surveyed
@@ -27,7 +27,10 @@ async def surveyed(name: str, action: Action, clock: Clock) -> Surveyed:
         async with asyncio.timeout(_WITHIN_S):
             nodes = tuple(await action.survey())
             probes = IntentKind.PROBE in action.intents
-            return Surveyed(action=name, time=asked, nodes=nodes, probes=probes)
+            boot = action.controller_boot if isinstance(action, HasController) else ""
+            return Surveyed(
+                action=name, time=asked, nodes=nodes, probes=probes, controller_boot=boot
+            )
     except ActionUnavailableError as error:
         why = str(error)
     except TimeoutError:

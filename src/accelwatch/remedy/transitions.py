@@ -11,6 +11,7 @@ from accelwatch.remedy.intents import BY_HAND, intent_of
 from accelwatch.remedy.machine import ROWS, Row
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.state_loss import WAITS_FOR_MARK
 from accelwatch.remedy.surroundings import Surroundings
 
 replace = msgspec.structs.replace
@@ -143,7 +144,9 @@ def _reserved(sur: Surroundings, remedy: Remedy) -> Remedy:
 def _entered(sur: Surroundings, remedy: Remedy, stage: Stage) -> Remedy:
     trouble = remedy.trouble if stage in _TROUBLED else ""
     due = _due(sur, remedy, stage)
-    return replace(remedy, stage=stage, since=sur.now, due=due, denial=None, trouble=trouble)
+    lost = remedy.mark_lost and stage in WAITS_FOR_MARK
+    entered = replace(remedy, stage=stage, since=sur.now, due=due, denial=None, trouble=trouble)
+    return replace(entered, mark_lost=lost) if lost is not remedy.mark_lost else entered
 
 
 def _due(sur: Surroundings, remedy: Remedy, stage: Stage) -> float | None:

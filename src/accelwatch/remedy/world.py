@@ -57,6 +57,8 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     """Why it did not answer the last time; empty when it did."""
     probes: bool = False
     """Whether it can be made to find out that its daemon on a node is silent."""
+    controller_boot: str = ""
+    """Of which start of its controller the last answer was; empty where it does not say."""
 
 
 class Good(msgspec.Struct, frozen=True, kw_only=True):

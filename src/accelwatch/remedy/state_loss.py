@@ -1,0 +1,99 @@
+"""A scheduler that has lost its state, and our marks with it: nobody wished its nodes open. Pure.
+
+A person who gives a node back does so under the same start of the scheduler's controller under which our
+mark was seen last, or leaves our key on the node. What a controller that was started anew shows as open,
+without our key, it has forgotten.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from accelwatch.action.observed import NodeSeen
+from accelwatch.remedy.cases import leading
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.rules.document import Mode
+
+WAITS_FOR_MARK = frozenset(
+    {
+        Stage.SUSPECT,
+        Stage.AWAITING_APPROVAL,
+        Stage.UNREACHABLE,
+        Stage.QUARANTINING,
+        Stage.FAILED,
+        Stage.UNKNOWN,
+    }
+)
+"""Stages in which a node whose mark was lost still counts as taken out."""
+_MOST_NAMED = 20
+
+
+def controller_boot(sur: Surroundings, target: str) -> str:
+    """Start of the controller whose scheduler shows a node; empty where it does not say."""
+    scheduler = sur.world.schedulers.get(sur.world.seen_by.get(target, ""))
+    return "" if scheduler is None else scheduler.controller_boot
+
+
+def is_lost(sur: Surroundings, remedy: Remedy, seen: NodeSeen | None) -> bool:
+    """Whether a node of ours is open because its scheduler has forgotten our mark."""
+    hold = remedy.hold
+    if hold is None or seen is None or seen.mark is not None or not hold.controller_boot:
+        return False
+    return controller_boot(sur, seen.name) not in ("", hold.controller_boot)
+
+
+def marks_lost(sur: Surroundings) -> frozenset[str]:
+    """Nodes whose scheduler has lost our mark."""
+    return frozenset(node for node, one in sur.state.remedies.items() if one.mark_lost)
+
+
+def tell_state_lost(sur: Surroundings, action: str, nodes: Iterable[str]) -> None:
+    """Tell a person once of all nodes that one scheduler has just been seen to have forgotten."""
+    remedies = [sur.remedy(node) for node in sorted(nodes)]
+    if not remedies:
+        return
+    asked = [one for one in remedies if _is_asked(sur, one)]
+    by_itself = [one for one in remedies if one not in asked and not _is_over(sur, one)]
+    over = [one for one in remedies if _is_over(sur, one)]
+    text = (
+        f"{action} has lost its state: {_names(remedies)} {_are(remedies)} open to jobs again, and "
+        "nobody gave them back."
+    )
+    if by_itself:
+        text += (
+            f" Taken out again, as the fault is still seen and its rule acts without asking, or as a "
+            f"person took it out: {_names(by_itself)}."
+        )
+    if asked:
+        text += (
+            f" Waiting for your yes: {_names(asked)} (accelwatch plan NODE shows how to say it, "
+            "accelwatch quarantine NODE takes it out at once, accelwatch release NODE --force leaves "
+            "it open)."
+        )
+    if over:
+        text += f" Nothing is wrong any more with {_names(over)}, which stays open."
+    sur.call(f"{text} Drains and reservations that people had set there are lost, too: check them.")
+
+
+def _is_over(sur: Surroundings, remedy: Remedy) -> bool:
+    return not (remedy.manual or remedy.unfit or leading(sur, remedy))
+
+
+def _is_asked(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether no rule takes it out again by itself, on what is seen now."""
+    if remedy.manual or _is_over(sur, remedy):
+        return False
+    return not any(
+        case.policy.mode is Mode.AUTO and case.standing and not (case.blind or case.orphaned)
+        for case in leading(sur, remedy)
+    )
+
+
+def _names(remedies: Sequence[Remedy]) -> str:
+    names = [one.node for one in remedies[:_MOST_NAMED]]
+    left = len(remedies) - len(names)
+    return ", ".join(names) + (f" and {left} more" if left else "")
+
+
+def _are(remedies: Sequence[Remedy]) -> str:
+    return "is" if len(remedies) == 1 else "are"
