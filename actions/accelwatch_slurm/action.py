@@ -137,6 +137,21 @@ class SlurmAction:
         """What has become of a step whose end nobody saw. Pure."""
         return recovered(begun, scene_of(observed, self._options.mark))
 
+    def needs(self, kind: IntentKind) -> str:
+        """Which option has to be given for it, and how; empty when nothing is missing."""
+        options = self._options
+        if kind in (IntentKind.DRAW_SPARE, IntentKind.RETURN_SPARE) and not options.spares:
+            return (
+                "options.spares of slurm has to name the reservation over the spares: "
+                "scontrol create reservation=spare-nodes nodes=... users=... starttime=now "
+                "duration=infinite, and options: {spares: spare-nodes}"
+            )
+        if kind in (IntentKind.REBOOT, IntentKind.TEST) and options.mark == "none":
+            return "options.mark of slurm is none; write extra or comment"
+        if kind is IntentKind.TEST and not options.tests:
+            return "options.tests of slurm has none"
+        return ""
+
     def release_command(self, node: str) -> str:
         """The command that gives a node back, as a person types it."""
         return f"scontrol update nodename={shlex.quote(node)} state=undrain"

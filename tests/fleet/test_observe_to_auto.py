@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.cli.config_command import hub_config_check
 from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.rules.document import Mode
 from accelwatch.rules.loading import load, pack_file
@@ -73,3 +74,20 @@ def test_a_week_goes_as_far_as_it_says(tmp_path: Path, week: str, ceiling: str, 
     assert [profile.ceiling for profile in rules.profiles] == (
         ["resume", "quarantine"] if week == "Week 4" else []
     )
+
+
+@pytest.mark.parametrize("week", WEEKS[1:])
+def test_a_week_fits_together_with_what_was_before(
+    tmp_path: Path, week: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `accelwatch config check --hub` sees it."""
+    (tmp_path / "rules.d").mkdir()
+    for name in ("oncall.url", "dead-man.url"):
+        (tmp_path / name).write_text("http://127.0.0.1:9/x")
+        (tmp_path / name).chmod(0o600)
+    (tmp_path / "rules.d" / "acting.yaml").write_text(blocks(week)[RULES], encoding="utf-8")
+    text = blocks("Before")[HUB] + blocks(week)[HUB]
+    file = tmp_path / "hub.yaml"
+    file.write_text(text.replace("/etc/accelwatch", str(tmp_path)), encoding="utf-8")
+    assert hub_config_check(file) == 0
+    assert capsys.readouterr().err == f"accelwatch: {file}: ok\n"

@@ -86,6 +86,15 @@ class LooksOver(Protocol):
 
 
 @runtime_checkable
+class NeedsOptions(Protocol):
+    """An action of whose `intents` some need an option that may not be given."""
+
+    def needs(self, kind: IntentKind) -> str:
+        """Which option has to be given for it, and how; empty when nothing is missing. Asks nothing."""
+        ...
+
+
+@runtime_checkable
 class ReleasesByHand(Protocol):
     """An action whose scheduler has a command by which a person gives a node back."""
 

@@ -59,16 +59,20 @@ _OF_A_HUB = ("targets", "scrape", "remedy")
 
 
 def hub_config_check(file: Path | None) -> int:
-    """Check a hub's file, the rules, actions and the web configuration it names.
+    """Check a hub's file, the rules, actions and the web configuration it names, and how they fit.
 
     Raises ConfigError with every mistake, UsageError without a file.
     """
-    from accelwatch.fleet.hub.model import load_settings
+    from accelwatch.fleet.hub.fitting import misfits_of
+    from accelwatch.fleet.hub.model import effective
+    from accelwatch.located_yaml.complaint import refuse
     from accelwatch.web.exposure import protection_of
 
     if file is None:
         raise UsageError("a hub has no file of its own accord; write: config check --hub hub.yaml")
-    protection_of(load_settings(file).web)
+    read = effective(file)
+    protection_of(read.settings.web)
+    refuse(misfits_of(read.settings, read.sources))
     complain(f"{file}: ok")
     return OK
 

@@ -18,7 +18,8 @@ from accelwatch.host_ranges import expand, listed
 Name = Annotated[str, Meta(extra={"form": "name"})]
 Share = Annotated[float, Meta(ge=0, le=1, extra={"form": "share"})]
 Wait = Annotated[float, Meta(ge=0, le=30 * 86_400, extra={"form": "duration"})]
-Expiry = Annotated[float, Meta(ge=60, le=86_400, extra={"form": "duration"})]
+Expiry = Annotated[float, Meta(ge=0, le=86_400, extra={"form": "duration"})]
+LEAST_EXPIRY_S = 60.0
 Moment = Annotated[float, Meta(ge=0.1, le=3600, extra={"form": "duration"})]
 Many = Annotated[int, Meta(ge=0, le=100_000)]
 AtLeastOne = Annotated[int, Meta(ge=1, le=100_000)]
@@ -130,7 +131,7 @@ class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
     sinks: tuple[str, ...] = ()
     """Those of `alerts.sinks` whose messages have a link; whoever can read them may decide."""
     expires_s: Expiry = field(default=1800.0, name="expires")
-    """How long after it was asked an answer by link counts."""
+    """How long after it was asked an answer by link counts; LEAST_EXPIRY_S at least."""
     key_file: Path | None = None
     """Holds the key that links are signed with; else `links.key` in the state folder, made by us."""
 
@@ -189,6 +190,12 @@ def mistakes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
         yield "spares.test", "say besides how old it may be, such as test_max_age: 24h"
     if settings.spares.test_max_age_s and not settings.spares.test:
         yield "spares.test_max_age", "nothing tests spares; name their test under spares.test"
+    if settings.links.expires_s < LEAST_EXPIRY_S:
+        text = (
+            f"a link that is dead after {settings.links.expires_s:g} s cannot be used: the message has "
+            "to arrive, be read and the page be looked at; write 1m or more"
+        )
+        yield "links.expires", text
     if not settings.resume.delays_s:
         yield "resume.delays", "one delay at least, such as 0s"
 

@@ -7,12 +7,13 @@ writes a rule of his own.
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import msgspec
 
 from accelwatch.rules.checks import Part, action_of, canary_of
 from accelwatch.rules.document import AmendmentDocument, Mode, Trust
-from accelwatch.rules.rule import Action, Canary, Rule
+from accelwatch.rules.rule import Action, Canary, Origin, Rule
 from accelwatch.schema.metrics import nearest
 
 _ANY = "*"
@@ -31,14 +32,18 @@ class Amendment:
     digest: str
     part: Part
     """Where it is written."""
+    action_origin: Origin
+    """Where its action is, or would be."""
 
 
-def amendments_of(written: Sequence[AmendmentDocument], part: Part) -> tuple[Amendment, ...]:
+def amendments_of(
+    written: Sequence[AmendmentDocument], part: Part, file: Path
+) -> tuple[Amendment, ...]:
     """The amendments of a file; mistakes are complained about."""
-    return tuple(_amendment(one, part.at(at)) for at, one in enumerate(written))
+    return tuple(_amendment(one, part.at(at), file) for at, one in enumerate(written))
 
 
-def _amendment(written: AmendmentDocument, part: Part) -> Amendment:
+def _amendment(written: AmendmentDocument, part: Part, file: Path) -> Amendment:
     mode = written.mode
     if mode is True:
         part.complain("mode", f"is one of {', '.join(Mode)}")
@@ -54,6 +59,7 @@ def _amendment(written: AmendmentDocument, part: Part) -> Amendment:
         canary=canary_of(written.canary, part.at("canary")),
         digest=hashlib.sha256(msgspec.json.encode(written, order="deterministic")).hexdigest(),
         part=part,
+        action_origin=Origin(file=file, line=part.at("action").line),
     )
 
 
@@ -103,6 +109,7 @@ def _with(rule: Rule, amendment: Amendment) -> Rule:
         mode=amendment.mode or rule.mode,
         trust=amendment.trust or rule.trust,
         action=amendment.action or rule.action,
+        action_origin=amendment.action_origin if amendment.action else rule.action_origin,
         canary=amendment.canary or rule.canary,
         digest=hashlib.sha256(f"{rule.digest} {amendment.digest}".encode()).hexdigest(),
     )

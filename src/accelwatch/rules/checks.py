@@ -39,6 +39,11 @@ class Part:
         """What is below a key or a position."""
         return Part(self._document, (*self._place, *steps))
 
+    @property
+    def line(self) -> int:
+        """Where it is written."""
+        return self._document.line(self._place)
+
     def complain(self, key: str | int, message: str) -> None:
         """Something is wrong with the value of a key or position."""
         self._document.complain((*self._place, key), message)

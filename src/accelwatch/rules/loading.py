@@ -208,7 +208,7 @@ class _FileLoader:
                 document.complain(("rules",), f"more than {MOST_RULES} rules; use several files")
             rules = self._rules(shape.defaults)
             profiles = self._profiles(shape.profiles)
-            self.amendments = amendments_of(shape.amend, Part(document, ("amend",)))
+            self.amendments = amendments_of(shape.amend, Part(document, ("amend",)), self._file)
         document.refuse()
         return RuleSet(rules=rules, profiles=profiles)
 

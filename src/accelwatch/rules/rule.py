@@ -110,6 +110,8 @@ class Rule:
     digest: str
     """SHA-256 of what it says, without its tests: an incident keeps it."""
     tests: tuple[CaseDocument, ...] = field(default=(), repr=False)
+    action_origin: Origin | None = field(default=None, repr=False)
+    """Where its action is written, if that is an amendment."""
 
     @property
     def expressions(self) -> tuple[RuleExpression, ...]:

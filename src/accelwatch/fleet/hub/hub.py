@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from accelwatch.fleet.remedies.runner import RemedyRunner
     from accelwatch.fleet.rules.evaluator import FleetEvaluator
     from accelwatch.judging.runner import RuleRunner
-    from accelwatch.remedy.settings import RemedySettings
 
 logger = logging.getLogger(__name__)
 
@@ -181,7 +180,7 @@ class Hub:
             )
             await runner.start()
             self.rules = runner
-            await self._act(evaluator, runner, settings.remedy)
+            await self._act(evaluator, runner, settings)
         else:
             await self.rules.reload(settings.rules, settings.alerts)
             if self.remedies is not None:
@@ -199,14 +198,16 @@ class Hub:
             self.remedies.heard(incidents)
 
     async def _act(
-        self, evaluator: "FleetEvaluator", rules: "RuleRunner", settings: "RemedySettings"
+        self, evaluator: "FleetEvaluator", rules: "RuleRunner", whole: HubSettings
     ) -> None:
         """Begin to act, where anything is configured to act by. Raises ConfigError."""
+        settings = whole.remedy
         if settings.actions:
             from accelwatch.fleet.approval.approvals import Approvals
             from accelwatch.fleet.approval.links import Signer
             from accelwatch.fleet.approval.secret import signing_key
             from accelwatch.fleet.approval.used import UsedLinks
+            from accelwatch.fleet.hub.fitting import misfits
             from accelwatch.fleet.remedies.runner import RemedyRunner
 
             writer, links = rules.register.writer, settings.links
@@ -222,6 +223,8 @@ class Hub:
             self.remedies = remedies
             rules.beside = lambda: remedies.problems
             rules.stalled = lambda: remedies.stalled
+            for complaint in misfits(whole, remedies.actions, {}):
+                logger.warning("%s", complaint)
 
     def _warn(self) -> None:
         for section in without_credentials(self.settings.targets, self.settings.scrape):

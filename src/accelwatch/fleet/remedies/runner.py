@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from accelwatch.action.contract import Action
 from accelwatch.action.observed import NodeSeen
 from accelwatch.clock import Clock
 from accelwatch.exposition.histogram import Histogram
@@ -119,6 +120,11 @@ class RemedyRunner:
                     await action.close()
             except Exception as error:  # noqa: BLE001 - whatever a plug-in meets, the hub ends
                 logger.warning("an action did not end well action=%s error=%r", name, error)
+
+    @property
+    def actions(self) -> Mapping[str, Action]:
+        """By what it acts, by name."""
+        return self._actions
 
     def change(self, settings: RemedySettings) -> None:
         """Other bounds from now on; other actions take a restart, and that is told."""

@@ -1,0 +1,148 @@
+"""What is well for itself in a hub's files and does not fit together: rules, actions, spares, targets.
+
+`accelwatch config check --hub` refuses it. A hub begins all the same, and warns: people are to be
+notified of incidents though a spare was never made.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from accelwatch.action.contract import Action, NeedsOptions
+from accelwatch.action.intent import IntentKind
+from accelwatch.config.reader import place_of
+from accelwatch.errors import ConfigError, UsageError
+from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.target import targets_of
+from accelwatch.located_yaml.complaint import Complaint
+from accelwatch.remedy.ladder import INTENTS
+from accelwatch.rules.document import Mode
+from accelwatch.rules.rule import Rule
+from accelwatch.untrusted_text import printable
+
+_SPARES = "remedy.spares.nodes"
+_MOST_NAMED = 5
+_DOCUMENT = "docs/actions/slurm.md, Spares"
+
+
+def misfits(
+    settings: HubSettings, actions: Mapping[str, Action], places: Mapping[str, str]
+) -> Iterator[Complaint]:
+    """Each with file, line, key and what to write; `places` says where a key was given.
+
+    The settings have no mistake of their own.
+    """
+
+    def of_settings(key: str, text: str) -> Complaint:
+        return Complaint(place_of(places, key, None), key, text)
+
+    for key, text in _of_spares(settings, actions):
+        yield of_settings(key, text)
+    if actions:
+        yield from _of_rules(settings, actions)
+
+
+def _of_spares(settings: HubSettings, actions: Mapping[str, Action]) -> Iterator[tuple[str, str]]:
+    spares = settings.remedy.spares.names()
+    unable = _unable(actions.values(), IntentKind.DRAW_SPARE)
+    if spares and actions and unable:
+        yield _SPARES, f"nothing can draw them: {unable} ({_DOCUMENT})"
+    for at, (name, action) in enumerate(actions.items()):
+        draws = IntentKind.DRAW_SPARE in action.intents and not _lacks(
+            action, IntentKind.DRAW_SPARE
+        )
+        if draws and not spares:
+            text = (
+                f"{name} says how spares are drawn, and {_SPARES} names none; "
+                f"write them there by the scheduler's names, such as [n061, n062] ({_DOCUMENT})"
+            )
+            yield f"remedy.actions[{at}].options", text
+    strange = _strangers(settings, spares)
+    if strange:
+        named = ", ".join(strange[:_MOST_NAMED])
+        more = f" and {len(strange) - _MOST_NAMED} more" if len(strange) > _MOST_NAMED else ""
+        yield (
+            _SPARES,
+            f"no target is called {named}{more}, and without an agent of ours no spare is drawn; "
+            "add it under targets, or write `HUB_NAME: SPARE` under remedy.nodes",
+        )
+
+
+def _strangers(settings: HubSettings, spares: Sequence[str]) -> list[str]:
+    """Spares that no target can be, where all targets are written out."""
+    targets = settings.targets
+    found = (
+        targets.ssh,
+        targets.files,
+        targets.http,
+        targets.dns,
+        targets.kubernetes,
+        targets.slurm,
+    )
+    if not targets.static or any(found):
+        return []
+    try:
+        known = {_short(target.host) for target in targets_of(targets.static, {})}
+    except UsageError:
+        return []
+    known |= {_short(name) for name in settings.remedy.nodes.values()}
+    return [name for name in spares if _short(name) not in known]
+
+
+def _short(host: str) -> str:
+    return host.casefold().partition(".")[0]
+
+
+def _of_rules(settings: HubSettings, actions: Mapping[str, Action]) -> Iterator[Complaint]:
+    from accelwatch.rules.configured import loaded_rules
+
+    if not settings.rules.any:
+        return
+    try:
+        rules = loaded_rules(settings.rules).rules
+    except ConfigError:
+        return  # which is a mistake of its own
+    said: dict[tuple[str, str, str], list[str]] = {}
+    for rule in rules.values():
+        if rule.action is not None and rule.mode is not Mode.OFF:
+            place = str(rule.action_origin or rule.origin)
+            for key, text in _of_rule(rule, settings, actions.values()):
+                said.setdefault((place, key, text), []).append(rule.id)
+    for (place, key, text), ids in said.items():
+        yield Complaint(place, key, f"{text} ({', '.join(ids)})")
+
+
+def _of_rule(
+    rule: Rule, settings: HubSettings, actions: Collection[Action]
+) -> Iterator[tuple[str, str]]:
+    assert rule.action is not None
+    if rule.action.draw_spare and not settings.remedy.spares.nodes:
+        yield (
+            "action.spare",
+            f"a spare is asked for, and {_SPARES} names none; name them there, or leave `spare` out",
+        )
+    for rung in rule.action.remedy:
+        kind = INTENTS.get(rung.name)
+        if kind is not None and (unable := _unable(actions, kind)):
+            yield "action.remedy", f"{rung.name} can never be done: {unable}; or leave it out"
+    if rule.action.verify_active and (unable := _unable(actions, IntentKind.TEST)):
+        yield "action.verify", f"no test can be run: {unable}"
+
+
+def _unable(actions: Collection[Action], kind: IntentKind) -> str:
+    """Why no action can do something, and what to write; empty where one can."""
+    able = [action for action in actions if kind in action.intents]
+    if not able:
+        return f"no action can {kind.value.replace('_', ' ')}; a script can, by hooks.{kind.value}"
+    lacking = [_lacks(action, kind) for action in able]
+    return "" if not all(lacking) else "; ".join(dict.fromkeys(lacking))
+
+
+def _lacks(action: Action, kind: IntentKind) -> str:
+    return printable(action.needs(kind)) if isinstance(action, NeedsOptions) else ""
+
+
+def misfits_of(settings: HubSettings, places: Mapping[str, str]) -> list[Complaint]:
+    """The same for settings whose actions are not built yet. Raises ConfigError, PluginError."""
+    from accelwatch.clock import SystemClock
+    from accelwatch.remedy.actions import actions_of
+
+    return list(misfits(settings, actions_of(settings.remedy, SystemClock()), places))
