@@ -10,6 +10,14 @@ import msgspec
 
 from accelwatch.expr.kleene import UNKNOWN, Truth
 
+LEAST_SILENCE_S = 2.0
+"""Rules are evaluated once a second: a gap that is shorter than two of these says nothing."""
+
+
+def silence_s(interval_s: float) -> float:
+    """How old the last sample of a source may be that anything rests on: two of its intervals."""
+    return max(LEAST_SILENCE_S, 2.0 * interval_s)
+
 
 class Phase(StrEnum):
     """How far a rule has come on an entity; without a spell it has not begun."""

@@ -1,6 +1,14 @@
 """What the shipped rules say of a day with faults in samples of 30 s: one incident each, where it is."""
 
-from synthetic_fleet import Fault
+from pathlib import Path
+
+import pytest
+
+from accelwatch.fleet.backtest.incidents import Backtest
+from accelwatch.fleet.backtest.run import told
+from accelwatch.history.reader import Archive
+from accelwatch.rules.loading import load
+from synthetic_fleet import Fault, Plan, archive
 
 from .conftest import Play
 
@@ -55,3 +63,17 @@ def test_announced_work_wakes_nobody(play: Play) -> None:
     assert line.node == played.fleet.names[5]
     assert line.opened - played.fleet.plan.start >= 3200
     assert played.lines == [line]
+
+
+@pytest.mark.parametrize(("for_s", "nodes"), [(80, 3), (110, 2)])
+def test_a_sample_is_true_for_two_steps(tmp_path: Path, for_s: int, nodes: int) -> None:
+    """One node of three is recorded for a minute and a half, then not for ten; a step is 30 s."""
+    file = tmp_path / "rules.yaml"
+    rule = f'{{id: a, title: T, when: "power_watts >= 0", for: {for_s}s, keep: 1d}}'
+    file.write_text(f"version: 1\nrules:\n- {rule}\n", encoding="utf-8")
+    gap = Fault("gap", 0, 100.0, 600.0)
+    plan = Plan(nodes=3, devices=1, spare=0, seconds=500, sessions=False, faults=(gap,))
+    archive(tmp_path / "archive", plan)
+    found = Archive(tmp_path / "archive")
+    lines = list(told(found, Backtest(found, dict(load([file]).rules))))
+    assert len({line.node for line in lines}) == nodes

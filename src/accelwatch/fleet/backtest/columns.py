@@ -1,7 +1,7 @@
 """The columns of a back-test: what the samples up to now say, as the rules of a live hub ask for it.
 
-A value stands until the next sample of its device, as long as its node is heard of. How old that may be
-is what a live fleet allows.
+A value stands until the next sample of its device, for two steps of the archive at most: as in a live
+fleet, what is older is not known.
 """
 
 import math
@@ -13,6 +13,7 @@ from accelwatch.expr.kleene import Key
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule_names import of_host
 from accelwatch.expr.tree import EventPattern
+from accelwatch.expr.windows import WindowKind
 from accelwatch.fleet.backtest.places import Places as Belonging
 from accelwatch.fleet.backtest.roster import Roster
 from accelwatch.fleet.backtest.stream import Told
@@ -28,6 +29,7 @@ from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.windows import Heard, Windows
 from accelwatch.fleet.table.words import HEALTH, NODE_STATE, STATE
+from accelwatch.rules.timing import silence_s
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
@@ -37,7 +39,6 @@ from accelwatch.slices import LongWork
 DEVICE_UP = ("device_up",)
 SKEW = ("fleet_target_clock_skew_seconds",)
 _STATE_CODES = np.array([NODE_STATE[one] for one in ORDER[:4]], dtype=np.intp)
-_SLOW, _STALE = NODE_STATE[ORDER[1]], NODE_STATE[ORDER[2]]
 
 
 class ArchiveColumns:
@@ -71,7 +72,8 @@ class ArchiveColumns:
         self._groups: dict[str, tuple[object, Groups]] = {}
         self._now = 0.0
         self.here: Bools = roster.here
-        self._speaks: Bools = roster.here
+        self._current: Bools = roster.here
+        self._node_current: Bools = roster.here
         self._state: Places = np.zeros(0, dtype=np.intp)
         self._node_state: Places = np.zeros(0, dtype=np.intp)
 
@@ -132,11 +134,15 @@ class ArchiveColumns:
         missed = roster.missed()
         # Of devices none of which is told any more, their collector is silent and they are not lost.
         told = self._now - roster.told_at <= edges[1]
-        self._speaks = speaks & told & ~missed
+        newest_s = silence_s(self._step_s)
+        current = self._now - roster.told_at <= newest_s
+        self._current = speaks & current & ~missed
+        self._node_current = speaks & (age <= newest_s)[roster.node_of]
         state = np.full(roster.size, STATE["ok"], dtype=np.intp)
         state[self._values[0] == 0] = STATE["lost"]
+        state[~current] = -1
         state[~(speaks & told)] = STATE["stale"]
-        state[missed & speaks] = STATE["missing"]
+        state[missed & speaks] = np.where(self._node_current, STATE["missing"], -1)[missed & speaks]
         self._state = np.where(self.here, state, -1)
 
     @property
@@ -166,19 +172,15 @@ class ArchiveColumns:
             if place is None:
                 return np.full(self.size, math.nan)
             found = self._node_values[place][self._roster.node_of]
-            return np.where(self._node_speaks, found, math.nan)
+            return np.where(self._node_current, found, math.nan)
         values = np.full(self.size, math.nan)
         if key in self._place:
-            values = np.where(self._speaks, self._values[self._place[key]], math.nan)
+            values = np.where(self._current, self._values[self._place[key]], math.nan)
         instead = standing_number(key, self._state, _unknown_health(self.size))
-        return (
-            values if instead is None else np.where(np.isnan(values) & self.here, instead, values)
-        )
-
-    @property
-    def _node_speaks(self) -> Bools:
-        speaks: Bools = self._node_state <= _SLOW
-        return speaks & (self._node_state >= 0)
+        if instead is None:
+            return values
+        told = self.here & (self._current | (self._state == STATE["missing"]))
+        return np.where(np.isnan(values) & told, instead, values)
 
     def text(self, key: str) -> Texts:
         """A field or label."""
@@ -194,8 +196,10 @@ class ArchiveColumns:
         """A window."""
         asked = Asked(kind, key, seconds, quantile)
         if of_host(key):
-            return self._by_row(self._node_past.window(asked))
-        return self._whole(self._past.window(asked))
+            found, current = self._by_row(self._node_past.window(asked)), self._node_current
+        else:
+            found, current = self._whole(self._past.window(asked)), self._current
+        return found if kind == WindowKind.AGE else np.where(current, found, math.nan)
 
     def coverage(self, key: Series, seconds: int) -> Floats:
         """Share of the samples of such a window that there are."""

@@ -7,13 +7,15 @@ import numpy as np
 
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule_names import of_host
+from accelwatch.expr.windows import WindowKind
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.rules.past import Asked, Past
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.table.belief import Floats
+from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.windows import Heard, Windows
+from accelwatch.rules.timing import LEAST_SILENCE_S, silence_s
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.slices import LongWork
@@ -38,6 +40,8 @@ class Hosts:
         self.past = Past(self._windows, windows)
         self._series = tuple(sorted(one for one in needs.series if of_host(one)))
         self._values: Floats = np.empty((len(self._series), 0))
+        self._current: Bools = np.zeros(0, dtype=np.bool_)
+        """Who said something within the last two of its intervals."""
         self._names: list[str] = []
         self._generation = np.zeros(0, dtype=np.uint32)
 
@@ -58,6 +62,8 @@ class Hosts:
             if number % _AT_ONCE == _AT_ONCE - 1:
                 await work.rest()
         self._values = values
+        now = self._fleet.clock.monotonic()
+        self._current = now - arrived <= np.maximum(LEAST_SILENCE_S, 2 * interval_s)
         self._take(names, arrived, interval_s)
 
     def _told(self, node: Node) -> tuple[list[float], float, float]:
@@ -67,6 +73,8 @@ class Hosts:
         told = source or own
         if told is None or told.arrived is None:
             return [math.nan] * len(self._series), math.nan, 1.0
+        if self._is_silent(told.arrived, told.interval_s):
+            return [math.nan] * len(self._series), told.arrived, told.interval_s
         if host is None or source is None:
             numbers: Sequence[Number | None] = [None] * len(self._series)
         else:
@@ -77,6 +85,9 @@ class Hosts:
             for key, number in zip(self._series, numbers, strict=True)
         ]
         return [_finite(one) for one in whole], told.arrived, told.interval_s
+
+    def _is_silent(self, arrived: float, interval_s: float) -> bool:
+        return self._fleet.clock.monotonic() - arrived > silence_s(interval_s)
 
     def _take(self, names: list[str], arrived: Floats, interval_s: Floats) -> None:
         now, place = self._fleet.clock.monotonic(), {one: at for at, one in enumerate(self._series)}
@@ -97,7 +108,11 @@ class Hosts:
     def window(self, asked: Asked, size: int) -> Floats:
         """A window."""
         found = self.past.window(asked)
-        return np.full(size, math.nan) if found is None else self._by_row(found, size)
+        if found is None:
+            return np.full(size, math.nan)
+        if asked.kind != WindowKind.AGE:
+            found = np.where(self._current[: len(found)], found, math.nan)
+        return self._by_row(found, size)
 
     def coverage(self, series: Series, seconds: int, size: int) -> Floats:
         """Share of the samples of a window that there are."""

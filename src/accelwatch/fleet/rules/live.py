@@ -10,6 +10,7 @@ from accelwatch.expr.kleene import Key
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule_names import of_host
 from accelwatch.expr.tree import EventPattern
+from accelwatch.expr.windows import WindowKind
 from accelwatch.fleet.rules.columns import Places, Texts
 from accelwatch.fleet.rules.ground import Firing
 from accelwatch.fleet.rules.groups import Groups
@@ -38,7 +39,9 @@ Some = TypeVar("Some", bound=np.generic)
 class FleetColumns:
     """All rows of the table at the beginning of a tick, empty ones too: `here` says which are devices.
 
-    A silent node's numbers are missing. A device that several jobs share counts to the first by name.
+    What a device or its host said more than two intervals ago is missing, whatever its node is called
+    then; how long a value has been missing (`age`) and the state of the node are known. A device that
+    several jobs share counts to the first by name.
     """
 
     def __init__(
@@ -68,6 +71,8 @@ class FleetColumns:
         self.here: Bools = np.zeros(0, dtype=np.bool_)
         """Which rows are devices, present or expected."""
         self._speaks: Bools = self.here
+        self._current: Bools = self.here
+        """Whose last words are not older than two intervals."""
         self._age_s: Floats = np.zeros(0)
         self._state: Places = np.zeros(0, dtype=np.intp)
         self._health: Places = self._state
@@ -86,8 +91,13 @@ class FleetColumns:
         self.here = _placed(size, moment.rows, np.ones(len(moment.rows), dtype=np.bool_), False)
         self._speaks = _placed(size, moment.rows, moment.speaks, False)
         self._age_s = _placed(size, moment.rows, moment.age_s, math.nan)
-        self._state = _placed(size, moment.rows, moment.state.astype(np.intp), -1)
-        self._health = _placed(size, moment.rows, moment.health.astype(np.intp), -1)
+        self._current = _placed(size, moment.rows, moment.current, False)
+        # Of a node that is given up `state` has a word for that; of one that is late it has none.
+        late = moment.speaks & ~moment.current
+        state = np.where(late, -1, moment.state.astype(np.intp))
+        health = np.where(moment.current, moment.health.astype(np.intp), -1)
+        self._state = _placed(size, moment.rows, state, -1)
+        self._health = _placed(size, moment.rows, health, -1)
         self._node_state = _placed(size, moment.rows, moment.node_state.astype(np.intp), -1)
         await self._hosts.bring(work)
         for _ in self._past.prepare():
@@ -126,11 +136,11 @@ class FleetColumns:
         if of_host(key):
             return self._hosts.number(key, self.size)
         values = self._whole(self._fleet.table.planes.column(key).values)
-        values = np.where(self._speaks, values, math.nan)
+        values = np.where(self._current, values, math.nan)
         instead = standing_number(key, self._state, self._health)
-        return (
-            values if instead is None else np.where(np.isnan(values) & self.here, instead, values)
-        )
+        if instead is None:
+            return values
+        return np.where(np.isnan(values) & self._current, instead, values)
 
     def text(self, key: str) -> Texts:
         """A field or label."""
@@ -150,7 +160,9 @@ class FleetColumns:
         asked = Asked(kind, key, seconds, quantile)
         if of_host(key):
             return self._hosts.window(asked, self.size)
-        return self._whole(self._past.window(asked))
+        found = self._whole(self._past.window(asked))
+        # A window that ends in a silence says nothing of now; how long that lasts is what `age` asks.
+        return found if kind == WindowKind.AGE else np.where(self._current, found, math.nan)
 
     def coverage(self, key: Series, seconds: int) -> Floats:
         """Share of the samples of such a window that there are."""
@@ -184,6 +196,8 @@ class FleetColumns:
         state = NODE_STATES[int(self._node_state[row])]
         if isinstance(key, tuple) and not self._speaks[row]:
             return f"its node is {state}"
+        if (isinstance(key, tuple) or key in ("state", "health")) and not self._current[row]:
+            return "nothing has been received for more than two of its intervals"
         table = self._fleet.table
         device = table.present[row]
         if isinstance(key, tuple) and of_host(key):

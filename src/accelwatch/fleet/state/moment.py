@@ -16,6 +16,7 @@ from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.table import Codes, Places
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.words import HEALTH, NODE_STATE, STATE
+from accelwatch.rules.timing import LEAST_SILENCE_S
 from accelwatch.schema.device import UP, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
@@ -42,6 +43,8 @@ class Moment(NamedTuple):
     health: Codes
     speaks: Bools
     """Whether its node is heard of."""
+    current: Bools
+    """Whether its node is heard of, and its own source within the last two intervals."""
     node_state: Codes
     """How fresh its node is (`table.words.NODE_STATES`)."""
     age_s: Floats
@@ -97,21 +100,29 @@ def moment(fleet: Fleet, nodes: Iterable[Node]) -> Moment:
     table = fleet.table
     rows: list[int] = []
     states: list[int] = []
+    silent: list[bool] = []
+    now = fleet.clock.monotonic()
     for node in nodes:
         seats = table.seats(node.name)
         if seats is not None and seats.rows:
             rows += seats.rows
             states += [NODE_STATE[fleet.state_of(node)]] * len(seats.rows)
+            silent += [node.is_silent(now)] * len(seats.rows)
     at: Places = np.array(rows, dtype=np.intp)
     node_state: Codes = np.array(states, dtype=np.uint8)
     called = _CALLED[node_state]
     speaks: Bools = called == _OWN
-    age = np.round(fleet.clock.monotonic() - table.arrived[at] + table.behind[at], 3)
+    arrived = table.arrived[at]
+    late = now - arrived > np.maximum(LEAST_SILENCE_S, 2 * table.interval_s[at])
+    # A missing device has no source of its own: whether its node is silent counts.
+    is_silent = np.where(np.isnan(arrived), np.array(silent, dtype=np.bool_), late)
+    age = np.round(now - arrived + table.behind[at], 3)
     return Moment(
         rows=at,
         state=np.where(speaks, table.state[at], called),
         health=np.where(speaks, table.health[at], np.uint8(_UNKNOWN)),
         speaks=speaks,
+        current=speaks & ~is_silent,
         node_state=node_state,
         age_s=age,
     )

@@ -10,6 +10,7 @@ from accelwatch.fleet.state.inventory import Expected
 from accelwatch.fleet.state.joined import Joined, merged
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.source import TargetSource
+from accelwatch.rules.timing import silence_s
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import BackendStatus
 
@@ -88,6 +89,13 @@ class Node:
         """Seconds since something arrived; None when nothing has since the hub began."""
         best = self.best
         return None if best is None or best.arrived is None else now - best.arrived
+
+    def is_silent(self, now: float) -> bool:
+        """Whether nothing has arrived for more than two of its intervals."""
+        best = self.best
+        if best is None or best.arrived is None:
+            return True
+        return now - best.arrived > silence_s(best.interval_s)
 
     def state(self, now: float, thresholds: Thresholds) -> NodeState:
         """How fresh it is."""
