@@ -26,7 +26,9 @@ it counts as done when it is observed, not when somebody says so.
 [From observe to auto in four weeks](fleet/observe-to-auto.md) switches it on step by step.
 
 - **What nobody can tell moves nothing.** A rule that cannot see, an agent that is silent, a scheduler
-  that does not answer: nothing is begun and nothing is released; after a while a person is told.
+  that does not answer: nothing is begun and nothing is released; after a while a person is told. A node,
+  its jobs and its devices are touched on a reading of the last two intervals only, unless the rule asks
+  for the silence itself (`node_state`) or the scheduler's daemon on the node is silent as well.
 - **A clock that is set back makes nothing fresh.** When the hub's is, by more than
   [`clock_jump`](fleet/remedy-settings.md), whatever was seen counts no more until it is seen anew, a
   verification begins anew, and what waits goes on waiting as long as it had to.

@@ -23,6 +23,15 @@ from accelwatch.remedy.stage import Stage
 from accelwatch.rules.document import Fence, JobPolicy, Mode, Severity, Trust
 
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
+ON_EVIDENCE = REMEDIES | {
+    Kind.QUARANTINE,
+    Kind.FENCE,
+    Kind.SIGNAL_JOB,
+    Kind.DRAW_SPARE,
+    Kind.MOVE_JOB,
+    Kind.SWAP_IN_JOB,
+    Kind.CANCEL_JOB,
+}
 CHORES = frozenset({Kind.RESTORE_JOB, Kind.RETURN_SPARE, Kind.FOLLOW_JOB, Kind.PROBE})
 TABLES = (
     "remedies",
@@ -184,6 +193,8 @@ class Watch:
         assert heard is not None
         need(heard.boot_id == seen.boot_id, f"{kind} of a machine that may be another")
         need(seen.standing is not Standing.FOREIGN, f"{kind} of a node of somebody else")
+        if kind in ON_EVIDENCE:
+            _read_lately(state, remedy, intent, now)
         if not remedy.manual:
             height = NEEDS[kind].height
             need(Ceiling(heard.ceiling).height >= height, f"{kind} above the profile's ceiling")
@@ -357,6 +368,21 @@ def need(holds: bool, text: str) -> None:
     """Raise BrokenError unless it holds."""
     if not holds:
         raise BrokenError(text)
+
+
+def _read_lately(state: RemedyState, remedy: Remedy, intent: Intent, now: float) -> None:
+    """What rests on a device needs a reading that is not old, but for what a silence itself proves."""
+    seen, heard = state.world.seen[intent.node], state.world.heard[remedy.node]
+    if remedy.manual or remedy.unfit or remedy.fenced:
+        return
+    if intent.kind is Kind.MOVE_JOB and intent.job not in seen.jobs:
+        return
+    given_up = heard.down or now - heard.time > FRESH_S
+    if seen.answering is False and given_up:
+        return
+    if any(case.silence for case in remedy.cases):
+        return
+    need(not heard.late and now - heard.time <= FRESH_S, f"{intent.kind} on an old reading")
 
 
 def _made_of_records(

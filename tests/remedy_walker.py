@@ -29,6 +29,7 @@ from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.step import step
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import Fence, JobPolicy, Mode, Trust, When
+from accelwatch.rules.timing import silence_s
 from remedy_ground import ACTION, BEGIN, POLICY, Node, given_up
 from remedy_invariants import BrokenError, Watch
 
@@ -187,11 +188,13 @@ class History:
         some = self.nodes if everybody else self.favourites
         self.heard += [node.heard(self.now) for node in some if node.agent]
         known = self.state.world.heard
-        self.heard += [
-            given_up(known[node.name])
-            for node in some
-            if not node.agent and node.name in known and self.now - known[node.name].time > DOWN_S
-        ]
+        for node in some:
+            if not node.agent and node.name in known:
+                last = known[node.name]
+                age_s = self.now - last.time
+                if age_s > silence_s(last.interval_s):
+                    late = _replace(last, late=True)
+                    self.heard.append(given_up(late) if age_s > DOWN_S else late)
         if luck < 0.7:
             self.heard.append(self.survey())
 
@@ -235,6 +238,7 @@ class History:
             standing=draw() < 0.7,
             trusted=draw() < 0.9,
             blind=draw() < 0.05,
+            silence=not node.agent and draw() < 0.3,
             serial=node.serial,
         )
         self.tell(node, case)

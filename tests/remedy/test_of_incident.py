@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from accelwatch.expr.rule import compile_rule
+from accelwatch.fleet.names import fleet_names
 from accelwatch.incidents.incident import Incident, Moment, MomentKind
 from accelwatch.remedy.case import Case, Limit
 from accelwatch.remedy.of_incident import acting_rule, case_changed, policy_of
@@ -200,3 +201,24 @@ def test_an_incident_is_told_by_its_own_title_while_its_rule_decides() -> None:
     changed = case_changed(one, ACTS, {})
     assert changed is not None
     assert changed.case.title == "as it was called then"
+
+
+@pytest.mark.parametrize(
+    ("when", "value", "silence"),
+    [
+        ("node_state in ('stale', 'down')", "down", True),
+        ("node_state in ('stale', 'down')", "stale", True),
+        ("node_state == 'never'", "never", True),
+        ("node_state == 'up' and device_up == 0", "up", False),
+        ("device_up == 0", "down", False),
+    ],
+)
+def test_a_rule_that_asks_for_a_silent_node_rests_on_silence(
+    when: str, value: str, silence: bool
+) -> None:
+    seen = Evidence(signal="node_state", text=f"node_state is {value}", value=value)
+    changed = case_changed(
+        incident(evidence=(seen,)), replace(rule(), when=compile_rule(when, fleet_names(()))), {}
+    )
+    assert changed is not None
+    assert changed.case.silence is silence

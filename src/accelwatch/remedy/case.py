@@ -66,6 +66,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """Whether something is so now, rather than that only an event has happened."""
     trusted: bool = True
     """Whether all of its evidence came by an authenticated way."""
+    silence: bool = False
+    """Whether the rule says that the node's silence itself is the evidence."""
     blind: bool = False
     """Whether nobody can tell now if it is over."""
     muted: str = ""

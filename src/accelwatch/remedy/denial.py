@@ -29,6 +29,8 @@ class DenialKind(StrEnum):
     """The evidence came a way by which anybody could have sent it."""
     OLD_EVIDENCE = "old_evidence"
     """Everything that speaks for it is from before a person declared it mended, or undid what we did."""
+    STALE_READING = "stale_reading"
+    """The last reading of the node or the device is older than two of its intervals."""
     SILENCE = "silence"
     """A silence or a maintenance bids not to act."""
     HELD = "held"
@@ -110,6 +112,7 @@ _PASSING = frozenset(
         DenialKind.REMEDY_RUNNING,
         DenialKind.RETRY,
         DenialKind.SILENCE,
+        DenialKind.STALE_READING,
         DenialKind.STARTING,
         DenialKind.STOPPED,
         DenialKind.TOO_MANY_REMEDIES,

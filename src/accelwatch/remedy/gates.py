@@ -7,7 +7,7 @@ approval is of one plan, and lifts only what a person may lift.
 from collections.abc import Iterator
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remedy import attempts, breaker, budget, canary, data_guard
+from accelwatch.remedy import attempts, breaker, budget, canary, data_guard, readings
 from accelwatch.remedy.case import Case, Policy
 from accelwatch.remedy.cases import fresh, leading
 from accelwatch.remedy.ceiling import Bearing, Ceiling, answers
@@ -19,6 +19,7 @@ from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.ownership import Ownership, ownership, told
 from accelwatch.remedy.relapses import MOST
 from accelwatch.remedy.resuming import may_resume
+from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.verify import looks_well
 from accelwatch.rules.document import Mode, Trust
@@ -70,8 +71,11 @@ def _nearest(sur: Surroundings, remedy: Remedy) -> tuple[Case | None, Denial | N
 
 def lacks_only_a_yes(sur: Surroundings, remedy: Remedy, case: Case) -> bool:
     """Whether a person's approval of a case is all that is missing."""
-    every = denials(asked(sur, remedy, Kind.QUARANTINE, case))
-    return bool(every) and all(denial.why is DenialKind.APPROVAL for denial in every)
+    every = [denial.why for denial in denials(asked(sur, remedy, Kind.QUARANTINE, case))]
+    if remedy.stage is Stage.AWAITING_APPROVAL:
+        # A node that is silent for a moment does not take the question back.
+        every = [why for why in every if why is not DenialKind.STALE_READING]
+    return bool(every) and all(why is DenialKind.APPROVAL for why in every)
 
 
 def _first(sur: Surroundings, remedy: Remedy, kind: Kind) -> Answer:
@@ -107,6 +111,8 @@ def asked(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -> I
         yield from _of_release(sur, remedy)
         return
     yield _identity(sur, remedy)
+    of_case = case if kind is Kind.QUARANTINE else remedy_case(sur, remedy)
+    yield readings.is_current(sur, remedy, kind, of_case)
     yield data_guard.may_begin(sur.world.guard)
     yield _foreign(sur, remedy, kind)
     if kind is Kind.QUARANTINE:

@@ -22,6 +22,7 @@ _FIRES = frozenset(
         MomentKind.AGAIN,
     }
 )
+_NODE_STATE, _SILENT = "node_state", frozenset({"stale", "down", "never"})
 _SIGHT = frozenset({MomentKind.BLIND, MomentKind.SEEING, *_FIRES})
 
 
@@ -86,6 +87,7 @@ def case_changed(
         confidence=incident.confidence,
         standing=not incident.evidence or any(one.event is None for one in incident.evidence),
         trusted=incident.trusted and incident.provenance is Provenance.AUTHENTICATED,
+        silence=rule is not None and rests_on_silence(rule, incident),
         blind=_latest(incident, _SIGHT) is MomentKind.BLIND,
         muted=muted,
         group=(incident.group or incident.id) if isinstance(hold, Denial) else "",
@@ -96,6 +98,13 @@ def case_changed(
         title=incident.title if rule is None or rule.id == incident.rule else rule.title,
     )
     return CaseChanged(node=node, case=case)
+
+
+def rests_on_silence(rule: Rule, incident: Incident) -> bool:
+    """Whether a rule asks for a silent node (`node_state`), and that is what was seen."""
+    if _NODE_STATE not in rule.when.needs.fields:
+        return False
+    return any(one.signal == _NODE_STATE and one.value in _SILENT for one in incident.evidence)
 
 
 def evidence_at(incident: Incident) -> float:

@@ -23,8 +23,12 @@ class NodeHeard(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds of its newest data."""
     healthy: bool | None = None
     """True: data is there and every rule that could act says False on it. None: nobody can tell."""
+    interval_s: float = 1.0
+    """How often it is heard when all is well."""
     late: bool = False
     """Whether it has fallen silent: long before it is given up, and often only for a moment."""
+    late_devices: tuple[str, ...] = ()
+    """Ids of devices that another source than the newest tells of, which has fallen silent."""
     down: bool = False
     """Whether the hub has given it up: it has been silent for longer than a node that is only late."""
     generation: str = ""

@@ -35,6 +35,7 @@ rules:
   severity: critical
   confidence: high
   mode: MODE
+  for: FOR
   trust: any
   action:
     quarantine: {level: node, when: now}
@@ -50,6 +51,7 @@ class HubSite:
         folder: Path,
         *,
         mode: str = "auto",
+        for_: str = "0s",
         profiles: str = "",
         spares: tuple[str, ...] = (),
     ) -> None:
@@ -57,7 +59,7 @@ class HubSite:
         self.folder = folder
         self.world = FakeScheduler(self.clock, ["n1", "n2"])
         file = folder / "rules.yaml"
-        text = RULES.replace("MODE", mode).replace("PROFILES", profiles)
+        text = RULES.replace("MODE", mode).replace("PROFILES", profiles).replace("FOR", for_)
         file.write_text(text, encoding="utf-8")
         self.rule_settings = RuleSettings(files=(str(file),))
         self.settings = RemedySettings(
@@ -72,6 +74,8 @@ class HubSite:
         self.approvals: Approvals | None = None
         self.external_url = ""
         self.watts = 400.0
+        self.agent = True
+        """Whether the node says anything."""
         self.model = "NVIDIA H100 80GB HBM3"
 
     @contextlib.asynccontextmanager
@@ -92,7 +96,8 @@ class HubSite:
                     sample_time=self.clock.wall(),
                     device=machines.device(0, model=self.model),
                 )
-                fleet.read(target.key, [told], self.clock.wall(), 1.0)
+                if self.agent:
+                    fleet.read(target.key, [told], self.clock.wall(), 1.0)
                 await asyncio.sleep(0.2)
 
         evaluator = FleetEvaluator(fleet)

@@ -1,12 +1,14 @@
 """What the engine is told of nodes: what has changed at once, and the rest often enough to be fresh."""
 
 import machines
-from accelwatch.fleet.remedies.hearing import AGAIN_S, LATE_S, Hearing
+from accelwatch.fleet.remedies.hearing import AGAIN_S, Hearing
 from accelwatch.fleet.target import targets_of
 from accelwatch.remedy.clocks import FRESH_S, GAP_S
 from accelwatch.remedy.world import NodeHeard
+from accelwatch.rules.timing import LEAST_SILENCE_S
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView
+from hub_bench import Bench
 from told_fleet import ToldFleet, view
 
 
@@ -101,7 +103,7 @@ def test_a_node_has_turned_when_it_falls_silent_and_when_it_speaks_again() -> No
     assert not heard.hearing.has_turned(node), "nothing was told of it yet"
     first = heard.after(0.0)
     assert first is not None
-    heard.site.clock.advance(LATE_S)
+    heard.site.clock.advance(LEAST_SILENCE_S)
     assert not heard.hearing.has_turned(node)
     heard.site.clock.advance(0.1)
     assert heard.hearing.has_turned(node)
@@ -122,6 +124,32 @@ def test_one_that_tells_of_itself_seldom_is_given_two_of_its_intervals() -> None
     assert not heard.hearing.has_turned(heard.site.fleet.nodes["a"])
     heard.site.clock.advance(0.2)
     assert heard.hearing.has_turned(heard.site.fleet.nodes["a"])
+
+
+def test_a_device_whose_own_source_is_silent_is_named_while_another_source_speaks() -> None:
+    bench = Bench("a")
+    agent, exporter = targets_of(["a", "a:9400"])
+    bench.fleet.set_targets([agent, exporter])
+    hearing, node = Hearing(bench.fleet), bench.fleet.nodes["a"]
+    first, second = machines.device(0).id, machines.device(1).id
+
+    def tell(key: str, index: int, interval_s: float) -> None:
+        bench.fleet.read(key, [view(index)], bench.clock.wall(), interval_s)
+
+    tell(agent.key, 0, 1.0)
+    tell(exporter.key, 1, 5.0)
+    assert hearing.heard(node, (), "resume").late_devices == ()
+    bench.clock.advance(10.0)
+    tell(agent.key, 0, 1.0)
+    assert not hearing.has_turned(node)
+    bench.clock.advance(1.0)
+    tell(agent.key, 0, 1.0)
+    assert hearing.has_turned(node)
+    told = hearing.heard(node, (), "resume")
+    assert (told.late, told.late_devices) == (False, (second,))
+    tell(exporter.key, 1, 5.0)
+    bench.clock.advance(2.1)
+    assert hearing.heard(node, (), "resume").late_devices == (first,)
 
 
 def test_that_a_node_is_given_up_is_told_at_once_and_that_it_is_back_as_well() -> None:

@@ -67,6 +67,29 @@ def test_a_node_is_taken_out_and_given_back_when_it_is_well_again(
     asyncio.run(story())
 
 
+def test_an_agent_that_is_gone_takes_no_node_out(
+    tmp_path: Path, fake_plugin: list[FakeScheduler]
+) -> None:
+    site = HubSite(tmp_path, for_="3s")
+    fake_plugin.append(site.world)
+
+    async def story() -> None:
+        async with site.running() as (rules, remedies):
+            await until(lambda: bool(remedies.engine.state.world.guard.looked_around))
+            began, site.watts = site.clock.monotonic(), 100.0
+            await asyncio.sleep(0.5)
+            site.agent = False
+            # What it sent last is true for two seconds: three never come together.
+            await until(lambda: site.clock.monotonic() > began + 5.0)
+            assert remedies.engine.state.world.heard["a"].late
+            assert not rules.open
+            assert not site.standing("n1")
+            site.agent = True
+            await until(lambda: site.standing("n1"))
+
+    asyncio.run(story())
+
+
 def test_a_person_is_called_when_somebody_takes_a_node_over(
     tmp_path: Path, fake_plugin: list[FakeScheduler]
 ) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 import pytest
 
 from accelwatch.clock import Clock
-from accelwatch.fleet.remedies.hearing import LATE_S, Hearing
+from accelwatch.fleet.remedies.hearing import Hearing
 from accelwatch.fleet.remedies.turns import EVERY_S, Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.target import targets_of
+from accelwatch.rules.timing import LEAST_SILENCE_S
 from hub_bench import THRESHOLDS
 from remedy.virtual_time import LoopClock, VirtualLoop, run
 from told_fleet import view
@@ -67,7 +68,7 @@ def played(*, wanted: bool = True) -> list[tuple[str, float]]:
 def test_it_is_told_as_soon_as_it_falls_silent_and_when_it_speaks_again() -> None:
     (silent, at), (back, then) = played()
     assert (silent, back) == ("a", "a")
-    assert LATE_S < at <= LATE_S + EVERY_S
+    assert LEAST_SILENCE_S < at <= LEAST_SILENCE_S + EVERY_S
     assert 5.0 <= then <= 5.0 + EVERY_S
 
 
@@ -82,7 +83,7 @@ def test_after_everything_was_held_up_what_has_arrived_is_taken_up_first() -> No
     async def story() -> None:
         looking = asyncio.create_task(site.turns.run())
         await asyncio.sleep(0)
-        loop._skipping.now += LATE_S + 1.0  # the process was stopped meanwhile
+        loop._skipping.now += LEAST_SILENCE_S + 1.0  # the process was stopped meanwhile
         await asyncio.sleep(EVERY_S / 2)
         for target in site.targets:
             site.speak(target.key)

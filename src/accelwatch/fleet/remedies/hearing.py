@@ -12,13 +12,12 @@ from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.source import OURS
 from accelwatch.remedy.identity import Machine
 from accelwatch.remedy.world import NodeHeard
+from accelwatch.rules.timing import silence_s
 from accelwatch.schema.device import UP
 
 AGAIN_S = 20.0
 """After which a node is told of again though nothing but the time is another: what is decided upon may
 be a minute old."""
-LATE_S = 2.0
-"""Age of the newest data, or two of its node's intervals, from which on it has fallen silent."""
 SAMPLE_S = 30.0
 """A device that was not read for so long is not known to be well."""
 
@@ -34,6 +33,7 @@ class Hearing:
     def heard(self, node: Node, troubled: Collection[str], ceiling: str) -> NodeHeard:
         """What is known of a node now; `troubled` are those on which a rule that could act fires."""
         machine, best = machine_of(node), node.best
+        now = self._fleet.clock.monotonic()
         known = self._known.get(node.name)
         if known is None or (known.shape, known.machine) != (node.shape, machine):
             known = self._known[node.name] = _known_of(node, machine)
@@ -41,7 +41,9 @@ class Hearing:
             node=node.name,
             time=0.0 if best is None else best.arrived_wall,
             healthy=looks_well(self._fleet, node, troubled),
-            late=self._is_late(node),
+            interval_s=1.0 if best is None else best.interval_s,
+            late=node.is_silent(now),
+            late_devices=late_devices_of(node, now),
             down=self._fleet.state_of(node) is NodeState.DOWN,
             generation=known.generation,
             boot_id=machine.boot_id,
@@ -71,12 +73,10 @@ class Hearing:
     def has_turned(self, node: Node) -> bool:
         """Whether a node that was told of has fallen silent since, or speaks again."""
         told = self._told.get(node.name)
-        return told is not None and told.late is not self._is_late(node)
-
-    def _is_late(self, node: Node) -> bool:
-        best = node.best
-        age_s = node.age_s(self._fleet.clock.monotonic())
-        return best is None or age_s is None or age_s > max(LATE_S, 2 * best.interval_s)
+        now = self._fleet.clock.monotonic()
+        return told is not None and (
+            told.late is not node.is_silent(now) or told.late_devices != late_devices_of(node, now)
+        )
 
     def forget_others(self, nodes: Collection[str]) -> None:
         """Know only these nodes any more."""
@@ -106,6 +106,20 @@ def _known_of(node: Node, machine: Machine) -> _Known:
         models[0] if models else "",
         generation_of(node, machine.boot_id),
     )
+
+
+def late_devices_of(node: Node, now: float) -> tuple[str, ...]:
+    """Ids of the devices whose own source is silent; where there is one source, the node is."""
+    if len(node.sources) < 2:
+        return ()
+    silent = {
+        id(source): source.arrived is None or now - source.arrived > silence_s(source.interval_s)
+        for source in node.sources.values()
+    }
+    if not any(silent.values()):
+        return ()
+    origins = {key: node.origin(device) for key, device in node.devices.items()}
+    return tuple(key for key, source in origins.items() if source is None or silent[id(source)])
 
 
 def looks_well(fleet: Fleet, node: Node, troubled: Collection[str]) -> bool | None:

@@ -162,7 +162,13 @@ class RemedyRunner:
 
     def heard(self, incidents: Sequence[Incident]) -> None:
         """Incidents have changed: the engine is told at once."""
-        self.engine.tell(self._cases.changed(incidents))
+        changed = self._cases.changed(incidents)
+        nodes = (self._fleet.nodes.get(name) for name in {one.node for one in changed})
+        turned = [node for node in nodes if node and self._hearing.has_turned(node)]
+        if turned:
+            # Whether a node is silent by now is known before anything is decided about it.
+            self._tell_of(turned)
+        self.engine.tell(changed)
 
     async def ask(self, command: Command, address: str = "") -> Reply:
         """What a person wants; when this returns it is written down, or the answer says why not.
