@@ -7,7 +7,7 @@ from types import MappingProxyType
 import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
-from accelwatch.action.observed import JobSeen, NodeSeen, Observed, Standing
+from accelwatch.action.observed import JobSeen, NodeSeen, Observed, ReservationSeen, Standing
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy.case import Case, Limit, Policy
 from accelwatch.remedy.changes import CaseChanged, Change, Command, Heard, Started, Verb
@@ -132,6 +132,7 @@ class Ground:
     probes: bool = False
     boots: int = 1
     """How often the scheduler's controller was started."""
+    reservations: tuple[ReservationSeen, ...] = ()
     late: tuple[str, ...] = ()
     """Nodes that are silent from the beginning."""
 
@@ -196,6 +197,7 @@ class Ground:
                 action=ACTION,
                 time=self.now,
                 nodes=nodes,
+                reservations=self.reservations,
                 probes=self.probes,
                 controller_boot=str(self.boots),
             )

@@ -15,6 +15,7 @@ from accelwatch.remedy.clocks import DEATH_SETTLES_S, FRESH_S
 from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.outcome import Outcome, RemedyRecord, StateRecord, replay
+from accelwatch.remedy.reservations import INCIDENT as RESERVATION
 from accelwatch.remedy.resuming import OWN_END
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.spare_tests import INCIDENT
@@ -94,8 +95,11 @@ class Watch:
         _counted(after)
         _spares(after)
         _lost_marks(before, after, self.commanded)
+        _reservations(after)
         for intent in outcome.pursue:
             chore = intent in after.chores.values()
+            if intent.mark.incident == RESERVATION and not began:
+                need(not _moves(after, intent.job), "a reservation is given back under a move")
             own = intent.mark.incident == OWN_END
             need(not own or intent.job in self.opted, "nobody wanted the job begun again")
             if chore and intent.kind in CHORES:
@@ -435,6 +439,33 @@ def _spares(state: RemedyState) -> None:
     need(busy == set(drawn), f"{busy ^ set(drawn)} are drawn for nobody")
     out = {name for name in busy if name in state.remedies and state.remedies[name].counts}
     need(not out, f"{out} are out themselves and stand in for others")
+
+
+def _reservations(state: RemedyState) -> None:
+    """Whoever made it: it is being given back, or its job is moved, or a try has failed just now."""
+    for action, kept in state.world.reservations.items():
+        scheduler = state.world.schedulers.get(action)
+        if scheduler is None or scheduler.unavailable:
+            continue
+        for one in kept:
+            begun = [
+                intent.job
+                for intent in state.chores.values()
+                if intent.mark.incident == RESERVATION
+            ]
+            tried = state.world.not_before.get(one.name, float("-inf")) >= scheduler.time
+            drawn = any(
+                remedy.spare and remedy.stage is Stage.DRAINING
+                for remedy in state.remedies.values()
+            )
+            known = one.job in begun or tried or drawn or _moves(state, one.job)
+            need(known, f"nobody gives {one.name} back")
+
+
+def _moves(state: RemedyState, job: JobKey | None) -> bool:
+    going = [one.pursuing for one in state.remedies.values() if one.pursuing is not None]
+    going += [*state.chores.values(), *state.lingering.values()]
+    return any(one.kind in (Kind.MOVE_JOB, Kind.DRAW_SPARE) and one.job == job for one in going)
 
 
 def _spare_test(state: RemedyState, intent: Intent) -> None:

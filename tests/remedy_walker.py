@@ -15,7 +15,7 @@ import msgspec
 
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import JobSeen, JobState, Observed, Standing
+from accelwatch.action.observed import JobSeen, JobState, Observed, ReservationSeen, Standing
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy.case import Case, Limit, Policy
 from accelwatch.remedy.changes import CaseChanged, Change, Command, Heard, Started, Verb
@@ -97,6 +97,8 @@ class History:
         """What the journal alone would give."""
         self.watch = Watch(SETTINGS)
         self.chores: list[Intent] = []
+        self.reserved: dict[str, ReservationSeen] = {}
+        """By job: what was reserved for it, whatever is known of that."""
         self.doubtful: list[Intent] = []
         self.late: list[Heard] = []
         self.changes: list[Change] = []
@@ -202,7 +204,11 @@ class History:
         if self.unavailable:
             return Surveyed(action=ACTION, time=self.now, unavailable=self.unavailable)
         nodes = tuple(node.seen() for node in self.nodes)
-        return Surveyed(action=ACTION, time=self.now, nodes=nodes, controller_boot=str(self.boots))
+        kept = tuple(self.reserved.values())
+        boot = str(self.boots)
+        return Surveyed(
+            action=ACTION, time=self.now, nodes=nodes, reservations=kept, controller_boot=boot
+        )
 
     def any_node(self) -> Node:
         if self.rng.random() < 0.93:
@@ -354,6 +360,14 @@ class History:
         if self.rng.random() < 0.5:
             node.begin_again = frozenset(node.jobs)
             self.watch.opted.update(node.jobs)
+        if self.rng.random() < 0.1:
+            for job in node.jobs:
+                self.reserve(node, job)
+
+    def reserve(self, node: Node, job: JobKey | None) -> None:
+        """Nodes are kept for a job, by a move of it or by who knows whom."""
+        if job is not None:
+            self.reserved[str(job)] = ReservationSeen(name=f"job-{job}", node=node.name, job=job)
 
     def profile(self) -> None:
         node = self.any_node()
@@ -399,7 +413,11 @@ class History:
             self.ended(intent, Ending.REFUSED, kind)
         elif intent.revive and intent.kind is Kind.MOVE_JOB and luck < 0.3:
             self.ended(intent, *self.rng.choice(ENDINGS))
+        elif intent.kind is Kind.RESTORE_JOB and luck < 0.2:
+            self.ended(intent, *self.rng.choice(ENDINGS[4:]))
         else:
+            if intent.kind is Kind.RESTORE_JOB:
+                self.happen(intent)
             self.ended(intent, Ending.ACHIEVED, None)
 
     def job_of(self, intent: Intent, ending: Ending, nodes: tuple[str, ...]) -> JobSeen | None:
@@ -466,8 +484,14 @@ class History:
             case Kind.REBOOT | Kind.POWER_CYCLE:
                 node.boot += 1
                 node.jobs = ()
+            case Kind.DRAW_SPARE:
+                self.reserve(node, intent.job)
+            case Kind.RESTORE_JOB:
+                self.reserved.pop(str(intent.job), None)
             case Kind.MOVE_JOB | Kind.CANCEL_JOB:
                 node.jobs = tuple(job for job in node.jobs if job != intent.job)
+                if intent.kind is Kind.MOVE_JOB:
+                    self.reserve(node, intent.job)
             case _:
                 pass
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from accelwatch.action.contract import ActionContext
 from accelwatch.action.following import followed
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.observed import NodeSeen, Observed
+from accelwatch.action.observed import NodeSeen, Observed, ReservationSeen
 from accelwatch.action.step import (
     Begun,
     Committed,
@@ -81,6 +81,10 @@ class SlurmAction:
         """When the controller was started that the latest survey has asked."""
         return self._observer.controller_boot
 
+    async def reservations(self) -> Sequence[ReservationSeen]:
+        """Those that keep the places of jobs. Raises ActionUnavailableError."""
+        return await self._observer.reservations()
+
     async def observe(self, intent: Intent) -> Observed:
         """How things stand for an intent, read now. Raises ActionUnavailableError."""
         return await self._observer.observe(intent)
@@ -118,7 +122,8 @@ class SlurmAction:
                 return propose_reboot(intent, scene, has_field=options.mark != "none")
             case IntentKind.TEST:
                 tests = frozenset(options.tests)
-                return propose_test(intent, scene, tests=tests, users=options.test_users)
+                users, minutes = options.test_users, options.test_minutes
+                return propose_test(intent, scene, tests=tests, users=users, minutes=minutes)
             case IntentKind.DRAW_SPARE | IntentKind.RETURN_SPARE:
                 return propose_spare(
                     intent,

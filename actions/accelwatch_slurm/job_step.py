@@ -6,7 +6,11 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.step import Step
 from accelwatch_slurm import steps
 from accelwatch_slurm.job_text import SlurmJob
-from accelwatch_slurm.scene import held_word, place_of
+from accelwatch_slurm.scene import Scene, held_word, place_of
+
+PLACE_MINUTES = 720
+"""For which a place is kept before it is renewed: what nobody gives back ends by itself. A move that has
+not led to a running job is given up after half an hour."""
 
 
 def job_step(
@@ -29,6 +33,22 @@ def hold(intent: Intent, job: SlurmJob) -> Step:
         precondition={"restarts": str(job.restarts)},
         original={f"priority{job.component}": str(job.priority)},
         text=f"hold job {job.id} until it cannot run twice",
+    )
+
+
+def renew_place(intent: Intent, scene: Scene, job: str) -> Step | None:
+    """Have the reservation of a job last longer, where less than half of its time is left.
+
+    Slurm ends a job that still runs in a reservation when that ends (ResvOverRun).
+    """
+    there = scene.reservations.get(place_of(intent))
+    if there is None or there.ends is None or there.ends - scene.time > PLACE_MINUTES * 30.0:
+        return None
+    return Step(
+        kind=steps.RENEW_RESERVATION,
+        arguments={"name": place_of(intent), "minutes": str(PLACE_MINUTES)},
+        precondition={"ends": repr(there.ends)},
+        text=f"keep the reservation of job {job} for {PLACE_MINUTES // 60} hours more",
     )
 
 

@@ -40,6 +40,7 @@ class JobSteps:
             steps.CANCEL: self._cancel,
             steps.STEER: self._steer,
             steps.UNSTEER: self._steer,
+            steps.LEAVE_RESERVATION: self._leave_reservation,
             steps.START: self._start,
         }
 
@@ -119,6 +120,12 @@ class JobSteps:
         job = await self._job(step, JobState.WAITING, JobState.HELD, JobState.ENDING)
         changes = [f"{key}={step.arguments[key]}" for key in _STEERED if key in step.arguments]
         return await updated(self._commands, f"jobid={job.handle}", *changes)
+
+    async def _leave_reservation(self, step: Step, _: Committed) -> Told:
+        """Of a job that runs nothing but its reservation can be changed."""
+        job = await self._job(step, JobState.RUNNING)
+        name = step.arguments["ReservationName"]
+        return await updated(self._commands, f"jobid={job.handle}", f"ReservationName={name}")
 
     async def _start(self, step: Step, _: Committed) -> Told:
         job = await self._job(step, JobState.WAITING)

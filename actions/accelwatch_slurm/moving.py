@@ -9,7 +9,7 @@ from accelwatch.action.observed import JobState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_slurm import steps
 from accelwatch_slurm.beginning import propose_beginning
-from accelwatch_slurm.job_step import job_step
+from accelwatch_slurm.job_step import PLACE_MINUTES, job_step, renew_place
 from accelwatch_slurm.job_text import SlurmJob
 from accelwatch_slurm.leaving import propose_leaving, silent_node
 from accelwatch_slurm.moving_parts import is_whole, whole_of
@@ -42,7 +42,7 @@ def _moved(intent: Intent, scene: Scene, job: SlurmJob, hold_place: bool) -> Pro
         return Wait(0.25, f"the nodes of job {job.id} are made ready")
     if job.restarts == 0:
         return Wait(2.0, f"job {job.id} has not begun")
-    if hold_place and job.state is JobState.WAITING and (place := _place(intent, scene, job)):
+    if hold_place and job.state is JobState.WAITING and (place := keep_place(intent, scene, job)):
         return place  # a spare was drawn while it waits
     return propose_beginning(intent, scene, job)
 
@@ -66,7 +66,7 @@ def _away(intent: Intent, scene: Scene, job: SlurmJob, hold_place: bool) -> Prop
             return Refusal(RefusalKind.NOT_ALLOWED, f"the user of job {job.id} forbade a requeue")
         firm = next((part for part in scene.parts if not part.requeueable), job)
         return job_step(steps.ALLOW_REQUEUE, firm, f"allow job {firm.id} to be requeued")
-    if hold_place and (place := _place(intent, scene, job)):
+    if hold_place and (place := keep_place(intent, scene, job)):
         return place
     return job_step(
         steps.REQUEUE,
@@ -88,7 +88,7 @@ def _revived(intent: Intent, job: SlurmJob) -> Proposal:
     )
 
 
-def _place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
+def keep_place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
     """The reservation over the good nodes and the spare; none for a job that has one of its own.
 
     None either where that is too few nodes for the job: inside it could never start.
@@ -100,7 +100,7 @@ def _place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
     there = scene.reservations.get(place_of(intent))
     kept = there.nodes if there is not None else ()
     if set(wanted) <= set(kept):
-        return None
+        return renew_place(intent, scene, job.id)
     wanted = list(dict.fromkeys((*kept, *wanted)))
     if not is_roomy(intent, job.node_count, wanted):
         return None
@@ -111,7 +111,7 @@ def _place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
             "name": place_of(intent),
             "nodes": ",".join(wanted),
             "user": job.user,
-            "exists": "yes" if there is not None else "",
+            "minutes": str(PLACE_MINUTES),
         },
         precondition={"restarts": str(job.restarts)},
         original={"place": ",".join(kept)},

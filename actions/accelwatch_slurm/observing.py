@@ -8,7 +8,14 @@ from typing import TypeVar
 import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey
-from accelwatch.action.observed import JobSeen, JobState, NodeSeen, Observed, Standing
+from accelwatch.action.observed import (
+    JobSeen,
+    JobState,
+    NodeSeen,
+    Observed,
+    ReservationSeen,
+    Standing,
+)
 from accelwatch.clock import Clock
 from accelwatch_slurm.commands import Commands
 from accelwatch_slurm.fencing import Answered, is_out, is_set_down, proof_of
@@ -16,6 +23,7 @@ from accelwatch_slurm.job_text import SlurmJob, job_of
 from accelwatch_slurm.moving_parts import nodes_of
 from accelwatch_slurm.node_text import SlurmNode, node_of
 from accelwatch_slurm.reading import Reader
+from accelwatch_slurm.reservation_text import OF_JOB, SlurmReservation
 from accelwatch_slurm.scene import (
     BAD,
     CHECKPOINT,
@@ -102,6 +110,25 @@ class Observer:
         """All nodes, and since when the controller runs, asked in this order."""
         nodes = await self._reader.nodes()
         return nodes, await self._reader.controller_boot()
+
+    async def reservations(self) -> list[ReservationSeen]:
+        """The reservations that keep the places of jobs, with the job of each as Slurm knows it."""
+        shown = (await self._reader.reservations()).values()
+        return [await self._kept_for(one) for one in shown if one.name.startswith(OF_JOB)]
+
+    async def _kept_for(self, shown: SlurmReservation) -> ReservationSeen:
+        """An array's task and a component of a heterogeneous job look the same in the name."""
+        number, _, index = shown.name.removeprefix(OF_JOB).partition("-")
+        parts = (f"_{index}", f"+{index}") if index else ("",)
+        cluster = (await self._reader.cluster()).name
+        node = shown.nodes[0] if shown.nodes else ""
+        for part in parts:
+            job = job_of(await self._reader.job_line(f"{number}{part}"))
+            if job is not None:
+                key = JobKey(cluster, number, job.submitted, part.removeprefix("_"))
+                return ReservationSeen(name=shown.name, node=node, job=key)
+        key = JobKey(cluster, number, 0.0, parts[0].removeprefix("_"))
+        return ReservationSeen(name=shown.name, node=node, job=key)
 
     async def observe(self, intent: Intent) -> Observed:
         """What an intent is about."""

@@ -55,6 +55,9 @@ def _is_seen(step: Step, scene: Scene) -> bool | None:
     there = scene.reservations.get(step.arguments.get("name", ""))
     if step.kind == steps.DELETE_RESERVATION:
         return there is None
+    if step.kind == steps.RENEW_RESERVATION:
+        before = float(step.precondition["ends"])
+        return there is None or there.ends is None or there.ends > before
     wanted = set(names_of(step.arguments.get("nodes", "")))
     return wanted == (set() if there is None else set(there.nodes))
 
@@ -108,6 +111,7 @@ _OF_JOB: dict[str, Callable[[Step, Scene, SlurmJob], bool]] = {
     steps.CANCEL: lambda _, __, job: job.state in (JobState.ENDING, JobState.ENDED),
     steps.STEER: _has_lists,
     steps.UNSTEER: _has_lists,
+    steps.LEAVE_RESERVATION: _has_lists,
     steps.START: lambda _, scene, job: (
         job.state is not JobState.WAITING
         or (job.may_start is not None and job.may_start <= scene.time)

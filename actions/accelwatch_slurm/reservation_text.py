@@ -4,9 +4,12 @@ import msgspec
 
 from accelwatch.scontrol_text import pairs_of
 from accelwatch_slurm.job_text import names_of
+from accelwatch_slurm.node_text import time_of
 
 OWN = "accelwatch-"
 """Beginning of the names of ours."""
+OF_JOB = f"{OWN}job-"
+"""Beginning of the names of those that keep the place of a job."""
 
 
 class SlurmReservation(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,6 +19,8 @@ class SlurmReservation(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     active: bool = False
+    ends: float | None = None
+    """Unix seconds."""
 
     @property
     def maintenance(self) -> bool:
@@ -36,5 +41,6 @@ def reservations_of(text: str) -> dict[str, SlurmReservation]:
                 nodes=() if nodes == "(null)" else names_of(nodes),
                 flags=tuple(pairs.get("Flags", "").split(",")),
                 active=pairs.get("State") == "ACTIVE",
+                ends=time_of(pairs.get("EndTime")),
             )
     return found

@@ -1,10 +1,14 @@
-"""Which step gives a moved job its owner's wishes back, and the cluster its place. Pure."""
+"""Which step gives a moved job its owner's wishes back, and the cluster its place. Pure.
+
+The place is given back as soon as the job runs or is gone: a job that runs leaves its reservation, which
+then can be deleted. The lists of a job can be changed only while it waits.
+"""
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import JobState
 from accelwatch.action.step import Achieved, Proposal, Step, Wait
 from accelwatch_slurm import steps
-from accelwatch_slurm.job_step import give_place_back, job_step
+from accelwatch_slurm.job_step import give_place_back, job_step, renew_place
 from accelwatch_slurm.job_text import SlurmJob, names_of
 from accelwatch_slurm.leaving import silent_node
 from accelwatch_slurm.moving_parts import is_whole, whole_of
@@ -26,10 +30,7 @@ def propose_restore(intent: Intent, scene: Scene) -> Proposal:
             return Achieved(f"nothing is kept for job {intent.job}")
         return give_place_back(intent, f"{intent.job}")
     if job.state not in (JobState.WAITING, JobState.HELD) or job.word == "CONFIGURING":
-        if not there and not any(_lists(intent, part) for part in scene.parts or (job,)):
-            return Achieved(f"job {job.id} is as its user wanted it")
-        seconds = 1.0 if job.state is JobState.ENDING else 30.0
-        return Wait(seconds, f"job {job.id} has its place until it has ended")
+        return _while_it_holds_nodes(intent, scene, job)
     for part in scene.parts or (job,):
         if part.state is JobState.HELD and held_word(intent) in part.admin_comment:
             if silent := silent_node(scene, intent.may_run_on):
@@ -40,6 +41,38 @@ def propose_restore(intent: Intent, scene: Scene) -> Proposal:
     if there:
         return give_place_back(intent, job.id)
     return Achieved(f"job {job.id} is as its user wanted it")
+
+
+def _while_it_holds_nodes(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
+    """It runs, or ends, or its nodes are made ready."""
+    place = place_of(intent)
+    parts = scene.parts or (job,)
+    if all(part.word == "RUNNING" for part in parts):
+        for part in parts:
+            if part.reservation == place:
+                return _left_reservation(intent, part)
+        if place in scene.reservations:
+            return give_place_back(intent, job.id)
+    elif step := renew_place(intent, scene, job.id):
+        return step
+    elif place in scene.reservations:
+        return Wait(1.0, f"job {job.id} is {job.word.lower()} in the place that is kept for it")
+    if not any(_lists(intent, part) for part in parts):
+        return Achieved(f"nothing is left to give back for job {job.id}")
+    seconds = 1.0 if job.state is JobState.ENDING else 30.0
+    text = "its user's own lists come back when it waits again"
+    return Wait(seconds, f"job {job.id} is {job.word.lower()}: {text}")
+
+
+def _left_reservation(intent: Intent, job: SlurmJob) -> Step:
+    """It keeps its nodes by itself now; and a reservation that ends would end it, too."""
+    before = intent.original.get(f"reservation{job.component}", "")
+    return Step(
+        kind=steps.LEAVE_RESERVATION,
+        arguments={"job": job.id, "ReservationName": before},
+        precondition={"restarts": str(job.restarts)},
+        text=f"have job {job.id} run on without its reservation",
+    )
 
 
 def _unsteered(intent: Intent, job: SlurmJob) -> Step | None:

@@ -15,7 +15,7 @@ from accelwatch.action.observed import Observed, Standing
 from accelwatch_slurm.job_text import SlurmJob, job_of
 from accelwatch_slurm.marks import NodeMark, field_of, mark_in
 from accelwatch_slurm.node_text import SlurmNode, node_of
-from accelwatch_slurm.reservation_text import OWN, SlurmReservation, reservations_of
+from accelwatch_slurm.reservation_text import OF_JOB, OWN, SlurmReservation, reservations_of
 from accelwatch_slurm.standing import standing_of
 
 NODE, BAD, JOB, JOBS, RESERVATIONS = "node", "bad", "job", "jobs", "reservations"
@@ -92,7 +92,7 @@ def scene_of(observed: Observed, field: str) -> Scene:
 
 def place_of(intent: Intent) -> str:
     """Name of the reservation that keeps a job's place: one a job, however many of its nodes go bad."""
-    return f"{OWN}job-{re.sub('[^0-9]', '-', str(intent.job))}"
+    return f"{OF_JOB}{re.sub('[^0-9]', '-', str(intent.job))}"
 
 
 def trial_name(intent: Intent) -> str:

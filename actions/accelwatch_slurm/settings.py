@@ -1,5 +1,6 @@
 """Options of the action."""
 
+import math
 import os
 import pwd
 from pathlib import PurePosixPath
@@ -57,6 +58,11 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     power_state: _Argv = []
     """Command that ends with 0 when a node has no power, and with 1 when it has."""
     power_timeout_s: _Seconds = 60.0
+
+    @property
+    def test_minutes(self) -> int:
+        """For how long a node is reserved for its test at most, the wait for its start included."""
+        return 90 + math.ceil(self.test_timeout_s / 60.0)
 
     def __post_init__(self) -> None:
         checkpoint_options.check(self.checkpoints)

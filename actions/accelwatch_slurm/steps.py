@@ -21,6 +21,8 @@ STEER = "steer"
 LET_GO = "let_go"
 START = "start"
 UNSTEER = "unsteer"
+LEAVE_RESERVATION = "leave_reservation"
+RENEW_RESERVATION = "renew_reservation"
 DELETE_RESERVATION = "delete_reservation"
 DRAW = "draw"
 RETURN = "return"
@@ -53,6 +55,8 @@ STEPS = {
     LET_GO: _SEEN_AT_ONCE,
     START: _SEEN_AT_ONCE,
     UNSTEER: _SEEN_AT_ONCE,
+    LEAVE_RESERVATION: _SEEN_AT_ONCE,
+    RENEW_RESERVATION: _SEEN_AT_ONCE,
     DELETE_RESERVATION: _SEEN_AT_ONCE,
     DRAW: _SEEN_AT_ONCE,
     RETURN: _SEEN_AT_ONCE,

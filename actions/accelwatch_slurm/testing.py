@@ -17,7 +17,9 @@ from accelwatch_slurm.standing import reservation_for_test
 PASSED = "pass"
 
 
-def propose_test(intent: Intent, scene: Scene, *, tests: frozenset[str], users: str) -> Proposal:
+def propose_test(
+    intent: Intent, scene: Scene, *, tests: frozenset[str], users: str, minutes: int
+) -> Proposal:
     """Reserve, undrain, test, drain again, give the reservation back; then say what came of it."""
     node = scene.node
     if node is None:
@@ -25,7 +27,7 @@ def propose_test(intent: Intent, scene: Scene, *, tests: frozenset[str], users: 
     if intent.test not in tests:
         return Refusal(RefusalKind.IMPOSSIBLE, f"no test {intent.test!r} in the options")
     if intent.spare == node.name:
-        return _propose_idle_test(intent, scene, node, users)
+        return _propose_idle_test(intent, scene, node, users, minutes)
     if scene.field == "none":
         return no_field("test", node.name)
     if refusal := held_by_us(scene, node):
@@ -34,13 +36,15 @@ def propose_test(intent: Intent, scene: Scene, *, tests: frozenset[str], users: 
     if result := _result(intent, scene):
         return _closed(intent, scene, node, result)
     if name not in scene.reservations:
-        return _kept(node, users)
+        return _kept(node, users, minutes)
     if node.drained or node.down:
         return _opened(intent, node)
     return _run(intent, scene, node)
 
 
-def _propose_idle_test(intent: Intent, scene: Scene, node: SlurmNode, users: str) -> Proposal:
+def _propose_idle_test(
+    intent: Intent, scene: Scene, node: SlurmNode, users: str, minutes: int
+) -> Proposal:
     """An idle spare is not drained: its reservation keeps others away, and so does the one for us."""
     name = reservation_for_test(node.name)
     result, there = _of_trial(scene), name in scene.reservations
@@ -51,17 +55,18 @@ def _propose_idle_test(intent: Intent, scene: Scene, node: SlurmNode, users: str
     if node.drained or node.down or scene.standing is Standing.FOREIGN:
         text = f"{node.name} is no idle spare now: {node.reason or 'held by somebody'}"
         return _given_back(node) if there else Refusal(RefusalKind.FOREIGN, text)
-    return _run(intent, scene, node) if there else _kept(node, users)
+    return _run(intent, scene, node) if there else _kept(node, users, minutes)
 
 
-def _kept(node: SlurmNode, users: str) -> Step:
+def _kept(node: SlurmNode, users: str, minutes: int) -> Step:
+    """For so many minutes at most: what nobody gives back ends by itself."""
     return Step(
         kind=steps.RESERVE,
         arguments={
             "name": reservation_for_test(node.name),
             "nodes": node.name,
             "user": users,
-            "exists": "",
+            "minutes": str(minutes),
         },
         text=f"keep {node.name} for its test",
     )

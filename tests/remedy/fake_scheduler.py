@@ -11,7 +11,14 @@ from typing import ClassVar
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.following import followed
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
-from accelwatch.action.observed import JobSeen, JobState, NodeSeen, Observed, Standing
+from accelwatch.action.observed import (
+    JobSeen,
+    JobState,
+    NodeSeen,
+    Observed,
+    ReservationSeen,
+    Standing,
+)
 from accelwatch.action.step import (
     Achieved,
     Begun,
@@ -298,6 +305,14 @@ class FakeAction:
         if world.unavailable:
             raise ActionUnavailableError(world.unavailable)
 
+    async def reservations(self) -> Sequence[ReservationSeen]:
+        await self._answers()
+        return [
+            ReservationSeen(name=f"job-{job.key}", node=job.place[0], job=job.key)
+            for job in self.world.jobs.values()
+            if job.place
+        ]
+
     async def observe(self, intent: Intent) -> Observed:
         await self._answers()
         world = self.world
@@ -573,7 +588,7 @@ def _cancel_job(intent: Intent, observed: Observed) -> Proposal:
 
 def _restore_job(intent: Intent, observed: Observed) -> Proposal:
     assert observed.job is not None
-    wanted = intent.original.get("exclude", "")
+    wanted = intent.original.get("exclude", observed.own.get("exclude", ""))
     if observed.job.state is JobState.MISSING:
         return Achieved("it is gone")
     if observed.own["exclude"] == wanted and not observed.own["place"]:
@@ -718,6 +733,7 @@ _SEEN_TO_HAVE_HAPPENED: Mapping[str, Callable[[Step, Observed], bool]] = {
     ),
     "restore": lambda step, observed: (
         observed.own.get("exclude", step.arguments["exclude"]) == step.arguments["exclude"]
+        and not observed.own.get("place")
     ),
     "draw": lambda step, observed: bool(observed.own["drawn"]),
     "return": lambda step, observed: not observed.own["drawn"],

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.observed import NodeSeen, Observed
+from accelwatch.action.observed import NodeSeen, Observed, ReservationSeen
 from accelwatch.action.step import Begun, Committed, Proposal, Recovery, Step, StepKind, Told
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.errors import AccelwatchError
@@ -73,6 +73,18 @@ class Action(Protocol):
 
     async def close(self) -> None:
         """Give back what it holds."""
+        ...
+
+
+@runtime_checkable
+class KeepsReservations(Protocol):
+    """An action that reserves nodes for the jobs that it moves."""
+
+    async def reservations(self) -> Sequence[ReservationSeen]:
+        """All of ours for jobs, read now. Raises ActionUnavailableError.
+
+        One whose job is not being moved is given back by RESTORE_JOB.
+        """
         ...
 
 

@@ -49,6 +49,16 @@ class NodeSeen(msgspec.Struct, frozen=True, kw_only=True):
     rebooting: bool = False
 
 
+class ReservationSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """A reservation of ours that keeps nodes for a job, whoever made it when."""
+
+    name: str
+    node: str
+    """One of its nodes; empty where it has none."""
+    job: JobKey
+    """For which it was made, as the scheduler knows it now; submitted at 0 where it knows none."""
+
+
 class JobState(StrEnum):
     """How far a job is."""
 

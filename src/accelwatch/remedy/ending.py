@@ -8,7 +8,7 @@ import msgspec
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import Standing
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy import attempts
+from accelwatch.remedy import attempts, reservations
 from accelwatch.remedy.conditions import Happening, Scene
 from accelwatch.remedy.holding import looked_again, put_back, take_mark
 from accelwatch.remedy.mending import fenced, job_done
@@ -166,6 +166,9 @@ def _lingered(sur: Surroundings, node: str, pursued: Pursued) -> None:
 
 def _chore(sur: Surroundings, key: str, pursued: Pursued) -> None:
     sur.put("chores", key, None)
+    if key.startswith(reservations.CHORE):
+        reservations.returned(sur, key, pursued)
+        return
     if key.startswith(LOOK):
         looked(sur, key, pursued)
         return

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.action.contract import Action
-from accelwatch.action.intent import Intent
+from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.clock import Clock
 from accelwatch.incidents.journal.file import JournalError
 from accelwatch.incidents.journal.patient import COMMIT_WAIT_S
@@ -32,6 +32,7 @@ from accelwatch.remedy.operations import Operation, OperationState, Witness
 from accelwatch.remedy.outcome import Note, Outcome
 from accelwatch.remedy.pursued import Pursued
 from accelwatch.remedy.pursuits import Pursuits
+from accelwatch.remedy.reservations import is_being_moved
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.stop_file import StopFile
 from accelwatch.remedy.surveying import Surveys
@@ -56,6 +57,12 @@ MayBegin = Callable[[RemedyState], Answer]
 
 def _guarded(state: RemedyState) -> Answer:
     return data_guard.may_begin(state.world.guard)
+
+
+def _moving(state: RemedyState, intent: Intent) -> str:
+    """Why nothing is put back for a job now: its move would miss it."""
+    job = intent.job if intent.kind is IntentKind.RESTORE_JOB else None
+    return f"job {job} is being moved" if job and is_being_moved(state, job) else ""
 
 
 class Reply(NamedTuple):
@@ -342,7 +349,7 @@ class Engine:
         if self._broken:
             return self._broken
         if intent.kind in UNDOING:
-            return ""
+            return _moving(self.state, intent)
         if self._stop_file.why:
             return f"everything is stopped: {self._stop_file.why}"
         by = self._stopped_by or (self.state.stop.by if self.state.stop is not None else "")

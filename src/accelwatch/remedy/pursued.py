@@ -5,7 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from accelwatch.action.intent import Intent
-from accelwatch.action.observed import NodeSeen, Observed
+from accelwatch.action.observed import NodeSeen, Observed, ReservationSeen
 from accelwatch.action.step import RefusalKind
 
 
@@ -49,6 +49,8 @@ class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[NodeSeen, ...] = ()
     unavailable: str = ""
     """Why nothing is known; empty when something is."""
+    reservations: tuple[ReservationSeen, ...] = ()
+    """Those of ours that keep nodes for jobs."""
     probes: bool = False
     """Whether the action can have its scheduler find out that its daemon on a node is silent."""
     controller_boot: str = ""

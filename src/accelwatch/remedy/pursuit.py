@@ -6,6 +6,7 @@ other until an observation or a person has told what became of it.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import NamedTuple
@@ -66,6 +67,7 @@ class Pursuit:
         self._intent = intent
         self._report = report
         self._cancelled = asyncio.Event()
+        self._woken = asyncio.Event()
         self._looks = 0
         self._waits = 0
         self._frozen = 0
@@ -80,6 +82,11 @@ class Pursuit:
     def cancel(self) -> None:
         """Begin nothing more; what is open is still looked at until it is known."""
         self._cancelled.set()
+        self._woken.set()
+
+    def wake(self) -> None:
+        """Look again now: what it waits for may have come about."""
+        self._woken.set()
 
     @property
     def node(self) -> str:
@@ -110,11 +117,10 @@ class Pursuit:
             # It has been woken already; only what is open keeps it.
             await asyncio.sleep(seconds)
             return
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._cancelled.wait()
-        except TimeoutError:
-            return
+                await self._woken.wait()
+        self._woken.clear()
 
     async def _turn(self) -> Pursued | _Pause:
         operation = self._open()

@@ -29,9 +29,10 @@ class Pursuits:
         self._running: dict[bytes, tuple[Pursuit, asyncio.Task[None]]] = {}
 
     def begin(self, intent: Intent, action: str = "") -> None:
-        """Pursue an intent, unless that is being done already; by `action` where it can do it."""
+        """Pursue an intent, by `action` where it can do it; one that is pursued looks again at once."""
         key = _ENCODER.encode(intent)
         if key in self._running:
+            self._running[key][0].wake()
             return
         site = self._site(intent, action)
         if site is None:

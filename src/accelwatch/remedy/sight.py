@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import NodeSeen, Standing
-from accelwatch.remedy import data_guard
+from accelwatch.remedy import data_guard, reservations
 from accelwatch.remedy.clocks import FRESH_S, GAP_S
 from accelwatch.remedy.conditions import Happening
 from accelwatch.remedy.data_guard import Sight
@@ -153,6 +153,8 @@ def _take_up(sur: Surroundings, survey: Surveyed) -> None:
         known = before is not None and _who(before) == _who(seen)
         sur.recount(names=not known)
     departed(sur, left, again, survey.time)
+    reservations.seen(sur, survey)
+    reservations.look_again(sur, left)
 
 
 def _who(seen: NodeSeen) -> tuple[str, str, str, float | None, bool]:

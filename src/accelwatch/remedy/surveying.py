@@ -4,7 +4,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
-from accelwatch.action.contract import Action, ActionUnavailableError, HasController
+from accelwatch.action.contract import (
+    Action,
+    ActionUnavailableError,
+    HasController,
+    KeepsReservations,
+)
 from accelwatch.action.intent import IntentKind
 from accelwatch.clock import Clock
 from accelwatch.remedy.pursued import Surveyed
@@ -26,10 +31,16 @@ async def surveyed(name: str, action: Action, clock: Clock) -> Surveyed:
     try:
         async with asyncio.timeout(_WITHIN_S):
             nodes = tuple(await action.survey())
+            kept = await action.reservations() if isinstance(action, KeepsReservations) else ()
             probes = IntentKind.PROBE in action.intents
             boot = action.controller_boot if isinstance(action, HasController) else ""
             return Surveyed(
-                action=name, time=asked, nodes=nodes, probes=probes, controller_boot=boot
+                action=name,
+                time=asked,
+                nodes=nodes,
+                reservations=tuple(kept),
+                probes=probes,
+                controller_boot=boot,
             )
     except ActionUnavailableError as error:
         why = str(error)

@@ -18,6 +18,7 @@ from accelwatch.remedy.order import Waiting, in_order
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.own_ends import look_for_ends
 from accelwatch.remedy.probing import probe_silent
+from accelwatch.remedy.reservations import return_reservations
 from accelwatch.remedy.resuming import revive
 from accelwatch.remedy.spare_tests import keep_tested
 from accelwatch.remedy.stage import Stage, Trigger
@@ -69,6 +70,7 @@ def tick(sur: Surroundings) -> None:
         for remedy in _in_order(sur, waiting):
             if sur.touched.waiting or _is_due(sur, remedy, before, shown):
                 _settle(sur, remedy.node)
+    return_reservations(sur)  # of jobs that nothing moves, not even from this moment on
     after = sur.touched
     sur.looked(
         Looked(

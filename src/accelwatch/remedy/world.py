@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.action.observed import NodeSeen
+from accelwatch.action.observed import NodeSeen, ReservationSeen
 from accelwatch.remedy.census import Census
 from accelwatch.remedy.data_guard import DataGuardState
 from accelwatch.remedy.denial import Denial
@@ -108,6 +108,10 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """By the hub's name of a node that has fallen silent: Unix seconds since when that is known."""
     probed: Mapping[str, float] = {}
     """By the hub's name of the node: Unix seconds of its last probe."""
+    reservations: Mapping[str, tuple[ReservationSeen, ...]] = {}
+    """By action: those of ours that keep nodes for jobs."""
+    not_before: Mapping[str, float] = {}
+    """By name of a reservation: Unix seconds before which what shows it is no reason to give it back."""
     settled: Mapping[str, float] = {}
     """Unix seconds of the last look of an action at a node: what was surveyed before is out of date."""
     census: Census | None = None
@@ -128,4 +132,5 @@ def unseen(world: World, now: float, why: str) -> World:
         settled={},
         late=dict.fromkeys(world.late, now),
         probed={},
+        not_before={},
     )

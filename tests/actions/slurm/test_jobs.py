@@ -22,6 +22,7 @@ from accelwatch.action.step import (
     Wait,
 )
 from accelwatch_slurm.job_text import SlurmJob, job_of, names_of
+from accelwatch_slurm.reservation_text import reservations_of
 from pursuits import committed
 from slurm_hand import Hand
 from working_slurm import WorkingSlurm, until
@@ -57,11 +58,18 @@ def test_a_job_keeps_its_place_and_its_users_wishes(slurm: WorkingSlurm, hand: H
     assert now.require == ""
     assert job(slurm, rival).word == "PENDING"
     assert moved.original["exclude"] == "n5"
+    (kept,) = asyncio.run(one.action.reservations())
+    assert (kept.name, str(kept.job)) == (f"accelwatch-job-{number}", number)
+    left = one.pursue(IntentKind.RESTORE_JOB, kept.node, job=kept.job, twice=True)
+    assert left.kinds == ["leave_reservation", "delete_reservation"]
+    assert asyncio.run(one.action.reservations()) == []
+    assert (job(slurm, number).word, job(slurm, rival).word) == ("RUNNING", "PENDING")
+    assert job(slurm, number).reservation == ""
     waits = one.intent(IntentKind.RESTORE_JOB, "n1", job=key, original=moved.original)
     assert isinstance(one.action.propose(waits, asyncio.run(one.action.observe(waits))), Wait)
     slurm.scontrol("requeue", number)
     restored = one.pursue(IntentKind.RESTORE_JOB, "n1", job=key, original=moved.original)
-    assert restored.kinds == ["unsteer", "delete_reservation"]
+    assert restored.kinds == ["unsteer"]
     assert job(slurm, number).exclude == "n5"
     assert job(slurm, number).require in ("n1,n2", "n[1-2]")
     assert "accelwatch" not in slurm.scontrol("show", "reservations")
@@ -93,6 +101,64 @@ def test_the_place_is_given_back_when_the_job_has_ended(slurm: WorkingSlurm, han
     restored = one.pursue(IntentKind.RESTORE_JOB, "n1", job=key, original=moved.original)
     assert "delete_reservation" in restored.kinds
     assert "accelwatch" not in slurm.scontrol("show", "reservations")
+
+
+def test_a_reservation_ends_by_itself_and_one_that_a_suspended_job_needs_is_renewed(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    one = hand()
+    number = running(slurm, "-N2", "--nodelist=n1,n2", "--time=UNLIMITED")
+    key = one.key(number)
+    moved = one.pursue(IntentKind.MOVE_JOB, "n1", job=key, spare="n3")
+    assert isinstance(moved.ending, Achieved)
+    name = f"accelwatch-job-{number}"
+
+    def hours_left() -> float:
+        ends = reservations_of(slurm.scontrol("-o", "show", "reservations"))[name].ends
+        assert ends is not None
+        return (ends - time.time()) / 3600
+
+    assert 11.9 < hours_left() < 12.1
+    slurm.scontrol("suspend", number)
+    slurm.scontrol("update", f"reservationname={name}", "endtime=now+60minutes")
+    restore = one.intent(IntentKind.RESTORE_JOB, "n2", job=key)
+    step = one.action.propose(restore, asyncio.run(one.action.observe(restore)))
+    assert isinstance(step, Step)
+    assert step.kind == "renew_reservation"
+    told = asyncio.run(one.action.perform(step, committed(restore)))
+    assert told.status is ToldStatus.DONE
+    assert 11.9 < hours_left() < 12.1
+    observed = asyncio.run(one.action.observe(restore))
+    assert one.action.recover(Begun(step=step, started=1.0), observed) is Recovery.DONE
+    assert isinstance(one.action.propose(restore, observed), Wait)
+    slurm.scontrol("resume", number)
+    left = one.pursue(IntentKind.RESTORE_JOB, "n2", job=key)
+    assert left.kinds == ["leave_reservation", "delete_reservation"]
+
+
+@pytest.mark.parametrize("options", [(), ("--array=7",)])
+def test_a_reservation_that_nobody_remembers_is_given_back_whatever_its_job_does(
+    slurm: WorkingSlurm, hand: Hands, options: tuple[str, ...]
+) -> None:
+    one = hand()
+    submitted = slurm.submit("--begin=now+1hour", "--exclude=n5", *options)
+    number = f"{submitted}_7" if options else submitted
+    name = f"accelwatch-job-{number.replace('_', '-')}"
+    made = ("create", "reservation", "users=root", "starttime=now", "duration=60", "nodes=n2")
+    slurm.scontrol(*made, f"reservationname={name}", "flags=maint,ignore_jobs")
+    slurm.scontrol("update", f"jobid={number}", f"ReservationName={name}")
+    (kept,) = asyncio.run(one.action.reservations())
+    assert str(kept.job) == number
+    waiting = one.pursue(IntentKind.RESTORE_JOB, kept.node, job=kept.job)
+    assert waiting.kinds == ["unsteer", "delete_reservation"]
+    assert (job(slurm, number).exclude, job(slurm, number).reservation) == ("n5", "")
+    slurm.run("scancel", submitted)
+    slurm.scontrol(*made, f"reservationname={name}", "flags=maint,ignore_jobs")
+    slurm.scontrol(*made, "reservationname=accelwatch-job-999-1", "flags=maint,ignore_jobs")
+    for kept in asyncio.run(one.action.reservations()):
+        gone = one.pursue(IntentKind.RESTORE_JOB, kept.node, job=kept.job)
+        assert gone.kinds == ["delete_reservation"]
+    assert asyncio.run(one.action.reservations()) == []
 
 
 def test_what_cannot_or_may_not_be_begun_again_is_refused(slurm: WorkingSlurm, hand: Hands) -> None:

@@ -69,6 +69,7 @@ JOB_STEPS = {
     "probe": {"job": "17", "node": "n1", "asked": "1"},
     "requeue": {"job": "17"},
     "cancel": {"job": "17"},
+    "leave_reservation": {"job": "17", "ReservationName": ""},
 }
 WAITING_STEPS = {
     "let_go": {"job": "17", "word": "held"},
@@ -76,7 +77,8 @@ WAITING_STEPS = {
     "start": {"job": "17"},
 }
 PLACES = {
-    "reserve": {"name": "place", "nodes": "n2", "user": "ada"},
+    "reserve": {"name": "place", "nodes": "n2", "user": "ada", "minutes": "720"},
+    "renew_reservation": {"name": "place", "minutes": "720"},
     "delete_reservation": {"name": "place"},
     "draw": {"name": "spares", "nodes": "n8", "user": "ada"},
 }

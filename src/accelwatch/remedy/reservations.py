@@ -1,0 +1,120 @@
+"""Reservations of ours that no move needs any more are given back, whoever made them when. Pure.
+
+Every survey shows them, so one that a crash has left behind, or of which the journal knows nothing, is
+found like any other. While its job is being moved it stays.
+"""
+
+from collections.abc import Collection
+
+from accelwatch.action.intent import Intent, JobKey, Mark
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import ReservationSeen
+from accelwatch.remedy.clocks import RETRY_S
+from accelwatch.remedy.intents import DEADLINES
+from accelwatch.remedy.jobs import lost_jobs
+from accelwatch.remedy.model import Remedy, RemedyState
+from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.surroundings import Surroundings
+
+INCIDENT = "reservation"
+"""Stands in the mark, in the place of an incident, of what gives a reservation back."""
+CHORE = "reservation "
+"""Begins the keys of chores that give one back; what follows is its name."""
+_NEVER = float("-inf")
+_MOVING = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE})
+
+
+def seen(sur: Surroundings, survey: Surveyed) -> None:
+    """Take up which reservations there are."""
+    before = sur.world.reservations.get(survey.action, ())
+    if before == survey.reservations:
+        return
+    sur.look("reservations", survey.action, survey.reservations)
+    for name in {one.name for one in before} - {one.name for one in survey.reservations}:
+        sur.look("not_before", name, None)
+
+
+def look_again(sur: Surroundings, left: Collection[JobKey]) -> None:
+    """Jobs have left nodes: what waits for that, to give their users' lists back, looks at once."""
+    for intent in sur.state.chores.values():
+        known = intent.job if intent.kind is Kind.RESTORE_JOB else None
+        if known is not None and any(same_job(known, job) for job in left):
+            sur.pursue(intent)
+
+
+def return_reservations(sur: Surroundings) -> None:
+    """Begin to give back those whose job is not being moved."""
+    for action, kept in sur.world.reservations.items():
+        scheduler = sur.world.schedulers.get(action)
+        if scheduler is None or scheduler.unavailable:
+            continue
+        for one in kept:
+            # What was surveyed before the last try has ended may be gone by now.
+            early = scheduler.time <= sur.world.not_before.get(one.name, _NEVER)
+            if not (early or CHORE + one.name in sur.state.chores or _is_needed(sur, one)):
+                _begin(sur, one)
+
+
+def _begin(sur: Surroundings, one: ReservationSeen) -> None:
+    intent = Intent(
+        kind=Kind.RESTORE_JOB,
+        mark=Mark(INCIDENT, sur.state.token),
+        node=one.node,
+        reason="no move needs it any more",
+        job=one.job,
+        asked=sur.now,
+        deadline=sur.now + DEADLINES[Kind.RESTORE_JOB],
+    )
+    sur.put("chores", CHORE + one.name, intent)
+    sur.pursue(intent)
+
+
+def _is_needed(sur: Surroundings, one: ReservationSeen) -> bool:
+    """Whether it keeps nodes for a move that goes on, or that comes next: its spare is drawn first."""
+    if not one.node or is_being_moved(sur.state, one.job):
+        return True
+    return any(_comes_next(sur, remedy, one.job) for remedy in sur.state.remedies.values())
+
+
+def _comes_next(sur: Surroundings, remedy: Remedy, job: JobKey) -> bool:
+    if remedy.stage is not Stage.DRAINING or not remedy.spare:
+        return False
+    shown = sur.seen(remedy)  # also one from before the spare was drawn: no newer is known yet
+    jobs = (*(() if shown is None else shown.jobs), *remedy.stranded, *lost_jobs(sur, remedy))
+    return any(same_job(other, job) for other in jobs if other not in remedy.handled)
+
+
+def is_being_moved(state: RemedyState, job: JobKey) -> bool:
+    """Whether something moves a job now, or is about to draw a spare for it."""
+    pursued = (one.pursuing for one in state.remedies.values())
+    going = (*pursued, *state.chores.values(), *state.lingering.values())
+    return any(
+        one is not None and one.kind in _MOVING and one.job is not None and same_job(one.job, job)
+        for one in going
+    )
+
+
+def same_job(one: JobKey, other: JobKey) -> bool:
+    """Whether two keys are of one job: a requeue sets its time of submission anew.
+
+    The components of a heterogeneous job are moved together.
+    """
+    if (one.cluster, one.id) != (other.cluster, other.id):
+        return False
+    return one.part == other.part or (one.part.startswith("+") and other.part.startswith("+"))
+
+
+def returned(sur: Surroundings, key: str, pursued: Pursued) -> None:
+    """One was given back, or could not be: that is told, and tried again later."""
+    name, at = key.removeprefix(CHORE), pursued.time
+    if pursued.ending is not Ending.ACHIEVED:
+        at = sur.now + RETRY_S
+        if name not in sur.world.not_before:
+            text = (
+                f"the reservation {name}, which no move needs, could not be given back: "
+                f"{pursued.text}. It is tried again every {RETRY_S / 60:.0f} minutes; "
+                f"deleting it by hand gives its nodes back"
+            )
+            sur.call(text)
+    sur.look("not_before", name, at)

@@ -1,0 +1,164 @@
+"""Reservations of ours end when no move needs them, whoever made them and whatever becomes of nodes."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from accelwatch.action.intent import Intent, IntentKind, JobKey
+from accelwatch.action.observed import ReservationSeen
+from accelwatch.action.step import Told, ToldStatus
+from accelwatch.remedy.changes import Command, Verb
+from accelwatch.remedy.clocks import RETRY_S
+from accelwatch.remedy.model import RemedyState
+from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.pursued import Ending
+from accelwatch.remedy.reservations import is_being_moved
+from accelwatch.remedy.surveying import SURVEY_EVERY_S
+from remedy.bench import Bench, intent
+from remedy.crash import KilledError, Point, kill_at
+from remedy.fleet_watch import FleetWatch
+from remedy_ground import JOB, Ground, job_policy
+
+MOVE, RESTORE = IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB
+LOOKED_AROUND_S = 240.0
+SEEN = ReservationSeen(name="job-17", node="n05", job=JOB)
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Iterator[FleetWatch]:
+    watch = FleetWatch(tmp_path)
+    yield watch
+    watch.bench.loop.close()
+
+
+def reserve(watch: FleetWatch, id_: str = "17") -> None:
+    """A job that runs has a reservation of which the journal knows nothing."""
+    job = watch.bench.world.add_job(id_, "n04", exclude="n05")
+    watch.bench.at(LOOKED_AROUND_S, lambda: setattr(job, "place", ("n04", "n06")))
+
+
+def test_one_that_the_journal_does_not_know_is_given_back_within_two_rounds(
+    watch: FleetWatch,
+) -> None:
+    reserve(watch)
+    watch.run(LOOKED_AROUND_S + 2 * SURVEY_EVERY_S)
+    job = watch.bench.world.jobs["17"]
+    assert (job.place, job.exclude, job.nodes) == ((), "n05", ("n04",))
+    assert not watch.engine.state.chores
+    assert [one.kind for one in watch.bench.world.effects] == ["restore"]
+
+
+def test_it_is_given_back_also_after_stop(watch: FleetWatch) -> None:
+    reserve(watch)
+    stop = Command(verb=Verb.STOP, by="anna", at=0.0)
+    watch.bench.at(LOOKED_AROUND_S - 20.0, lambda: watch.engine.tell([stop]))
+    watch.run(LOOKED_AROUND_S + 2 * SURVEY_EVERY_S)
+    assert watch.bench.world.jobs["17"].place == ()
+
+
+def kill_all_at(bench: Bench, point: Point) -> None:
+    """The whole process ends with the task that is killed."""
+    kill_at(bench, point, 0)
+    for owner, name in (
+        (bench.journal, "before"),
+        (bench.journal, "after"),
+        (bench.action, "before_effect"),
+        (bench.action, "after_effect"),
+    ):
+        setattr(owner, name, partial(_stopping, bench, getattr(owner, name)))
+
+
+def _stopping(bench: Bench, hook: Callable[[object], None], what: object) -> None:
+    try:
+        hook(what)
+    except KilledError:
+        bench.loop.stop()
+        raise
+
+
+@pytest.mark.parametrize("point", Point)
+def test_a_kill_at_any_moment_leaves_none_behind(watch: FleetWatch, point: Point) -> None:
+    reserve(watch)
+    kill_all_at(watch.bench, point)
+    with pytest.raises(RuntimeError, match="loop stopped"):
+        watch.run(LOOKED_AROUND_S + 60.0)
+    watch.bench.end_all()
+    watch.bench.journal.before = watch.bench.journal.after = lambda _: None
+    watch.bench.action.before_effect = watch.bench.action.after_effect = lambda _: None
+    watch.engine = watch.new()
+    watch.run(60.0)
+    job = watch.bench.world.jobs["17"]
+    assert (job.place, job.exclude) == ((), "n05")
+    assert not watch.engine.state.chores
+    assert not any(one.is_open for one in watch.bench.operations())
+
+
+def test_one_that_cannot_be_given_back_is_told_once_and_tried_again(watch: FleetWatch) -> None:
+    reserve(watch)
+    no = Told(status=ToldStatus.REFUSED, text="Access denied")
+    watch.bench.action.answers = [no, no]
+    watch.run(LOOKED_AROUND_S + 2.5 * RETRY_S)
+    assert watch.bench.world.jobs["17"].place == ()
+    told = [one for one in watch.notes if "could not be given back" in one.text]
+    assert [one.loudness for one in told] == [Loudness.ALERT]
+    assert "Access denied" in told[0].text
+
+
+def moving(*, reservations: tuple[ReservationSeen, ...] = (SEEN,)) -> Ground:
+    """A job is being moved off n03."""
+    ground = Ground()
+    ground.nodes["n03"].jobs = (JOB,)
+    ground.step()
+    ground.fault("n03", policy=job_policy())
+    ground.end("n03")
+    assert ground.flying["n03"].kind is MOVE
+    ground.reservations = reservations
+    ground.wait(20, every=5)
+    return ground
+
+
+def given_back(ground: Ground) -> list[Intent]:
+    return [one for one in ground.begun if one.kind is RESTORE]
+
+
+@pytest.mark.parametrize(("ending", "moved_to"), [(Ending.ACHIEVED, ("n05",)), (Ending.FAILED, ())])
+def test_it_ends_with_the_move_though_the_node_stays_out(
+    ending: Ending, moved_to: tuple[str, ...]
+) -> None:
+    ground = moving()
+    assert given_back(ground) == []
+    ground.end("n03", ending, moved_to=moved_to)
+    (intent,) = given_back(ground)
+    assert (intent.job, intent.node, dict(intent.original)) == (JOB, "n05", {})
+    remedy = ground.remedy("n03")
+    assert remedy is not None
+    assert remedy.hold is not None
+    ground.reservations = ()
+    ground.end_chore(RESTORE)
+    ground.wait(60, every=5)
+    assert len(given_back(ground)) == 1
+
+
+def test_it_is_asked_for_again_only_when_a_later_survey_shows_it() -> None:
+    ground = moving()
+    ground.end("n03", moved_to=("n05",))
+    ground.end_chore(RESTORE)
+    ground.step(look=False)
+    assert len(given_back(ground)) == 1
+    ground.now += 5
+    ground.step()
+    assert len(given_back(ground)) == 2
+
+
+def test_components_of_a_job_are_moved_together_and_tasks_are_not() -> None:
+    def moved(part: str) -> RemedyState:
+        move = intent(MOVE, job=JobKey("c", "17", 1.0, part))
+        return RemedyState(chores={"revive 17": move})
+
+    key = JobKey("c", "17", 2.0, "+1")
+    assert is_being_moved(moved("+0"), key)
+    assert not is_being_moved(moved("1"), key)
+    assert not is_being_moved(moved("+0"), JobKey("c", "18", 2.0, "+1"))
+    assert not is_being_moved(moved("+0"), JobKey("d", "17", 2.0, "+1"))
