@@ -32,12 +32,14 @@ def propose_restore(intent: Intent, scene: Scene) -> Proposal:
     if job.state not in (JobState.WAITING, JobState.HELD) or job.word == "CONFIGURING":
         return _while_it_holds_nodes(intent, scene, job)
     for part in scene.parts or (job,):
+        # Before it is let go: it may start at once, and then its lists cannot be changed.
+        if step := _unsteered(intent, part):
+            return step
+    for part in scene.parts or (job,):
         if part.state is JobState.HELD and held_word(intent) in part.admin_comment:
             if silent := silent_node(scene, intent.may_run_on):
                 return Wait(5.0, f"the old copy of job {job.id} may still run on {silent}")
             return job_step(steps.LET_GO, part, f"let job {part.id} go", word=held_word(intent))
-        if step := _unsteered(intent, part):
-            return step
     if there:
         return give_place_back(intent, job.id)
     return Achieved(f"job {job.id} is as its user wanted it")

@@ -439,9 +439,9 @@ def test_a_job_that_waits_for_a_fence_is_let_go_when_its_node_is_well_again() ->
     ground.clear("n03", remedy.cases[0])
     ground.wait(300)
     ground.end("n03")
-    assert ground.kinds("n03")[2:] == [RELEASE, IntentKind.RESTORE_JOB]
-    assert ground.begun[-1].job == JOB
-    assert ground.begun[-1].mark == ground.begun[0].mark
+    assert ground.kinds("n03")[2:] == [IntentKind.RESTORE_JOB, RELEASE]
+    assert ground.begun[-2].job == JOB
+    assert ground.begun[-2].mark == ground.begun[0].mark
 
 
 def test_nothing_is_done_before_the_engine_has_looked_around() -> None:

@@ -116,3 +116,12 @@ def test_a_job_that_a_fence_strands_is_put_back_with_what_its_move_had_changed()
     ground = fencing()
     (restore,) = given_back(ground)
     assert (restore.job, dict(restore.original)) == (JOB, STEERED)
+
+
+def test_the_lists_of_a_moved_job_are_put_back_before_its_node_takes_work() -> None:
+    ground = moving()
+    ground.end("n03", moved_to=("n04",), original=STEERED)
+    (restore,) = given_back(ground)
+    assert (restore.job, dict(restore.original)) == (JOB, STEERED)
+    kinds = ground.kinds("n03")
+    assert kinds.index(RESTORE) < kinds.index(IntentKind.RELEASE)

@@ -40,6 +40,9 @@ def test_a_node_is_taken_out_its_job_runs_on_and_it_comes_back(watch: FleetWatch
     watch.run(FAULT_S + 300.0)
     assert sorted(effects(watch)) == sorted(WHOLE_WAY)
     assert effects(watch)[:4] == WHOLE_WAY[:4]
+    assert effects(watch)[-2:] == ["restore", "undrain"], (
+        "a job that starts at once has its own lists"
+    )
     job = watch.bench.world.jobs["17"]
     assert (job.nodes, job.restarts, job.exclude) == (("n00",), 1, "n05")
     assert watch.held() == []

@@ -56,6 +56,7 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "tell_verified": mending.tell_verified,
         "tell_unverified": mending.tell_unverified,
         "count_release": mending.count_release,
+        "put_lists_back": holding.put_lists_back,
         "let_go": holding.let_go,
         "relapse": holding.relapse,
         "count_relapse": relapsing.count_relapse,

@@ -257,18 +257,28 @@ def forget(at: Scene) -> Remedy:
     return replace(_with_chores(at.sur, at.remedy), pursuing=None, cancelling=False, hold=None)
 
 
-def _with_chores(sur: Surroundings, remedy: Remedy) -> Remedy:
-    """What the moves of jobs have changed is put back as soon as it can be."""
+def put_lists_back(at: Scene) -> Remedy:
+    """What moves have changed of jobs is put back before the node takes work again.
+
+    A job that waits for the node starts as soon as that is open, and a job that runs keeps its lists.
+    """
+    return _with_jobs_put_back(at.sur, at.remedy)
+
+
+def _with_jobs_put_back(sur: Surroundings, remedy: Remedy) -> Remedy:
     for moved in (*remedy.moved, *remedy.unfinished, *_held(sur, remedy)):
         put_back(sur, moved)
+    return replace(remedy, moved=(), unfinished=(), stranded=())
+
+
+def _with_chores(sur: Surroundings, remedy: Remedy) -> Remedy:
+    """What the moves of jobs have changed is put back as soon as it can be."""
+    remedy = _with_jobs_put_back(sur, remedy)
     if remedy.spare:
         intent = intent_of(sur, remedy, Kind.RETURN_SPARE)
         remedy = given_back(sur, remedy, intent)
     return replace(
         remedy,
-        moved=(),
-        unfinished=(),
-        stranded=(),
         lost=(),
         lost_at=None,
         spareless=False,

@@ -257,7 +257,13 @@ _RELEASING = (
     *_row(
         S.RELEASING, T.TICK, "idle other_generation not_forced", S.VERIFYING, does="begin_verifying"
     ),
-    *_row(S.RELEASING, T.TICK, "idle may_release", wants=Kind.RELEASE, does="count_release"),
+    *_row(
+        S.RELEASING,
+        T.TICK,
+        "idle may_release",
+        wants=Kind.RELEASE,
+        does="count_release put_lists_back",
+    ),
     *_row(S.RELEASING, T.ACHIEVED, "by_person", S.SUSPECT, does="let_go"),
     *_row(S.RELEASING, T.ACHIEVED, "forced", S.OVERRIDDEN, does="let_go override"),
     *_row(S.RELEASING, T.ACHIEVED, "probation", S.PROBATION, does="let_go"),

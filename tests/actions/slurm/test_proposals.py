@@ -443,6 +443,10 @@ def test_a_restore_lets_a_job_go_that_a_fence_has_held_once_its_node_answers() -
     silent = node("DOWN*", "accelwatch:inc-1:r fenced x")
     assert kind_of(propose(wanted, {"bad": silent, "job": ours})) == "Wait"
     assert kind_of(propose(wanted, {"bad": node("IDLE"), "job": ours})) == "let_go"
+    # It may start at once, and a job that runs keeps the lists that it has.
+    lists = intent(IntentKind.RESTORE_JOB, job=KEY, original={"exclude": "", "require": "n1"})
+    steered = {"bad": node("IDLE"), "job": f"{ours} ExcNodeList=n1"}
+    assert kind_of(propose(lists, steered)) == "unsteer"
     assert kind_of(propose(wanted, {"bad": node("IDLE"), "job": held})) == "Achieved"
 
 
