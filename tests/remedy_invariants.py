@@ -454,11 +454,8 @@ def _reservations(state: RemedyState) -> None:
                 if intent.mark.incident == RESERVATION
             ]
             tried = state.world.not_before.get(one.name, float("-inf")) >= scheduler.time
-            drawn = any(
-                remedy.spare and remedy.stage is Stage.DRAINING
-                for remedy in state.remedies.values()
-            )
-            known = one.job in begun or tried or drawn or _moves(state, one.job)
+            drains = any(one.stage is Stage.DRAINING for one in state.remedies.values())
+            known = one.job in begun or tried or drains or _moves(state, one.job)
             need(known, f"nobody gives {one.name} back")
 
 

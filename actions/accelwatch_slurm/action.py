@@ -25,7 +25,7 @@ from accelwatch_slurm.fence_steps import FenceSteps
 from accelwatch_slurm.fencing import propose_fence
 from accelwatch_slurm.holding import propose_quarantine, propose_release
 from accelwatch_slurm.job_steps import JobSteps
-from accelwatch_slurm.moving import propose_move
+from accelwatch_slurm.moving import propose_move, reserve_first
 from accelwatch_slurm.node_steps import NodeSteps
 from accelwatch_slurm.observing import Observer
 from accelwatch_slurm.performing import Performer
@@ -125,14 +125,21 @@ class SlurmAction:
                 users, minutes = options.test_users, options.test_minutes
                 return propose_test(intent, scene, tests=tests, users=users, minutes=minutes)
             case IntentKind.DRAW_SPARE | IntentKind.RETURN_SPARE:
-                return propose_spare(
-                    intent,
-                    scene,
-                    name=options.spares,
-                    users=options.spare_users,
-                    draw=intent.kind is IntentKind.DRAW_SPARE,
-                )
+                return self._propose_spare(intent, scene)
         return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm cannot do that: {intent.kind.value}")
+
+    def _propose_spare(self, intent: Intent, scene: Scene) -> Proposal:
+        """A spare is reserved for the job that needs it before anybody else may have it."""
+        options, draw = self._options, intent.kind is IntentKind.DRAW_SPARE
+        if (
+            draw
+            and options.spares
+            and options.hold_place
+            and (place := reserve_first(intent, scene))
+        ):
+            return place
+        name, users = options.spares, options.spare_users
+        return propose_spare(intent, scene, name=name, users=users, draw=draw)
 
     async def perform(self, step: Step, operation: Committed) -> Told:
         """Do one step. Raises nothing: what goes wrong is told."""

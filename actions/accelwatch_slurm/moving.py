@@ -88,6 +88,19 @@ def _revived(intent: Intent, job: SlurmJob) -> Proposal:
     )
 
 
+def reserve_first(intent: Intent, scene: Scene) -> Step | None:
+    """The reservation with the spare in it that the move of a job will need, if it needs one."""
+    job = whole_of(scene.parts) if is_whole(scene.parts) else scene.job
+    if intent.job is None or job is None or not job.is_of(intent.job):
+        return None
+    if job.state is JobState.RUNNING:
+        leaves = set(intent.avoided) & set(job.nodes)
+        may_move = job.batch and (job.requeueable or intent.force_requeue)
+        return keep_place(intent, scene, job) if leaves and may_move else None
+    waits = job.state in (JobState.WAITING, JobState.HELD) and job.restarts > 0
+    return keep_place(intent, scene, job) if waits else None
+
+
 def keep_place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
     """The reservation over the good nodes and the spare; none for a job that has one of its own.
 

@@ -371,7 +371,7 @@ class FakeAction:
     def apply(self, step: Step, operation: Committed) -> None:
         """What the scheduler does with it, careless as it is."""
         world, what = self.world, step.arguments
-        target = what.get("job") or what["node"]
+        target = what["node"] if step.kind == "draw" else what.get("job") or what["node"]
         world.log(step.kind, target, operation.operation)
         _EFFECTS[step.kind](world, what, operation)
 
@@ -601,6 +601,8 @@ def _draw_spare(intent: Intent, observed: Observed) -> Proposal:
         case intent.mark.incident:
             return Achieved("drawn")
         case "":
+            if observed.job is not None and not observed.own.get("place"):
+                return _step("keep_place", intent, arguments={"nodes": intent.spare})
             return _step("draw", intent, arguments={"spare": intent.spare})
         case other:
             return Refusal(RefusalKind.FOREIGN, f"drawn for {other}")

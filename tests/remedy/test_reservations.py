@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey
@@ -15,13 +16,14 @@ from accelwatch.remedy.model import RemedyState
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.reservations import is_being_moved
+from accelwatch.remedy.settings import SpareSettings
 from accelwatch.remedy.surveying import SURVEY_EVERY_S
 from remedy.bench import Bench, intent
 from remedy.crash import KilledError, Point, kill_at
 from remedy.fleet_watch import FleetWatch
-from remedy_ground import JOB, Ground, job_policy
+from remedy_ground import JOB, SETTINGS, Ground, job_policy
 
-MOVE, RESTORE = IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB
+MOVE, RESTORE, DRAW = IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB, IntentKind.DRAW_SPARE
 LOOKED_AROUND_S = 240.0
 SEEN = ReservationSeen(name="job-17", node="n05", job=JOB)
 
@@ -152,6 +154,20 @@ def test_it_is_asked_for_again_only_when_a_later_survey_shows_it() -> None:
     assert len(given_back(ground)) == 2
 
 
+def test_the_spare_of_a_job_that_is_moved_next_stays_reserved() -> None:
+    spares = SpareSettings(nodes=("n30",), alike=(), test_max_age_s=0.0)
+    ground = Ground(settings=msgspec.structs.replace(SETTINGS, spares=spares))
+    ground.nodes["n03"].jobs = (JOB,)
+    ground.fault("n03", policy=job_policy(draw_spare=True, ladder=()))
+    ground.end("n03")
+    assert (ground.flying["n03"].kind, ground.flying["n03"].job) == (DRAW, JOB)
+    ground.reservations = (SEEN,)
+    ground.wait(20, every=5)
+    ground.end("n03")
+    assert ground.kinds("n03")[-1] is MOVE
+    assert given_back(ground) == []
+
+
 def test_components_of_a_job_are_moved_together_and_tasks_are_not() -> None:
     def moved(part: str) -> RemedyState:
         move = intent(MOVE, job=JobKey("c", "17", 1.0, part))
@@ -162,3 +178,20 @@ def test_components_of_a_job_are_moved_together_and_tasks_are_not() -> None:
     assert not is_being_moved(moved("1"), key)
     assert not is_being_moved(moved("+0"), JobKey("c", "18", 2.0, "+1"))
     assert not is_being_moved(moved("+0"), JobKey("d", "17", 2.0, "+1"))
+
+
+def test_nobody_takes_a_spare_before_the_job_that_it_is_drawn_for() -> None:
+    bench = Bench()
+    job = bench.job("n1", "n2")
+    rival = bench.world.add_job("99", state=bench.world.jobs["17"].state.WAITING)
+    rival.may_start = 0.0
+    for busy in ("n3", "n4"):
+        bench.world.add_job(f"on-{busy}", busy)
+    drawn = bench.pursue(intent(DRAW, spare="s1", job=job))
+    assert drawn is not None
+    assert drawn.ending is Ending.ACHIEVED
+    assert [kind for kind, _ in dict.fromkeys(bench.lives())][:1] == ["keep_place"]
+    bench.pursue(intent(MOVE, spare="s1", job=job))
+    assert bench.world.jobs["17"].nodes == ("s1",)
+    assert "s1" not in rival.nodes
+    bench.loop.close()

@@ -41,8 +41,17 @@ DEADLINES: Mapping[Kind, float] = MappingProxyType(
 """Seconds after which an intent makes no sense any more."""
 _WITH_SPARE = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE, Kind.RETURN_SPARE})
 _OF_JOB = frozenset(
-    {Kind.SIGNAL_JOB, Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.SWAP_IN_JOB, Kind.FOLLOW_JOB}
+    {
+        Kind.SIGNAL_JOB,
+        Kind.MOVE_JOB,
+        Kind.CANCEL_JOB,
+        Kind.SWAP_IN_JOB,
+        Kind.FOLLOW_JOB,
+        Kind.DRAW_SPARE,
+    }
 )
+_LEAVES = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE})
+"""What is about where a job may run next."""
 
 
 def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
@@ -61,7 +70,7 @@ def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
         device="" if case is None else case.device,
         boot_id="" if heard is None else heard.boot_id,
         job=job,
-        bad_nodes=_to_leave(sur, remedy) if kind is Kind.MOVE_JOB else (),
+        bad_nodes=_to_leave(sur, remedy) if kind in _LEAVES else (),
         ran_on=_ran_on(sur, remedy, job) if kind is Kind.MOVE_JOB and job is not None else (),
         spare=remedy.spare if kind in _WITH_SPARE else "",
         signal="" if policy is None or kind is not Kind.SIGNAL_JOB else policy.signal,

@@ -71,16 +71,17 @@ def _begin(sur: Surroundings, one: ReservationSeen) -> None:
 
 
 def _is_needed(sur: Surroundings, one: ReservationSeen) -> bool:
-    """Whether it keeps nodes for a move that goes on, or that comes next: its spare is drawn first."""
+    """Whether it keeps nodes for a move that goes on, or that comes next."""
     if not one.node or is_being_moved(sur.state, one.job):
         return True
     return any(_comes_next(sur, remedy, one.job) for remedy in sur.state.remedies.values())
 
 
 def _comes_next(sur: Surroundings, remedy: Remedy, job: JobKey) -> bool:
-    if remedy.stage is not Stage.DRAINING or not remedy.spare:
+    """Whether a job is moved as soon as its spare is drawn, or as what was seen of its node is news."""
+    if remedy.stage is not Stage.DRAINING:
         return False
-    shown = sur.seen(remedy)  # also one from before the spare was drawn: no newer is known yet
+    shown = sur.seen(remedy)
     jobs = (*(() if shown is None else shown.jobs), *remedy.stranded, *lost_jobs(sur, remedy))
     return any(same_job(other, job) for other in jobs if other not in remedy.handled)
 

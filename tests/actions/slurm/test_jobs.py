@@ -161,6 +161,29 @@ def test_a_reservation_that_nobody_remembers_is_given_back_whatever_its_job_does
     assert asyncio.run(one.action.reservations()) == []
 
 
+def test_no_rival_takes_a_spare_between_two_steps(slurm: WorkingSlurm, hand: Hands) -> None:
+    made = ("create", "reservation", "users=root", "duration=infinite", "starttime=now")
+    slurm.scontrol(*made, "reservationname=spares", "nodes=n4,n5", "flags=ignore_jobs")
+    one = hand(spares="spares")
+    number = running(slurm, "-N2", "--nodelist=n1,n2")
+    running(slurm, "-w", "n3")
+    rival = slurm.submit("-N1")
+
+    async def look(_: Step) -> None:
+        await asyncio.sleep(1.2)  # a round of the scheduler
+        assert job(slurm, rival).word == "PENDING"
+
+    for bad, spare in (("n1", "n4"), ("n2", "n5")):
+        one.pursue(IntentKind.QUARANTINE, bad)
+        key = one.key(number)
+        drawn = one.pursue(IntentKind.DRAW_SPARE, bad, job=key, spare=spare, before=look)
+        assert drawn.kinds == ["reserve", "draw"]
+        moved = one.pursue(IntentKind.MOVE_JOB, bad, job=key, spare=spare, before=look)
+        assert isinstance(moved.ending, Achieved)
+        assert spare in moved.ending.moved_to
+    assert job(slurm, rival).word == "PENDING"
+
+
 def test_what_cannot_or_may_not_be_begun_again_is_refused(slurm: WorkingSlurm, hand: Hands) -> None:
     one = hand(hold_place=False)
     firm = running(slurm, "--no-requeue", "-w", "n1")
