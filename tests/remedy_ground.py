@@ -253,6 +253,7 @@ class Ground:
         moved_to: tuple[str, ...] = (),
         job: JobSeen | None = None,
         original: Mapping[str, str] = MappingProxyType({}),
+        took_effect: bool = False,
     ) -> None:
         """What is on its way for a node ends so; when it is achieved, the world is so."""
         intent = self.flying.pop(name)
@@ -270,6 +271,7 @@ class Ground:
             observed=observed,
             moved_to=moved_to,
             original=dict(original),
+            took_effect=took_effect or ending is Ending.ACHIEVED,
         )
         self.step(seen=(pursued,))
         self.now += 1

@@ -511,6 +511,7 @@ class History:
                 observed=Observed(time=self.now, node=node.seen(), job=job),
                 moved_to=moved,
                 original={"ExcNodeList": ""} if moved else {},
+                took_effect=refusal is RefusalKind.FOREIGN and self.rng.random() < 0.3,
             )
         )
 

@@ -58,9 +58,21 @@ def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
 
 def _held(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
     mark = mark_of(node, scene.field)
+    if (added := _added(intent, scene, node)) is not None:
+        by = f" by {node.set_by}" if node.set_by else ""
+        text = f"our reason of {node.name} was taken over{by}: {added}"
+        return Refusal(RefusalKind.FOREIGN, text)
     if mark is None or mark.incident == intent.mark.incident:
         return Achieved(f"{node.name} is {'+'.join(node.states).lower()}, held by us")
     return Achieved(f"{node.name} is held already, for {mark.incident}")
+
+
+def _added(intent: Intent, scene: Scene, node: SlurmNode) -> str | None:
+    """What a person has written behind the reason of this very drain; None where nobody has."""
+    if scene.mark is None or scene.mark.since < intent.asked:
+        return None
+    ours, there = reason_of(intent), without_suffix(node.reason)
+    return there[len(ours) :].strip() if there.startswith(ours) and there != ours else None
 
 
 def not_ours(scene: Scene, node: SlurmNode) -> Refusal | None:

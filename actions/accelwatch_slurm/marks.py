@@ -114,5 +114,10 @@ def mark_of(node: SlurmNode, field: str) -> Mark | None:
     return Mark(incident, 0) if incident else None
 
 
+def is_of(mark: NodeMark, reason: str) -> bool:
+    """Whether a key and a reason are of the same incident."""
+    return _safe(mark.i) == incident_in(reason)
+
+
 def _safe(incident: str) -> str:
     return re.sub(r"[^\w.\-]", "_", incident, flags=re.ASCII)

@@ -7,7 +7,7 @@ from accelwatch.action.step import Begun, Recovery, Step, ToldStatus
 from accelwatch_slurm import steps
 from accelwatch_slurm.fencing import NEW_BOOT_S
 from accelwatch_slurm.job_text import SlurmJob, names_of
-from accelwatch_slurm.marks import incident_in, is_fenced
+from accelwatch_slurm.marks import incident_in, is_fenced, is_of
 from accelwatch_slurm.node_text import SlurmNode
 from accelwatch_slurm.scene import OFF, SIGNALLED, Scene
 
@@ -22,6 +22,8 @@ def recovered(begun: Begun, scene: Scene) -> Recovery:
         return Recovery.UNKNOWN
     if step.kind == steps.PROBE:
         return _sent(begun)
+    if step.kind == steps.DRAIN and _has_key_of(begun, scene):
+        return Recovery.DONE  # whoever holds the node since then
     seen = _is_seen(step, scene)
     if seen is None:
         return Recovery.UNKNOWN
@@ -34,6 +36,15 @@ def recovered(begun: Begun, scene: Scene) -> Recovery:
         late = scene.time - begun.started > kind.timeout_s + kind.settle_s
         return Recovery.REDO if late else Recovery.UNKNOWN
     return Recovery.UNKNOWN
+
+
+def _has_key_of(begun: Begun, scene: Scene) -> bool:
+    """Whether the node bears the key that this very drain has set with its reason, in one call."""
+    mark = scene.mark
+    if mark is None or begun.started is None or "keep" in begun.step.arguments:
+        return False
+    reason = begun.step.arguments.get("reason", "")
+    return is_of(mark, reason) and mark.since >= begun.started
 
 
 def _sent(begun: Begun) -> Recovery:

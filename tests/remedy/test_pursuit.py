@@ -477,3 +477,27 @@ def test_what_is_written_names_incident_and_node(bench: Bench) -> None:
     assert {(one.kind, one.incident, one.node) for one in records} == {(KIND, "i1", "n1")}
     assert [one.claim for one in records] == ["node:fake:n1"] * 3 + [""]
     assert operation_of(records[-1]).id == "i1-1"
+
+
+def test_a_drain_that_somebody_takes_over_in_the_same_moment_has_happened(bench: Bench) -> None:
+    bench.action.after_effect = lambda _: bench.world.admin_drains("n1")
+    ended = bench.pursue(intent(IntentKind.QUARANTINE))
+    assert ended is not None
+    assert (ended.ending, ended.refusal) == (Ending.REFUSED, RefusalKind.FOREIGN)
+    assert ended.took_effect
+    (operation,) = bench.operations()
+    assert operation.state is OperationState.OBSERVED
+    assert "somebody has changed that since" in operation.text
+
+
+def test_a_drain_that_was_never_answered_is_not_taken_for_done_because_somebody_drains(
+    bench: Bench,
+) -> None:
+    bench.action.answers = [Told(status=ToldStatus.UNKNOWN, text="timed out")]
+    bench.at(0.1, lambda: bench.world.admin_drains("n1"))
+    ended = bench.pursue(intent(IntentKind.QUARANTINE))
+    assert ended is not None
+    assert ended.refusal is RefusalKind.FOREIGN
+    assert not ended.took_effect
+    (operation,) = bench.operations()
+    assert operation.state is OperationState.FAILED

@@ -1,11 +1,13 @@
 """A node that still bears our mark, and that somebody else has made his: it is not ours to give back."""
 
 import msgspec
+import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import Standing
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy.changes import Verb
+from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.stage import Stage
 from remedy_ground import POLICY, SETTINGS, Ground
@@ -157,3 +159,30 @@ def test_a_person_takes_it_out_all_the_same() -> None:
     ground = Ground(settings=msgspec.structs.replace(SETTINGS, no_auto_label="rack"))
     ground.say(Verb.QUARANTINE, "n03")
     assert ground.kinds("n03") == [IntentKind.QUARANTINE]
+
+
+@pytest.mark.parametrize("ours", [False, True], ids=["their own reason", "behind our reason"])
+def test_one_who_takes_it_over_in_the_moment_of_our_drain_is_told(ours: bool) -> None:
+    ground = Ground()
+    ground.fault("n03", policy=ONLY_QUARANTINE)
+    node, mark = ground.nodes["n03"], ground.flying["n03"].mark
+    node.standing, node.set_by = Standing.OURS if ours else Standing.FOREIGN, "root"
+    node.mark = mark if ours else None
+    ground.end("n03", Ending.REFUSED, RefusalKind.FOREIGN, took_effect=True)
+    ground.wait(6 * 3600.0, every=600.0)
+    told = [note for note in ground.notes if "root took n03 over" in note.text]
+    assert [note.loudness for note in told] == [Loudness.ALERT]
+    ground.fault("n03", "i-newer", policy=ONLY_QUARANTINE)
+    ground.wait(6 * 3600.0, every=600.0)
+    assert ground.stage("n03") is Stage.HELD_BY_OTHER
+    assert ground.kinds("n03") == [IntentKind.QUARANTINE]
+
+
+def test_one_who_had_it_before_our_drain_has_taken_nothing_over() -> None:
+    ground = Ground()
+    ground.fault("n03", policy=ONLY_QUARANTINE)
+    node = ground.nodes["n03"]
+    node.standing, node.set_by = Standing.FOREIGN, "root"
+    ground.end("n03", Ending.REFUSED, RefusalKind.FOREIGN)
+    assert ground.stage("n03") is Stage.HELD_BY_OTHER
+    assert not [note for note in ground.notes if "took n03 over" in note.text]

@@ -7,6 +7,7 @@ import msgspec
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.action.step import RefusalKind
 from accelwatch.remedy import attempts, breaker
 from accelwatch.remedy.asking import actor_of
 from accelwatch.remedy.cases import leading
@@ -133,16 +134,28 @@ def adopt(at: Scene) -> Remedy:
 
 def hand_over(at: Scene) -> Remedy:
     """Somebody else holds the node: what we held is theirs, though it may bear our mark."""
-    if at.remedy.hold is not None:
+    if at.remedy.hold is not None or _was_drained(at.happening):
         seen = _shown(at.happening)
         if seen is not None and seen.standing is Standing.OURS and seen.mark is not None:
             at.sur.put("forgotten", at.remedy.node, seen.mark.incident)
         _override(at.sur, at.remedy, f"{_holder(at.happening)} took it over")
-        at.sur.note(
-            at.remedy, f"{_holder(at.happening)} took {at.remedy.node} over", Loudness.ALERT
-        )
+        text = f"{_holder(at.happening)} took {at.remedy.node} over"
+        if seen is not None and seen.standing is Standing.FOREIGN and seen.reason:
+            text = f"{text}: {seen.reason}"
+        at.sur.note(at.remedy, text, Loudness.ALERT)
     forget_relapses(at.sur, at.remedy.node)
     return _clean(_with_chores(at.sur, at.remedy))
+
+
+def _was_drained(happening: Happening) -> bool:
+    """Whether our drain had happened that is refused now: somebody was there in the same moment."""
+    pursued = happening.pursued
+    return (
+        pursued is not None
+        and pursued.intent.kind is Kind.QUARANTINE
+        and pursued.took_effect
+        and pursued.refusal is RefusalKind.FOREIGN
+    )
 
 
 def _shown(happening: Happening) -> NodeSeen | None:

@@ -38,6 +38,8 @@ class Pursued(msgspec.Struct, frozen=True, kw_only=True):
     moved_to: tuple[str, ...] = ()
     original: dict[str, str] = {}
     """What its steps replaced, so that it can be put back."""
+    took_effect: bool = False
+    """Whether a step of it was observed to have happened, whatever has become of that since."""
 
 
 class Surveyed(msgspec.Struct, frozen=True, kw_only=True):

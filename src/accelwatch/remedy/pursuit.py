@@ -45,6 +45,7 @@ LEAST_WAIT_S = 0.05
 """What an action may ask for between two looks at what comes about by itself."""
 _SHORT_WAITS = 20
 """As often as that, one after another; then at least the first pause between looks."""
+_BY_OTHERS = frozenset({RefusalKind.FOREIGN, RefusalKind.OVERRIDDEN})
 HELD_S = 0.5
 """Pause while no effect may begin."""
 _LOOK_WITHIN_S = 60.0
@@ -216,6 +217,9 @@ class Pursuit:
         settling = self._settles_for(operation)
         if recovery is Recovery.DONE:
             await self._settle(operation, OperationState.OBSERVED, "seen to be so")
+        elif (since := self._changed_since(operation, observed)) is not None:
+            text = f"it was done, and somebody has changed that since: {since}"
+            await self._settle(operation, OperationState.OBSERVED, text)
         elif recovery is Recovery.REDO and (settling <= 0 or not _was_accepted(operation)):
             await self._settle(operation, OperationState.FAILED, "seen not to have happened")
         elif settling > 0:
@@ -230,6 +234,15 @@ class Pursuit:
         return _was_accepted(operation) and isinstance(
             self._site.action.propose(operation.intent, observed), Achieved
         )
+
+    def _changed_since(self, operation: Operation, observed: Observed) -> str | None:
+        """Who has changed what a step had done that was answered with done; None where nobody has."""
+        if operation.told is None or operation.told.status is not ToldStatus.DONE:
+            return None
+        proposal = self._site.action.propose(operation.intent, observed)
+        if isinstance(proposal, Refusal) and proposal.kind in _BY_OTHERS:
+            return proposal.text
+        return None
 
     def _settles_for(self, operation: Operation) -> float:
         """Seconds for which its effect may still come to be seen."""
@@ -363,6 +376,7 @@ class Pursuit:
         refusal: RefusalKind | None = None,
         moved_to: tuple[str, ...] = (),
     ) -> Pursued:
+        operations = self._site.ledger.of(self._site.name, self._intent)
         return Pursued(
             intent=self._intent,
             ending=ending,
@@ -371,7 +385,8 @@ class Pursuit:
             refusal=refusal,
             observed=self._observed,
             moved_to=moved_to,
-            original=originals(self._site.ledger.of(self._site.name, self._intent)),
+            original=originals(operations),
+            took_effect=any(one.state is OperationState.OBSERVED for one in operations),
         )
 
 

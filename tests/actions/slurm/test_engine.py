@@ -7,8 +7,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
+import pytest
 
 from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.observed import Standing
+from accelwatch.action.step import Committed, RefusalKind, Step, Told
 from accelwatch.clock import SystemClock
 from accelwatch.remedy.effect import Site
 from accelwatch.remedy.lanes import Lanes
@@ -117,3 +120,75 @@ def test_one_that_somebody_took_back_meanwhile_is_theirs(slurm: WorkingSlurm, ha
     again = engine.pursue(wanted)
     assert again.ending is Ending.REFUSED
     assert "DRAIN" not in slurm.node("n1")
+
+
+def meddled(
+    hand: Hand, before: Callable[[], object] = str, after: Callable[[], object] = str
+) -> Hand:
+    """One beside whom somebody does something right before and after each step."""
+    perform = hand.action.perform
+
+    async def and_then(step: Step, operation: Committed) -> Told:
+        before()
+        told = await perform(step, operation)
+        after()
+        return told
+
+    hand.action.perform = and_then  # type: ignore[method-assign]
+    return hand
+
+
+@pytest.mark.parametrize("mark", ["extra", "none"])
+def test_an_admin_who_drains_in_the_same_moment_has_the_node_and_our_drain_has_happened(
+    slurm: WorkingSlurm, hand: Hands, mark: str
+) -> None:
+    swaps = ("update", "node=n1", "state=drain", "reason=swap the riser")
+    one = meddled(hand(mark=mark), after=lambda: slurm.scontrol(*swaps))
+    engine, wanted = Engine(one), one.intent(IntentKind.QUARANTINE, "n1")
+    ended = engine.pursue(wanted)
+    assert (ended.ending, ended.refusal) == (Ending.REFUSED, RefusalKind.FOREIGN)
+    assert ended.took_effect
+    (operation,) = engine.ledger.of("slurm", wanted)
+    assert operation.state is OperationState.OBSERVED
+    assert "Reason=swap the riser [" in slurm.node("n1")
+
+
+def test_an_admin_who_writes_behind_our_reason_in_the_same_moment_has_the_node(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    def write_behind() -> None:
+        reason = slurm.node("n1").partition(" Reason=")[2].partition(" [")[0]
+        slurm.scontrol("update", "node=n1", f"reason={reason} - keep it, the part is ordered")
+
+    one = meddled(hand(), after=write_behind)
+    ended = Engine(one).pursue(one.intent(IntentKind.QUARANTINE, "n1"))
+    assert (ended.ending, ended.refusal) == (Ending.REFUSED, RefusalKind.FOREIGN)
+    assert "keep it, the part is ordered" in ended.text
+    assert ended.took_effect
+    assert ended.observed is not None
+    assert ended.observed.node is not None
+    assert ended.observed.node.standing is Standing.OURS, "by its looks alone it is ours"
+
+
+def test_an_admin_who_was_there_before_our_drain_has_it_and_nothing_has_happened(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    swaps = ("update", "node=n1", "state=drain", "reason=swap the riser")
+    one = meddled(hand(), before=lambda: slurm.scontrol(*swaps))
+    engine, wanted = Engine(one), one.intent(IntentKind.QUARANTINE, "n1")
+    ended = engine.pursue(wanted)
+    assert (ended.ending, ended.refusal) == (Ending.REFUSED, RefusalKind.FOREIGN)
+    assert not ended.took_effect
+    (operation,) = engine.ledger.of("slurm", wanted)
+    assert operation.state is OperationState.FAILED
+
+
+def test_one_who_resumes_it_in_the_same_moment_has_said_so_and_our_drain_has_happened(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    one = meddled(hand(), after=lambda: slurm.scontrol("update", "node=n1", "state=resume"))
+    engine, wanted = Engine(one), one.intent(IntentKind.QUARANTINE, "n1")
+    ended = engine.pursue(wanted)
+    assert (ended.ending, ended.refusal) == (Ending.REFUSED, RefusalKind.OVERRIDDEN)
+    (operation,) = engine.ledger.of("slurm", wanted)
+    assert operation.state is OperationState.OBSERVED
