@@ -299,6 +299,7 @@ def seen_job(key: JobKey, job: SlurmJob | None) -> JobSeen:
         key=key,
         state=job.state,
         user=job.user,
+        submitted=job.submitted,
         nodes=job.nodes,
         restarts=job.restarts,
         started=job.started,

@@ -410,3 +410,79 @@ def test_after_a_fault_of_a_device_no_other_checkpoint_is_tried(
     assert known.run is not None
     sur = Surroundings(ground.state, ground.settings, ground.now + 130)
     assert another(sur, known, known.run).checkpoint == checkpoint
+
+
+REQUEUED = 1_000_200.0
+"""When Slurm says that the job was submitted, since it was requeued."""
+
+
+def ran_well(ground: Ground) -> None:
+    """It was moved, which has set its submission anew, and has run for long; nobody watches it."""
+    moved_once = msgspec.structs.replace(SEEN, submitted=REQUEUED)
+    ground.nodes[NODE].jobs = (JOB,)
+    ground.fault(NODE, policy=MOVES)
+    ground.end(NODE)
+    ground.end(NODE, moved_to=SEEN.nodes, job=moved_once)
+    ground.end_chore(Kind.FOLLOW_JOB, job=moved_once)
+    assert history(ground).run is None
+
+
+def is_moved(ground: Ground, submitted: float) -> bool:
+    """Whether a job of that id is moved off the other node, too."""
+    ground.wait(130)
+    ground.nodes[OTHER].jobs = (msgspec.structs.replace(JOB, submitted=submitted),)
+    ground.fault(OTHER, policy=MOVES)
+    ground.end(OTHER)
+    return Kind.MOVE_JOB in ground.kinds(OTHER)
+
+
+def once() -> Ground:
+    """Where a job may be begun again once."""
+    resume = msgspec.structs.replace(SETTINGS.resume, most=1)
+    return Ground(settings=msgspec.structs.replace(SETTINGS, resume=resume))
+
+
+@pytest.mark.parametrize("submitted", [REQUEUED, JOB.submitted, 0.0])
+def test_a_job_that_was_requeued_is_the_same_and_has_its_limits(submitted: float) -> None:
+    """As we have seen it, as it was before, or where the scheduler does not say."""
+    ground = once()
+    ran_well(ground)
+    assert not is_moved(ground, submitted)
+    assert "resumed 1 times" in str(ground.state.remedies[OTHER].denial)
+
+
+def test_an_id_that_is_given_again_inherits_neither_limits_nor_history() -> None:
+    ground = once()
+    ran_well(ground)
+    assert is_moved(ground, 2_000_000.0)
+    assert history(ground).submitted == (2_000_000.0,)
+    assert len(history(ground).resumed) == 1
+
+
+def test_a_job_that_is_watched_was_begun_anew_by_its_scheduler() -> None:
+    ground = once()
+    moved(ground)
+    assert not is_moved(ground, 1_000_300.0)
+
+
+def test_a_death_is_no_death_of_the_job_that_had_the_id_before() -> None:
+    ground = Ground()
+    ran_well(ground)
+    ground.wait(130)
+    other = msgspec.structs.replace(JOB, submitted=2_000_000.0)
+    ground.nodes[OTHER].jobs = (other,)
+    ground.fault(OTHER, policy=MOVES)
+    ground.end(OTHER)
+    dead = JobSeen(key=other, state=JobState.ENDED, failed=True, nodes=(OTHER,))
+    ground.end(OTHER, Ending.REFUSED, RefusalKind.IMPOSSIBLE, job=dead)
+    assert len(history(ground).deaths) == 1
+    assert history(ground).submitted == (2_000_000.0,)
+
+
+def test_a_history_of_an_older_journal_is_of_whoever_has_the_id() -> None:
+    ground = once()
+    ran_well(ground)
+    blank = msgspec.structs.replace(history(ground), submitted=())
+    retries = msgspec.structs.replace(ground.state.retries, jobs={NAME: blank})
+    ground.state = msgspec.structs.replace(ground.state, retries=retries)
+    assert not is_moved(ground, 2_000_000.0)

@@ -78,6 +78,8 @@ class JobSeen(msgspec.Struct, frozen=True, kw_only=True):
     key: JobKey
     state: JobState
     user: str = ""
+    submitted: float = 0.0
+    """Unix seconds; 0 where the scheduler does not say. Slurm sets it anew with each requeue."""
     nodes: tuple[str, ...] = ()
     restarts: int = 0
     """How often it has begun again."""

@@ -16,7 +16,7 @@ from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.own_ends import LOOK, looked
 from accelwatch.remedy.pursued import Ending, Pursued
-from accelwatch.remedy.resuming import followed, revived
+from accelwatch.remedy.resuming import followed, learn_submission, revived
 from accelwatch.remedy.spare_tests import tested
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.standing_in import hub_name, is_back, not_drawn, works
@@ -63,6 +63,11 @@ _GO_ON = frozenset({Trigger.FOREIGN, Trigger.UNDONE, Trigger.UNCERTAIN})
 
 def ended(sur: Surroundings, pursued: Pursued) -> None:
     """The end of an intent. One of which nothing is known is left alone."""
+    _taken_up(sur, pursued)
+    learn_submission(sur, pursued)
+
+
+def _taken_up(sur: Surroundings, pursued: Pursued) -> None:
     remedy = _whose(sur, pursued)
     if remedy is not None:
         _of_remedy(sur, remedy, pursued)

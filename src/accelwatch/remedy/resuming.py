@@ -34,8 +34,25 @@ OWN_END = "own-end"
 
 
 def name_of(job: JobKey) -> str:
-    """By what a job's history is kept: a requeue gives it another time of submission."""
+    """By what a job's history is kept; the history says of which submissions it is."""
     return f"{job.cluster}/{job}"
+
+
+def _known(sur: Surroundings, job: JobKey) -> retry.RetryState:
+    """All histories, that of this very job under its name: an id may have been given again."""
+    return retry.only_of(sur.state.retries, name_of(job), job.submitted)
+
+
+def learn_submission(sur: Surroundings, pursued: Pursued) -> None:
+    """A look at a job that has a history may show that it was requeued, and so submitted anew."""
+    job, observed = pursued.intent.job, pursued.observed
+    seen = None if observed is None else observed.job
+    if job is None or seen is None or seen.state is JobState.MISSING:
+        return
+    name = name_of(job)
+    if name in _known(sur, job).jobs:
+        known = retry.submitted_at(sur.state.retries, name, job.submitted)
+        sur.set("retries", retry.submitted_at(known, name, seen.submitted))
 
 
 def may_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> Answer:
@@ -44,13 +61,13 @@ def may_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> Answer:
         text = f"job {job} is being begun again already"
         return Denial(why=DenialKind.REMEDY_RUNNING, text=text)
     tried, limits = _without(sur, remedy, job), sur.settings.resume
-    return retry.may_resume(sur.state.retries, name_of(job), tried, sur.now, limits)
+    return retry.may_resume(_known(sur, job), name_of(job), tried, sur.now, limits)
 
 
 def count_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> None:
     """A job is begun again elsewhere, and counts from now on; the run before it ends by its node."""
     name, limits = name_of(job), sur.settings.resume
-    known = retry.tidied(sur.state.retries, sur.now, limits)
+    known = retry.tidied(_known(sur, job), sur.now, limits)
     run = known.jobs.get(name, JobHistory()).run
     tried = _without(sur, remedy, job)
     if run is not None:
@@ -59,7 +76,8 @@ def count_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> None:
         known = retry.watched(known, name, None)
         _drop(sur, name)
         _restore(sur, name, run)
-    sur.set("retries", retry.resumed(known, name, tried, sur.now, limits))
+    known = retry.resumed(known, name, tried, sur.now, limits)
+    sur.set("retries", retry.submitted_at(known, name, job.submitted))
 
 
 def dead_of(sur: Surroundings, job: JobKey, seen: JobSeen) -> None:
@@ -71,17 +89,19 @@ def dead_of(sur: Surroundings, job: JobKey, seen: JobSeen) -> None:
     death = Death(
         at=sur.now, step=seen.step, device_fault=True, tried=Try(nodes=tuple(sorted(seen.nodes)))
     )
-    known = retry.died(sur.state.retries, name, death, 0.0, sur.settings.resume)
-    sur.set("retries", known)
+    known = retry.died(_known(sur, job), name, death, 0.0, sur.settings.resume)
+    sur.set("retries", retry.submitted_at(known, name, job.submitted))
 
 
 def dead_of_itself(sur: Surroundings, run: Run, *, group: str, device_fault: bool) -> None:
     """A job that nobody has begun again so far has died, and is to be begun again."""
-    name, limits = name_of(run.seen.key), sur.settings.resume
-    known = retry.tidied(sur.state.retries, sur.now, limits)
+    job, limits = run.seen.key, sur.settings.resume
+    name = name_of(job)
+    known = retry.tidied(_known(sur, job), sur.now, limits)
     known = _died(sur, known, name, run, device_fault=device_fault)
     dead = replace(run, since=sur.now, dead=True, group=group)
-    sur.set("retries", retry.watched(known, name, dead))
+    known = retry.watched(known, name, dead)
+    sur.set("retries", retry.submitted_at(known, name, job.submitted))
 
 
 def take_back_resume(sur: Surroundings, job: JobKey) -> None:

@@ -20,6 +20,8 @@ SPREAD = 0.2
 together."""
 MOST_DEATHS = 8
 """Deaths of a job that are kept, the newest."""
+MOST_SUBMISSIONS = 16
+"""Moments of submission of a job that are kept, the newest."""
 
 
 class Try(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +84,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 class JobHistory(msgspec.Struct, frozen=True, kw_only=True):
     """What has happened to one job so far."""
 
+    submitted: tuple[float, ...] = ()
+    """Unix seconds of each moment at which it was seen to be submitted: Slurm sets that anew with each
+    requeue. A job of the same id with another one is another job. Empty where none was seen."""
+
     resumed: tuple[float, ...] = ()
     """Unix seconds of the resumes without a person, as long as they count."""
     in_a_row: int = 0
@@ -96,9 +102,33 @@ class JobHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetryState(msgspec.Struct, frozen=True, kw_only=True):
-    """The histories of all jobs that something happened to, by the text of their key."""
+    """The histories of all jobs that something happened to, by cluster and id."""
 
     jobs: Mapping[str, JobHistory] = {}
+
+
+def is_of(history: JobHistory, submitted: float) -> bool:
+    """Whether a history is of the job that was submitted then (0: nobody knows), not of one before it.
+
+    While a job is watched, its id is not given again: its scheduler has begun it anew.
+    """
+    known = history.submitted
+    return not (known and submitted) or submitted in known or history.run is not None
+
+
+def only_of(state: RetryState, job: str, submitted: float) -> RetryState:
+    """The histories, without that of an earlier job whose id was given again."""
+    history = state.jobs.get(job)
+    return state if history is None or is_of(history, submitted) else forgotten(state, job)
+
+
+def submitted_at(state: RetryState, job: str, submitted: float) -> RetryState:
+    """A job that has a history was seen to be submitted then."""
+    history = state.jobs.get(job)
+    if history is None or not submitted or submitted in history.submitted:
+        return state
+    every = (*history.submitted, submitted)[-MOST_SUBMISSIONS:]
+    return _with(state, job, msgspec.structs.replace(history, submitted=every))
 
 
 def died(state: RetryState, job: str, death: Death, ran_s: float, limits: Resume) -> RetryState:

@@ -562,3 +562,20 @@ def test_a_power_switch_is_asked_only_after_nodes_that_were_set_down_and_not_at_
     for _ in range(3):
         assert asyncio.run(one.action.observe(fence)).own["off"] == "n1"
     assert asked.read_text().split() == ["n1"]
+
+
+def test_a_requeue_sets_the_submission_anew_under_the_key_of_before(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    one = hand()
+    number = slurm.submit("-w", "n1")
+    until(lambda: "JobState=RUNNING" in slurm.job(number), "the job runs")
+    key = one.key(number)
+    until(lambda: time.time() > key.submitted + 2, "another second")
+    slurm.scontrol("requeue", number)
+    until(lambda: job(slurm, number).restarts == 1, "it is requeued")
+    looks = one.intent(IntentKind.FOLLOW_JOB, "n1", job=key)
+    seen = asyncio.run(one.action.observe(looks)).job
+    assert seen is not None
+    assert seen.key == key
+    assert seen.submitted > key.submitted
