@@ -44,6 +44,20 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """By which whoever reads it may decide, once. It is in what is sent only, and never kept."""
 
 
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """What will be done about a node without anybody being asked."""
+
+    node: str
+    steps: tuple[str, ...]
+    """In their order."""
+    at: float | None = None
+    """Unix seconds before which nothing is begun; None for now."""
+    held_back: str = ""
+    """Why nothing is begun yet; empty where nothing stands in the way."""
+    saved_gpu_hours: float | None = None
+    """What acting now is expected to save; None where that is not known, or nothing to speak of."""
+
+
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be said of an incident at a moment; texts are fit for a terminal, not for markup."""
 
@@ -76,6 +90,10 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     asks: tuple[Asked, ...] = ()
     """What a person is asked about it now."""
+    plans: tuple[Planned, ...] = ()
+    """What will be done about it; as it is when the notice is sent."""
+    returns: int = 0
+    """How often it has come back within its rule's cool-down."""
     done: tuple[str, ...] = ()
     """The latest of what was done about it, and by whom, with its time of day."""
     not_done: str = ""

@@ -14,6 +14,7 @@ from aiohttp import web
 from accelwatch.alert import Asked, Notice, Outcome, Sink, Status
 from accelwatch.clock import SystemClock
 from accelwatch.config.alerts import Alerts, DeadMan, Route, SinkSettings
+from accelwatch.delivery.asking import NobodyAsks
 from accelwatch.delivery.dispatcher import Dispatcher
 from accelwatch.delivery.message import Key
 from accelwatch.delivery.outbox import JournalOutbox, MemoryOutbox, Outbox
@@ -389,7 +390,7 @@ def test_one_who_cannot_say_that_all_is_well_says_that_it_is_not(tmp_path: Path)
 ASKED = Asked(node="n1", plan="p1", steps=("take n1 out of the pool",), at=1.0)
 
 
-class OneAsks:
+class OneAsks(NobodyAsks):
     """Asks about every incident while it wants to."""
 
     page = "/incidents/"

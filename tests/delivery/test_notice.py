@@ -1,9 +1,11 @@
 """What is said of an incident, and how it reads."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
-from accelwatch.alert import Asked, Notice, NoticeKind
+from accelwatch.alert import Asked, Notice, NoticeKind, Planned
 from accelwatch.delivery.notice import notice_of
 from accelwatch.delivery.text import body, fitted, headline, lasting
 from accelwatch.incidents.incident import (
@@ -195,6 +197,45 @@ def test_what_waits_for_a_yes_stands_first_with_the_way_to_say_it() -> None:
     assert "decide: https://hub/incidents/i42?link=x" in body(notice).split("\n")
 
 
+def said_with(plan: Planned) -> Notice:
+    said = notice_of(LOST, NoticeKind.OPENED, sequence=1)
+    return msgspec.structs.replace(said, plans=(plan,))
+
+
+@pytest.mark.parametrize(
+    ("fields", "when"),
+    [
+        ({}, "now"),
+        ({"at": 1_795_317_265.0}, "at 2026-11-22 03:14:25 UTC"),
+        ({"held_back": "too many are out"}, "held back (too many are out)"),
+        (
+            {"held_back": "too many are out", "at": 1_795_317_265.0},
+            "held back (too many are out) until 2026-11-22 03:14:25 UTC",
+        ),
+    ],
+)
+def test_what_will_be_done_says_when_and_how_it_is_stopped(
+    fields: dict[str, Any], when: str
+) -> None:
+    plan = Planned(node="n12", steps=("take n12 out", "reboot n12"), **fields)
+    said = body(said_with(plan)).split("\n")
+    assert f"will be done {when}: take n12 out; reboot n12" in said
+    assert "to stop it: accelwatch hold n12 --reason WHY" in said
+
+
+def test_what_acting_now_saves_is_said_where_it_is_known() -> None:
+    plan = Planned(node="n12", steps=("take n12 out",), saved_gpu_hours=12.3456)
+    said = body(said_with(plan))
+    assert "take n12 out; saves about 12.3 GPU-hours" in said
+
+
+@pytest.mark.parametrize(("returns", "text"), [(1, "came back once"), (3, "came back 3 times")])
+def test_how_often_it_came_back_is_said(returns: int, text: str) -> None:
+    back = msgspec.structs.replace(LOST, reopened=returns)
+    assert text in body(notice_of(back, NoticeKind.UPDATED, sequence=2))
+    assert "came back" not in body(notice_of(LOST, NoticeKind.OPENED, sequence=1))
+
+
 def test_the_latest_of_what_was_done_is_said_with_whose_word_it_was() -> None:
     noted = [Moment(START + at, MomentKind.NOTE, f"note {at}\x1b[2J", "kim") for at in range(5)]
     opened = Moment(START, MomentKind.OPENED, "it begins")
@@ -202,3 +243,5 @@ def test_the_latest_of_what_was_done_is_said_with_whose_word_it_was() -> None:
     said = notice_of(done, NoticeKind.UPDATED, sequence=2)
     assert said.done == tuple(f"03:14:{7 + at:02} UTC note {at}?[2J" for at in (2, 3, 4))
     assert "done: 03:14:11 UTC note 4?[2J" in body(said).split("\n")
+    ended = notice_of(done, NoticeKind.CLOSED, sequence=3)
+    assert len(ended.done) == 5, "what is over tells the whole way"

@@ -21,7 +21,7 @@ from accelwatch.delivery.queue import (
 )
 from accelwatch.delivery.routing import Routes
 from accelwatch.delivery.text import headline
-from accelwatch.incidents.incident import Facts, Incident, Moment, MomentKind
+from accelwatch.incidents.incident import Facts, Incident, IncidentState, Moment, MomentKind
 from accelwatch.rules.document import Scope, Severity
 from accelwatch.rules.verdict import Entity
 from incident_samples import START, incident, later, over, storm
@@ -45,6 +45,8 @@ class Scene:
         self.traits = {name: Traits(edits, more.get("repeat_s")) for name in names}
         self.asks = ""
         self.soon_s = 0.0
+        self.decided = False
+        self.end_wait_s = 0.0
         self.queue = Queue(
             Routes(alerts),
             self.traits,
@@ -52,6 +54,8 @@ class Scene:
             storm_wait_s=10.0,
             asked=lambda _: self.asks,
             soon=lambda _: self.soon_s,
+            decided=lambda _: self.decided,
+            end_wait=lambda _: self.end_wait_s,
         )
 
     def tell(self, *incidents: Incident, muted: bool = False) -> "Scene":
@@ -766,3 +770,126 @@ def test_nobody_is_called_late_of_what_is_muted_or_was_done_meanwhile() -> None:
     assert scene.tell(left, over_now).send() == []
     assert left.left_to_do == "no spare stands in for n1"
     assert over_now.left_to_do == ""
+
+
+def _flaps(scene: Scene, times: int) -> Incident:
+    """It is over and comes back so many times, a minute each; as it stands, open."""
+    one = incident()
+    for number in range(1, times + 1):
+        one = over(one, scene.after(60).now)
+        scene.tell(one).send()
+        one = later(
+            one, scene.after(60).now, state=IncidentState.OPEN, closed=None, reopened=number
+        )
+        scene.tell(one).send()
+    return one
+
+
+def test_what_flaps_is_told_once_and_its_end_once() -> None:
+    scene = Scene()
+    scene.end_wait_s = 300.0
+    scene.tell(incident()).send()
+    one = _flaps(scene, 5)
+    scene.tell(over(one, scene.after(60).now)).send()
+    assert scene.after(300).send() == []
+    scene.end_wait_s = 0.0
+    assert scene.after(300).send() == ["closed i1"]
+    assert [said.kind.value for said in scene.said] == ["opened", "closed"]
+    assert scene.after(86_000).send() == []
+
+
+def test_a_sink_that_edits_sees_that_it_is_back_without_a_bell() -> None:
+    scene = Scene(edits=True)
+    scene.end_wait_s = 300.0
+    scene.tell(incident()).send()
+    _flaps(scene, 1)
+    assert [said.kind.value for said in scene.said] == ["opened", "updated"]
+    assert scene.references == ["", "m1"], "the same message"
+
+
+def test_a_receiver_that_forgets_is_told_of_the_end_at_once() -> None:
+    scene = Scene(repeat_s=60.0, edits=True).tell(incident())
+    scene.send()
+    scene.end_wait_s = 300.0
+    assert scene.tell(over(incident(), scene.after(9).now)).send() == ["closed i1"]
+
+
+def test_the_end_waits_anew_for_as_long_as_it_is_to() -> None:
+    scene = Scene().tell(incident())
+    scene.send()
+    scene.end_wait_s = 5.0
+    scene.tell(over(incident(), scene.now))
+    for _ in range(20):
+        assert scene.after(5).send() == []
+    scene.end_wait_s = 0.0
+    assert scene.after(5).send() == ["closed i1"]
+
+
+def test_the_end_says_what_was_done_until_it_is_told() -> None:
+    scene = Scene().tell(incident())
+    scene.send()
+    scene.end_wait_s = 5.0
+    ended = over(incident(), scene.now)
+    scene.tell(ended)
+    scene.tell(later(ended, scene.now + 60, title="given back"))
+    scene.end_wait_s = 0.0
+    assert scene.after(60).send() == ["closed i1"]
+    assert scene.said[-1].title == "given back"
+
+
+def test_a_call_while_the_end_waits_is_told_at_once_and_is_the_end() -> None:
+    scene = Scene().tell(incident())
+    scene.send()
+    scene.end_wait_s = 300.0
+    ended = over(incident(), scene.now)
+    scene.tell(ended)
+    call = Moment(scene.now + 1, MomentKind.CALL, "look")
+    called = later(ended, scene.now + 1, timeline=(*ended.timeline, call))
+    assert scene.tell(called).send() == ["called i1"]
+    scene.end_wait_s = 0.0
+    assert scene.after(600).send() == []
+
+
+@pytest.mark.parametrize("what", ["called", "rose", "first"])
+def test_what_nobody_has_heard_is_not_lost_when_the_end_is_taken_back(what: str) -> None:
+    scene = Scene()
+    one = incident(severity=Severity.WARNING)
+    if what != "first":
+        scene.tell(one).send()
+    scene.outcome = NOT_NOW
+    scene.after(10)
+    if what == "called":
+        call = Moment(scene.now, MomentKind.CALL, "look")
+        one = later(one, scene.now, timeline=(*one.timeline, call))
+    if what == "rose":
+        one = later(one, scene.now, severity=Severity.CRITICAL)
+    scene.tell(one).send()
+    scene.outcome = TAKEN
+    scene.end_wait_s = 300.0
+    ended = over(one, scene.after(60).now)
+    assert scene.tell(ended).send() == []
+    back = later(ended, scene.after(60).now, state=IncidentState.OPEN, closed=None, reopened=1)
+    expected = {"called": "called i1", "rose": "updated i1", "first": "opened i1"}[what]
+    assert scene.tell(back).send() == [expected]
+
+
+def test_what_comes_back_muted_while_its_end_waits_is_open_when_it_is_heard_again() -> None:
+    scene = Scene().tell(incident())
+    scene.send()
+    scene.end_wait_s = 300.0
+    ended = over(incident(), scene.after(60).now)
+    scene.tell(ended)
+    back = later(ended, scene.after(60).now, state=IncidentState.OPEN, closed=None, reopened=1)
+    scene.tell(back, muted=True)
+    scene.end_wait_s = 0.0
+    assert scene.tell(back).after(600).send() == []
+    assert scene.tell(over(back, scene.now)).send() == ["closed i1"]
+
+
+def test_a_plan_that_is_known_is_waited_for_no_more() -> None:
+    scene = Scene()
+    scene.soon_s = 2.0
+    scene.tell(incident())
+    assert scene.send() == []
+    scene.decided = True
+    assert scene.tell(later(incident(), START + 0.2)).after(0.2).send() == ["opened i1"]

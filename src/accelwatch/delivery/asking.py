@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from accelwatch.alert import Asked
+from accelwatch.alert import Asked, Planned
 from accelwatch.incidents.incident import Incident
 
 
@@ -17,7 +17,19 @@ class Asking(Protocol):
         ...
 
     def soon(self, incident: Incident, /) -> float:
-        """Seconds within which something will be asked, if it is: what begins waits so long for it."""
+        """Seconds within which it is decided what is done or asked: what begins waits so long for it."""
+        ...
+
+    def decided(self, incident: Incident, /) -> bool:
+        """Whether it is known what will be done about an incident."""
+        ...
+
+    def plans(self, incident: str, nodes: tuple[str, ...], /) -> tuple[Planned, ...]:
+        """What will be done about an incident, by its id, on its nodes."""
+        ...
+
+    def works_on(self, incident: Incident, /) -> bool:
+        """Whether something is done about an incident that comes to its end by itself."""
         ...
 
     def linked(self, sink: str, incident: str, asks: tuple[Asked, ...], /) -> tuple[Asked, ...]:
@@ -41,6 +53,18 @@ class NobodyAsks:
     def soon(self, _incident: Incident, /) -> float:
         """At no time."""
         return 0.0
+
+    def decided(self, _incident: Incident, /) -> bool:
+        """Nothing is decided."""
+        return False
+
+    def plans(self, _incident: str, _nodes: tuple[str, ...], /) -> tuple[Planned, ...]:
+        """Nothing."""
+        return ()
+
+    def works_on(self, _incident: Incident, /) -> bool:
+        """Nobody does anything."""
+        return False
 
     def linked(self, _sink: str, _incident: str, _asks: tuple[Asked, ...], /) -> tuple[Asked, ...]:
         """Nothing waits any more."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from accelwatch.alert import Notice, NoticeKind, Outcome, Sink, Status
+from accelwatch.alert import Notice, NoticeKind, Outcome, Planned, Sink, Status
 from accelwatch.clock import Clock
 from accelwatch.config.alerts import Alerts
 from accelwatch.delivery.asking import Asking, NobodyAsks, named
@@ -36,6 +36,7 @@ _UNDELIVERED = "undelivered:"
 """Before the name of a sink: the id of what is said of notices that never reached it."""
 _LONGEST_WAIT_S = 30.0
 """A wall clock may be set while we wait by another one."""
+_WITH_PLANS = frozenset({NoticeKind.OPENED, NoticeKind.REMINDER})
 _GRACE_S = 2.0
 """Beyond a sink's own deadline."""
 _CLOSING_S = 5.0
@@ -53,8 +54,11 @@ class Dispatcher:
         sinks: Mapping[str, Sink] | None = None,
         well: Callable[[], bool] | None = None,
         asking: Asking | None = None,
+        end_wait: Callable[[str], float] = lambda _: 0.0,
     ) -> None:
         """`well` says whether the engine sees and judges; without it nothing is pinged.
+
+        `end_wait` says for how many seconds the end of an incident, by its id, waits from now on.
 
         Raises ConfigError, PluginError for a sink that cannot be built.
         """
@@ -72,6 +76,8 @@ class Dispatcher:
             settings.storm_wait_s,
             asked=self._asked,
             soon=self._asking.soon,
+            decided=self._asking.decided,
+            end_wait=end_wait,
         )
         self._circuits = {name: Circuit(sink.pace_s) for name, sink in self._sinks.items()}
         self._bells = {name: asyncio.Event() for name in self._sinks}
@@ -194,11 +200,18 @@ class Dispatcher:
             self._to_save.set()
 
     def _linked(self, name: str, incident: str, notice: Notice) -> Notice:
-        """The notice with the links to answer by: they are in what is sent, and never kept."""
+        """The notice with what is so at the moment it is sent: plans, and the links to answer by.
+
+        These are never kept.
+        """
         asks = self._asking.linked(name, incident, notice.asks) if notice.asks else ()
         decided = notice.kind is NoticeKind.ASKED and not asks
         kind = NoticeKind.UPDATED if decided else notice.kind
-        return msgspec.structs.replace(notice, asks=asks, kind=kind)
+        plans: tuple[Planned, ...] = ()
+        begins = notice.closed is None and notice.kind in _WITH_PLANS
+        if begins and not notice.not_done:
+            plans = self._asking.plans(incident, notice.nodes)
+        return msgspec.structs.replace(notice, asks=asks, plans=plans, kind=kind)
 
     def _wait_s(self, name: str, circuit: Circuit) -> float:
         now = self._clock.wall()

@@ -9,6 +9,8 @@ from accelwatch.untrusted_text import printable
 
 MOST_EVIDENCE = 3
 MOST_DONE = 3
+MOST_AT_END = 8
+"""Lines of what was done: a message that it is over tells the whole way."""
 _NOTES = frozenset({MomentKind.NOTE, MomentKind.CALL})
 MOST_NODES = 12
 """Nodes named in the place of an incident that concerns many; then their number is said."""
@@ -48,15 +50,16 @@ def notice_of(
         trusted=incident.trusted,
         labels={name: printable(value) for name, value in incident.labels().items() if value},
         asks=asks,
-        done=tuple(_done(incident)),
+        returns=incident.reopened,
+        done=tuple(_done(incident, MOST_AT_END if kind is NoticeKind.CLOSED else MOST_DONE)),
         not_done=printable(not_done),
     )
 
 
-def _done(incident: Incident) -> Iterator[str]:
+def _done(incident: Incident, most: int) -> Iterator[str]:
     """What the engine and people have noted last, oldest first."""
     notes = [moment for moment in incident.timeline if moment.kind in _NOTES]
-    for note in notes[-MOST_DONE:]:
+    for note in notes[-most:]:
         clock = datetime.fromtimestamp(note.time, UTC).strftime("%H:%M:%S UTC")
         yield printable(f"{clock} {note.text}")
 

@@ -59,12 +59,17 @@ class Queue:
         *,
         asked: Callable[[Incident], str] = lambda _: "",
         soon: Callable[[Incident], float] = lambda _: 0.0,
+        decided: Callable[[Incident], bool] = lambda _: False,
+        end_wait: Callable[[str], float] = lambda _: 0.0,
     ) -> None:
         """`asked` names what people are asked about an incident now; empty for nothing.
 
-        `soon` says for how many seconds an incident that begins waits for what is asked, so that it is
-        told with it.
+        `soon` says for how many seconds an incident that begins waits for what is asked or will be done,
+        so that it is told with it; `decided` whether that is known. `end_wait` says for how many seconds
+        the end of an incident, by its id, waits from now on.
         """
+        self._decided = decided
+        self._end_wait = end_wait
         self._asked = asked
         self._soon = soon
         self._routes = routes
@@ -110,25 +115,32 @@ class Queue:
             begins = plan is not None and incident.is_open
             return begins and self._begin(name, incident, plan, now)  # type: ignore[arg-type]
         if message.unknown and not self._flies(message):
-            if plan is None or not incident.is_open:
-                self._drop(message)
-                return False
-            if message.seen != incident.updated:
-                due = message.due
-                if _rises(message, incident):
-                    self._held.pop(message.key, None)
-                    due = min(due, plan.due)
-                if message.key not in self._held and self._asked(incident):
-                    # What it has waited for.
-                    due = min(due, plan.due)
-                self._say(message, incident, NoticeKind.OPENED, max(due, now), now)
-            return True
+            return self._unheard(message, incident, plan, now)
         if not incident.is_open:
             return self._over(message, incident, plan, now)
+        if incident.reopened > message.reopened and self._ends(message):
+            self._take_end_back(message, incident, now)
         self._hide(message, plan, now)
         if plan is None or message.seen == incident.updated:
             return plan is not None
         return self._goes_on(message, incident, plan, now)
+
+    def _unheard(self, message: Message, incident: Incident, plan: Plan | None, now: float) -> bool:
+        """News of an incident of which the sink has heard nothing yet."""
+        if plan is None or not incident.is_open:
+            self._drop(message)
+            return False
+        if message.seen != incident.updated:
+            due = message.due
+            if _rises(message, incident):
+                self._held.pop(message.key, None)
+                due = min(due, plan.due)
+            known = self._asked(incident) or self._decided(incident)
+            if message.key not in self._held and known:
+                # What it has waited for.
+                due = min(due, plan.due)
+            self._say(message, incident, NoticeKind.OPENED, max(due, now), now)
+        return True
 
     def _goes_on(self, message: Message, incident: Incident, plan: Plan, now: float) -> bool:
         """News of an incident that is open, and of which the sink has heard, or may have."""
@@ -165,14 +177,43 @@ class Queue:
         """It is over, and the sink has heard of it, or may have."""
         again = message.reopened == incident.reopened
         message.reopened = incident.reopened
-        if message.told_closed and plan is not None and _called(incident) > message.called:
+        waits = self._ends(message)
+        calls = _called(incident) > message.called
+        if plan is not None and calls and (message.told_closed or waits):
             # What was done about it goes on after its end: a node that cannot be given back.
             return self._say(message, incident, NoticeKind.CALLED, plan.due, now)
         # Of one that came back and went while nobody was to hear of it the end was told before.
-        if message.told_closed or (again and message.notice.kind is NoticeKind.CLOSED):
+        ended = again and message.notice.kind is NoticeKind.CLOSED and not waits
+        if message.told_closed or ended:
             return False
         due = now if plan is None else max(plan.due, now)
+        due = max(due, now + self._end_waits_s(message))
         return self._say(message, incident, NoticeKind.CLOSED, due, now)
+
+    def _ends(self, message: Message) -> bool:
+        """Whether the end of its incident waits, and is not being sent."""
+        ends = message.waits and message.notice.kind is NoticeKind.CLOSED
+        return ends and not self._flies(message)
+
+    def _end_waits_s(self, message: Message) -> float:
+        """For how many seconds from now on the end of its incident waits.
+
+        A receiver that forgets what it is not told again waits by itself.
+        """
+        forgets = self._traits[message.sink].repeat_s is not None
+        return 0.0 if forgets else self._end_wait(message.incident)
+
+    def _take_end_back(self, message: Message, incident: Incident, now: float) -> None:
+        """It is back before anybody was notified of its end, and goes on as if that had not been."""
+        message.reopened = incident.reopened
+        if message.told_at is None:
+            self._say(message, incident, NoticeKind.OPENED, now, now)
+            return
+        called = _called(incident) > message.told_at
+        self._say(message, incident, NoticeKind.CALLED if called else NoticeKind.UPDATED, now, now)
+        if not (called or message.rings or self._traits[message.sink].edits):
+            message.waits = False
+            self._agenda.place(message, self._again(message), now)
 
     def _hide(self, message: Message, plan: Plan | None, now: float) -> None:
         """Hold back what waits, and reminders, while nobody is to hear of an incident."""
@@ -327,7 +368,7 @@ class Queue:
     def next(self, sink: str, now: float) -> Message | None:
         """What is to be sent to a sink now. It is in flight until `settle`."""
         while (message := self._agenda.pop(sink, now)) is not None:
-            if self._gathers(message, now):
+            if self._gathers(message, now) or self._waits_for_the_end(message, now):
                 continue
             # A sink that was down, or a hub, may be back in the middle of the night.
             rings_at = message.rings_at(now) if message.waits and message.rings else now
@@ -343,6 +384,15 @@ class Queue:
                 self._in_flight[sink] = message.key
                 return message
         return None
+
+    def _waits_for_the_end(self, message: Message, now: float) -> bool:
+        """Whether an incident that is over may still come back, or something is still done about it."""
+        if not (message.waits and message.notice.kind is NoticeKind.CLOSED):
+            return False
+        wait_s = self._end_waits_s(message)
+        if wait_s > 0.0:
+            self._agenda.place(message, now + wait_s, now)
+        return wait_s > 0.0
 
     def _ready(self, message: Message, now: float) -> bool:
         """Whether there is something to send; what is said again is made here."""

@@ -27,7 +27,10 @@ def headline(notice: Notice) -> str:
 def body(notice: Notice) -> str:
     """All that is known, a line each, the most useful first; without the headline."""
     lines = [f"since {moment(notice.since)}, {_lasting(notice)}"]
+    if notice.returns:
+        lines.append(f"came back {_times(notice.returns)} since {moment(notice.since)}")
     lines += _asked(notice)
+    lines += _planned(notice)
     lines += [f"- {line}" for line in notice.evidence]
     if not notice.trusted:
         lines.append("untrusted: anybody on that node who may write to the kernel log can say this")
@@ -55,6 +58,24 @@ def _asked(notice: Notice) -> Iterator[str]:
         yield f"waits for a yes: {'; '.join(asked.steps)}{until}"
         how = f"accelwatch approve {asked.node} --plan {asked.plan} --reason WHY (or deny)"
         yield f"decide: {asked.link or how}"
+
+
+def _planned(notice: Notice) -> Iterator[str]:
+    """What will be done by itself, when, and how somebody keeps it from being done."""
+    for plan in notice.plans:
+        if plan.held_back:
+            when = f"held back ({plan.held_back})"
+            when += "" if plan.at is None else f" until {moment(plan.at)}"
+        else:
+            when = "now" if plan.at is None else f"at {moment(plan.at)}"
+        saves = plan.saved_gpu_hours
+        worth = "" if saves is None else f"; saves about {saves:.3g} GPU-hours"
+        yield f"will be done {when}: {'; '.join(plan.steps)}{worth}"
+        yield f"to stop it: accelwatch hold {plan.node} --reason WHY"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def moment(time: float) -> str:

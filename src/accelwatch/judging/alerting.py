@@ -23,8 +23,14 @@ class Alerting:
         clock: Clock,
         well: Callable[[], bool],
         muted: Callable[[Incident], object] = lambda _: None,
+        end_wait: Callable[[str, float], float] = lambda _id, _least: 0.0,
     ) -> None:
-        """`well`: whether a dead man's ping may be sent; `muted`: whether nobody is to hear of one."""
+        """`well`: whether a dead man's ping may be sent; `muted`: whether nobody is to hear of one.
+
+        `end_wait`: for how many seconds the end of an incident, by its id, waits until people are
+        notified of it, where it has to stay over for so long as the settings say.
+        """
+        self._end_wait = end_wait
         self._settings = settings
         self._muted = muted
         self.asking: Asking = NobodyAsks()
@@ -53,7 +59,12 @@ class Alerting:
 
             assert self._outbox is not None
             made = Dispatcher(
-                settings, self._outbox, self._clock, well=self._well, asking=self.asking
+                settings,
+                self._outbox,
+                self._clock,
+                well=self._well,
+                asking=self.asking,
+                end_wait=lambda id_: self._end_wait(id_, settings.resolve_after_s),
             )
         await self.stop()
         self._settings, self._dispatcher = settings, made

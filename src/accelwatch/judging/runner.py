@@ -12,6 +12,7 @@ from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings
 from accelwatch.delivery.asking import Asking
 from accelwatch.delivery.calling import call_of, entity_of
+from accelwatch.delivery.ending import end_wait_s
 from accelwatch.errors import AccelwatchError
 from accelwatch.incidents.incident import Facts, Incident
 from accelwatch.incidents.journal.records import StateRecord
@@ -63,7 +64,9 @@ class RuleRunner:
         self._also_heard = heard
         self._teller = teller
         self._told_by = Told.HERE
-        self._alerting = Alerting(alerts or Alerts(), self._clock, self._well, self._is_untold)
+        self._alerting = Alerting(
+            alerts or Alerts(), self._clock, self._well, self._is_untold, self._end_wait_s
+        )
         if asking is not None:
             self._alerting.asking = asking
         self._ticking = asyncio.Lock()
@@ -278,6 +281,20 @@ class RuleRunner:
         if self.is_told_by_another(incident):
             return True
         return self._told_by is Told.LOCAL and not any(map(self._is_local, incident.rules))
+
+    def _end_wait_s(self, id_: str, resolve_after_s: float) -> float:
+        """For how many seconds the end of an incident waits until people are notified of it."""
+        incident = self.incident(id_)
+        if incident is None:
+            return 0.0
+        rule = self.rules.rules.get(incident.rule)
+        return end_wait_s(
+            incident,
+            self._clock.wall(),
+            resolve_after_s=resolve_after_s,
+            cooldown_s=0.0 if rule is None else rule.cooldown_s,
+            working=self._alerting.asking.works_on(incident),
+        )
 
     def _is_local(self, id_: str) -> bool:
         rule = self.rules.rules.get(id_)

@@ -7,6 +7,7 @@ import pytest
 
 from accelwatch.fleet.approval.asking import HubAsking
 from accelwatch.fleet.approval.links import Standing
+from accelwatch.remedy.denial import Denial, DenialKind
 from accelwatch.remedy.model import RemedyState
 from accelwatch.remedy.settings import ActionSettings, LinkSettings, RemedySettings
 from accelwatch.remedy.stage import Stage
@@ -83,3 +84,34 @@ def test_of_other_incidents_and_those_that_are_over_nothing_is_asked() -> None:
     assert asking(hub).asks(other) == ()
     assert asking(hub).asks(over(hub.incident, NOW)) == ()
     assert HubAsking(lambda: None, lambda: None, lambda: URL).asks(hub.incident) == ()
+
+
+def test_it_is_decided_when_something_is_begun_or_held_back() -> None:
+    hub = AskedHub()
+    one = asking(hub)
+    for fields, decided in (
+        ({"stage": Stage.SUSPECT}, False),
+        ({"stage": Stage.SUSPECT, "denial": Denial(why=DenialKind.BUDGET, text="x")}, True),
+        ({"stage": Stage.QUARANTINING}, True),
+        ({"stage": Stage.QUARANTINING, "incident": "i9"}, False),
+    ):
+        remedy = msgspec.structs.replace(hub.remedy, **fields)
+        hub.runner.engine.state = RemedyState(remedies={"n12": remedy})
+        assert one.decided(hub.incident) is decided, fields
+    assert not HubAsking(lambda: None, lambda: None, lambda: URL).decided(hub.incident)
+
+
+@pytest.mark.parametrize(
+    ("fields", "works"),
+    [
+        ({"stage": Stage.VERIFYING}, True),
+        ({"stage": Stage.VERIFYING, "manual": True}, False),
+        ({"stage": Stage.SERVICE}, False),
+        ({"stage": Stage.VERIFYING, "incident": "i9"}, False),
+    ],
+)
+def test_what_goes_on_by_itself_is_worked_on(fields: dict[str, Any], works: bool) -> None:
+    hub = AskedHub()
+    remedy = msgspec.structs.replace(hub.remedy, **fields)
+    hub.runner.engine.state = RemedyState(remedies={"n12": remedy})
+    assert asking(hub).works_on(hub.incident) is works

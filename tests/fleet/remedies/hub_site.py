@@ -71,6 +71,7 @@ class HubSite:
             spares=SpareSettings(nodes=spares),
         )
         self.alerts = Alerts()
+        self.acts = mode != "observe"
         self.approvals: Approvals | None = None
         self.external_url = ""
         self.watts = 400.0
@@ -108,7 +109,10 @@ class HubSite:
                 one.heard(incidents)
 
         asking = HubAsking(
-            lambda: next(iter(acting), None), lambda: self.approvals, lambda: self.external_url
+            lambda: next(iter(acting), None),
+            lambda: self.approvals,
+            lambda: self.external_url,
+            lambda _: self.acts,
         )
         rules = RuleRunner(
             evaluator, self.rule_settings, self.folder, heard, alerts=self.alerts, asking=asking

@@ -1,12 +1,13 @@
 """What a hub asks people about incidents, and the links by which they answer."""
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 import msgspec
 
-from accelwatch.alert import Asked
+from accelwatch.alert import Asked, Planned
 from accelwatch.fleet.incident_page.door import PAGE
 from accelwatch.incidents.incident import Incident
 
@@ -32,13 +33,13 @@ class HubAsking:
         remedies: "Callable[[], RemedyRunner | None]",
         approvals: "Callable[[], Approvals | None]",
         external_url: Callable[[], str],
-        asks_first: Callable[[str], bool] = lambda _: False,
+        acts: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """Who acts, what links are signed with, and where people reach the hub; as it is now.
 
-        `asks_first`: whether a rule, by its id, wants something done and asks a person before.
+        `acts`: whether a rule, by its id, wants something done, whether or not it asks a person before.
         """
-        self._asks_first = asks_first
+        self._acts = acts
         self._remedies = remedies
         self._approvals = approvals
         self._external_url = external_url
@@ -48,7 +49,8 @@ class HubAsking:
         runner = self._remedies()
         if runner is None or not incident.is_open:
             return ()
-        waiting = [remedy for remedy in self._of(runner, incident) if _waits(remedy)]
+        known = self._of(runner, incident.id, (incident.entity.node, *incident.nodes))
+        waiting = [remedy for remedy in known if _waits(remedy)]
         return tuple(
             Asked(
                 node=remedy.node,
@@ -61,17 +63,48 @@ class HubAsking:
         )
 
     def soon(self, incident: Incident) -> float:
-        """How long an incident that begins waits for what people are asked about it."""
+        """How long an incident that begins waits for what is decided about it."""
         runner = self._remedies()
         acts = runner is not None and runner.settings.acts
-        asks = acts and any(map(self._asks_first, incident.rules or (incident.rule,)))
-        return _SOON_S if asks else 0.0
+        acts = acts and any(map(self._acts, incident.rules or (incident.rule,)))
+        return _SOON_S if acts else 0.0
 
-    def _of(self, runner: "RemedyRunner", incident: Incident) -> "Iterator[Remedy]":
+    def decided(self, incident: Incident) -> bool:
+        """Whether the engine knows of an incident, and has begun something or is held back."""
+        from accelwatch.remedy.stage import Stage
+
+        runner = self._remedies()
+        return runner is not None and any(
+            remedy.stage is not Stage.SUSPECT or remedy.denial is not None
+            for remedy in self._of(runner, incident.id, incident.nodes)
+        )
+
+    def plans(self, incident: str, nodes: tuple[str, ...]) -> tuple[Planned, ...]:
+        """What will be done about an incident without anybody being asked."""
+        from accelwatch.fleet.approval.announcing import planned
+
+        runner = self._remedies()
+        if runner is None:
+            return ()
+        known = list(islice(self._of(runner, incident, nodes), MOST_ASKED))
+        now = runner.now
+        plans = (planned(runner.plan(remedy.node), remedy, now) for remedy in known)
+        return tuple(plan for plan in plans if plan is not None)
+
+    def works_on(self, incident: Incident) -> bool:
+        """Whether something is done about it that comes to its end by itself."""
+        from accelwatch.fleet.approval.announcing import works
+
+        runner = self._remedies()
+        return runner is not None and works(self._of(runner, incident.id, incident.nodes))
+
+    def _of(
+        self, runner: "RemedyRunner", incident: str, nodes: tuple[str, ...]
+    ) -> "Iterator[Remedy]":
         remedies = runner.engine.state.remedies
-        for node in dict.fromkeys((incident.entity.node, *incident.nodes)):
+        for node in dict.fromkeys(nodes):
             remedy = remedies.get(node)
-            if remedy is not None and remedy.incident == incident.id:
+            if remedy is not None and remedy.incident == incident:
                 yield remedy
 
     def linked(self, sink: str, incident: str, asks: tuple[Asked, ...]) -> tuple[Asked, ...]:

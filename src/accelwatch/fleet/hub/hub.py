@@ -175,7 +175,7 @@ class Hub:
                     lambda: self.remedies,
                     lambda: self.approvals,
                     lambda: self.settings.alerts.external_url,
-                    self._asks_first,
+                    self._rule_acts,
                 ),
             )
             await runner.start()
@@ -188,10 +188,11 @@ class Hub:
             elif settings.remedy.actions:
                 logger.warning("a change takes a restart key=remedy.actions")
 
-    def _asks_first(self, rule: str) -> bool:
-        """Whether a rule wants something done, and asks a person before."""
+    def _rule_acts(self, rule: str) -> bool:
+        """Whether a rule wants something done, whether or not it asks a person before."""
         known = None if self.rules is None else self.rules.rules.rules.get(rule)
-        return known is not None and known.action is not None and known.mode is Mode.APPROVE
+        acts = known is not None and known.mode in (Mode.APPROVE, Mode.AUTO)
+        return acts and known is not None and known.action is not None
 
     def _incidents_heard(self, incidents: Sequence[Incident]) -> None:
         if self.remedies is not None:

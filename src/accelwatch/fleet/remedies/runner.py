@@ -207,6 +207,11 @@ class RemedyRunner:
         note = Note(text=text, loudness=Loudness.LOG, node=command.node, actor=command.by)
         return Reply(notes=(note,))
 
+    @property
+    def now(self) -> float:
+        """Unix seconds."""
+        return self._clock.wall()
+
     def plan(self, node: str) -> Plan:
         """What would be done for a node now, and what is in its way."""
         now, state = self._clock.wall(), self.engine.state

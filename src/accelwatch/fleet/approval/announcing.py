@@ -1,0 +1,50 @@
+"""What a hub is about to do about an incident, as the first message about it says."""
+
+from collections.abc import Iterable
+
+from accelwatch.alert import Planned
+from accelwatch.remedy.denial import DenialKind
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.plan import Plan
+from accelwatch.remedy.stage import Stage
+
+WORKING = frozenset(
+    {
+        Stage.QUARANTINING,
+        Stage.QUARANTINED,
+        Stage.FENCING,
+        Stage.DRAINING,
+        Stage.REMEDIATING,
+        Stage.VERIFYING,
+        Stage.RELEASING,
+    }
+)
+"""Stages that lead on by themselves, without a person."""
+_WAITS = frozenset({Stage.SUSPECT, Stage.SUPPRESSED, Stage.UNREACHABLE})
+_NOT_BY_ITSELF = frozenset({DenialKind.MODE, DenialKind.CEILING, DenialKind.APPROVAL})
+"""Nothing is done where a rule or the site only observes; what a person is asked says it itself."""
+_LEAST_SAVED = 0.1
+
+
+def works(remedies: Iterable[Remedy]) -> bool:
+    """Whether something is done about one of the nodes that comes to an end by itself."""
+    return any(remedy.stage in WORKING and not remedy.manual for remedy in remedies)
+
+
+def planned(plan: Plan, remedy: Remedy, now: float) -> Planned | None:
+    """What will be done about a node, and when; None where nothing will, or a person is asked first."""
+    if not plan.steps or remedy.stage not in (WORKING | _WAITS):
+        return None
+    denials = plan.steps[0].in_the_way if remedy.stage in _WAITS else ()
+    if any(denial.why in _NOT_BY_ITSELF for denial in denials):
+        return None
+    waits = remedy.due if remedy.stage is Stage.UNREACHABLE else None
+    at = max((denial.until for denial in denials if denial.until is not None), default=waits)
+    saved = 0.0 if plan.price is None else plan.price.saved
+    return Planned(
+        node=remedy.node,
+        steps=tuple(step.text for step in plan.steps),
+        at=at if at is not None and at > now else None,
+        held_back="" if not denials else denials[0].text,
+        saved_gpu_hours=saved if saved >= _LEAST_SAVED else None,
+    )

@@ -1,0 +1,68 @@
+"""What the first message says will be done, when, and what keeps it from being done."""
+
+import msgspec
+import pytest
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.alert import Planned
+from accelwatch.fleet.approval.announcing import planned
+from accelwatch.remedy.denial import Denial, DenialKind
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.plan import Plan, PlanStep, Price
+from accelwatch.remedy.stage import Stage
+
+NOW = 1000.0
+REMEDY = Remedy(node="n2", stage=Stage.QUARANTINING, since=NOW, begun=NOW)
+STEPS = (
+    PlanStep(kind=Kind.QUARANTINE, text="take n2 out of the pool"),
+    PlanStep(kind=Kind.MOVE_JOB, text="have job 17 run on elsewhere"),
+)
+PLAN = Plan(node="n2", stage=Stage.QUARANTINING, steps=STEPS, price=Price(saved=12.0, lost=1.0))
+
+
+def at(stage: Stage, *denials: Denial, due: float | None = None) -> Planned | None:
+    first = msgspec.structs.replace(STEPS[0], in_the_way=denials)
+    plan = msgspec.structs.replace(PLAN, stage=stage, steps=(first, STEPS[1]))
+    return planned(plan, msgspec.structs.replace(REMEDY, stage=stage, due=due), NOW)
+
+
+def test_what_is_begun_is_told_with_its_worth() -> None:
+    assert planned(PLAN, REMEDY, NOW) == Planned(
+        node="n2", steps=tuple(step.text for step in STEPS), saved_gpu_hours=12.0
+    )
+
+
+def test_what_saves_nothing_to_speak_of_says_nothing_of_it() -> None:
+    plan = msgspec.structs.replace(PLAN, price=Price(saved=0.01, lost=1.0))
+    told = planned(plan, REMEDY, NOW)
+    assert told is not None
+    assert told.saved_gpu_hours is None
+
+
+def test_what_waits_whether_a_node_answers_has_its_moment() -> None:
+    told = at(Stage.UNREACHABLE, due=NOW + 8)
+    assert told is not None
+    assert (told.at, told.held_back) == (NOW + 8, "")
+    told = at(Stage.SUSPECT, due=NOW + 8)
+    assert told is not None
+    assert told.at is None, "the clock of another thing"
+
+
+def test_what_is_held_back_says_by_what_and_until_when() -> None:
+    told = at(Stage.SUSPECT, Denial(why=DenialKind.BUDGET, text="too soon", until=NOW + 90))
+    assert told is not None
+    assert (told.at, told.held_back) == (NOW + 90, "too soon")
+
+
+@pytest.mark.parametrize("why", [DenialKind.MODE, DenialKind.CEILING, DenialKind.APPROVAL])
+def test_what_only_observes_or_asks_a_person_announces_nothing(why: DenialKind) -> None:
+    assert at(Stage.SUSPECT, Denial(why=why, text="x")) is None
+
+
+@pytest.mark.parametrize("stage", [Stage.AWAITING_APPROVAL, Stage.SERVICE, Stage.HELD_BY_OTHER])
+def test_what_waits_for_a_person_announces_nothing(stage: Stage) -> None:
+    assert at(stage) is None
+
+
+def test_a_plan_without_steps_announces_nothing() -> None:
+    assert planned(msgspec.structs.replace(PLAN, steps=()), REMEDY, NOW) is None

@@ -1,0 +1,128 @@
+"""How often people are notified of one fault, from its first message to its end, and what each says."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from accelwatch.config.alerts import Alerts, SinkSettings
+from accelwatch.incidents.incident import Incident
+from accelwatch.remedy.stage import Stage
+from fleet.remedies.hub_site import HubSite, until
+from receivers import Receiver, receiver
+from remedy.fake_scheduler import FakeScheduler
+
+
+def notified(site: HubSite, there: Receiver, resolve_after_s: float = 0.0) -> None:
+    sink = SinkSettings(name="a", type="webhook", options={"url": f"{there.base}/x"})
+    site.alerts = Alerts(sinks=(sink,), storm_wait_s=0.0, resolve_after_s=resolve_after_s)
+
+
+def said(there: Receiver) -> list[dict[str, Any]]:
+    return [request.json()["data"] for request in there.requests]
+
+
+def kinds(there: Receiver) -> list[str]:
+    return [str(one["kind"]) for one in said(there)]
+
+
+def test_a_fault_that_is_handled_alone_makes_two_messages(
+    tmp_path: Path, fake_plugin: list[FakeScheduler]
+) -> None:
+    site = HubSite(tmp_path)
+    fake_plugin.append(site.world)
+    site.world.add_job("17", "n1")
+
+    async def story() -> None:
+        async with receiver() as there:
+            notified(site, there)
+            async with site.running() as (rules, remedies):
+                site.watts = 100.0
+                await there.wait_for(1)
+                await until(lambda: site.standing("n1"))
+                # The fault is over long before the node has shown that it is well.
+                await until(lambda: "a" in remedies.engine.state.remedies)
+                site.watts = 400.0
+                await until(lambda: not rules.open)
+                await until(lambda: not remedies.engine.state.remedies)
+                await there.wait_for(2)
+            first, last = said(there)
+            assert (first["kind"], last["kind"]) == ("opened", "closed")
+            (plan,) = first["plans"]
+            assert (plan["node"], plan["at"], plan["held_back"]) == ("a", None, "")
+            assert plan["steps"][0] == "take a out of the pool"
+            done = "\n".join(last["done"])
+            for text in ("a takes no new work", "a is well, as", "a takes work again"):
+                assert text in done
+
+    asyncio.run(story())
+
+
+def test_what_is_held_back_says_so_in_the_first_message(
+    tmp_path: Path, fake_plugin: list[FakeScheduler]
+) -> None:
+    site = HubSite(tmp_path)
+    fake_plugin.append(site.world)
+    (tmp_path / "STOP").touch()
+
+    async def story() -> None:
+        async with receiver() as there:
+            notified(site, there)
+            async with site.running():
+                site.watts = 100.0
+                await there.wait_for(1)
+            (first,) = said(there)
+            (plan,) = first["plans"]
+            assert "stop" in plan["held_back"].lower()
+
+    asyncio.run(story())
+
+
+def test_a_rule_that_only_observes_announces_nothing(
+    tmp_path: Path, fake_plugin: list[FakeScheduler]
+) -> None:
+    site = HubSite(tmp_path, mode="observe")
+    fake_plugin.append(site.world)
+
+    async def story() -> None:
+        async with receiver() as there:
+            notified(site, there)
+            async with site.running():
+                site.watts = 100.0
+                await there.wait_for(1)
+            (first,) = said(there)
+            assert not first["plans"]
+
+    asyncio.run(story())
+
+
+def test_what_flaps_makes_two_messages_whatever_is_done_about_it(
+    tmp_path: Path, fake_plugin: list[FakeScheduler]
+) -> None:
+    site = HubSite(tmp_path)
+    fake_plugin.append(site.world)
+
+    async def story() -> None:
+        async with receiver() as there:
+            notified(site, there)
+            async with site.running() as (rules, remedies):
+
+                def the_incident() -> Incident:
+                    (one,) = (*rules.open, *rules.closed)
+                    return one
+
+                site.watts = 100.0
+                await there.wait_for(1)
+                for times in (1, 2, 3):
+                    await until(lambda: site.standing("n1"))
+                    site.watts = 400.0
+                    await until(lambda: not the_incident().is_open)
+                    stage = remedies.engine.state.remedies["a"].stage
+                    assert stage in (Stage.QUARANTINED, Stage.VERIFYING)
+                    site.watts = 100.0
+                    await until(lambda n=times: the_incident().reopened == n)  # type: ignore[misc]
+                site.watts = 400.0
+                await until(lambda: not remedies.engine.state.remedies)
+                assert kinds(there) == ["opened"], "it may come back for its whole cool-down"
+                assert the_incident().reopened == 3
+
+    asyncio.run(story())
