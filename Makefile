@@ -68,3 +68,9 @@ HISTORIES ?= 100000
 .PHONY: walk
 walk: $(STAMP)
 	@$(BIN)/python tests/remedy_walker.py --histories $(HISTORIES)
+
+# A night of 8 simulated hours with forty faults, and its report: tests/night. SEED=7 plays that night again.
+SEED ?= 1
+.PHONY: night
+night: $(STAMP)
+	@cd tests && PYTHONHASHSEED=0 ../$(BIN)/python -m night --seed $(SEED)

@@ -1,0 +1,165 @@
+"""A hub on virtual time: rules, incidents, journal, messages, remedies; no server and no threads."""
+
+import asyncio
+import contextlib
+import os
+import random
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accelwatch import plugins, slices
+from accelwatch.alert import Notice, Outcome, Status
+from accelwatch.clock import Clock
+from accelwatch.config.alerts import Alerts, SinkSettings
+from accelwatch.config.model import RuleSettings
+from accelwatch.fleet.approval.asking import HubAsking
+from accelwatch.fleet.remedies import runner as remedies_runner
+from accelwatch.fleet.remedies.runner import RemedyRunner
+from accelwatch.fleet.rules import evaluator
+from accelwatch.fleet.rules.evaluator import FleetEvaluator
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.journal import opening, patient
+from accelwatch.incidents.journal.file import JournalFile
+from accelwatch.incidents.journal.records import Batch
+from accelwatch.judging.runner import RuleRunner
+from accelwatch.remedy import engine
+from accelwatch.remedy.effect import Site
+from accelwatch.remedy.settings import RemedySettings
+from accelwatch.remedy.stop_file import StopFile
+from night.machines import AGENT_EVERY_S, Machines
+from night.scheduler import NightAction
+
+RULES = Path(__file__).with_name("rules.yaml")
+
+
+class Writer:
+    """Writes the journal at once, where the hub has a thread; who is killed writes nothing more."""
+
+    def __init__(self, file: JournalFile) -> None:
+        self._file = file
+        self.killed = False
+
+    async def commit(self, batch: Batch) -> None:
+        if self.killed:
+            raise asyncio.CancelledError
+        self._file.write([batch])
+
+    async def close(self) -> None:
+        self._file.close()
+
+
+class Phone:
+    """Who is on call: each message that arrives disturbs them."""
+
+    edits = False
+    pace_s = 0.0
+    repeat_s = None
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.messages: list[tuple[float, Notice]] = []
+
+    async def deliver(self, notice: Notice, _: str) -> Outcome:
+        self.messages.append((self._clock.wall(), notice))
+        return Outcome(status=Status.DELIVERED)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class Hub:
+    """One process of it; the next one goes on with the same journal."""
+
+    def __init__(
+        self, folder: Path, clock: Clock, machines: Machines, settings: RemedySettings
+    ) -> None:
+        self.fleet = Fleet(clock, Thresholds(), None)
+        machines.greet(self.fleet)
+        self._machines = machines
+        self._evaluator = FleetEvaluator(self.fleet)
+        self._settings = settings
+        self.rules = RuleRunner(
+            self._evaluator,
+            RuleSettings(files=(str(RULES),), interval_s=AGENT_EVERY_S / 2, budget_s=1.0),
+            folder,
+            self._heard,
+            alerts=Alerts(sinks=(SinkSettings(name="phone", type="phone"),)),
+            asking=HubAsking(lambda: self.remedies, lambda: None, lambda: ""),
+        )
+        self.remedies: RemedyRunner | None = None
+
+    def _heard(self, incidents: Sequence[Incident]) -> None:
+        if self.remedies is not None:
+            self.remedies.heard(incidents)
+
+    async def start(self) -> None:
+        self._machines.tell(self.fleet)
+        await self.rules.start()
+        remedies = RemedyRunner(self.fleet, self._evaluator, self.rules, self._settings)
+        await remedies.start()
+        self.remedies = remedies
+        self.rules.beside = lambda: remedies.problems
+
+    async def stop(self) -> None:
+        assert self.remedies is not None
+        await self.remedies.stop()
+        await self.rules.stop()
+        self.fleet.close()
+
+    async def kill(self) -> None:
+        """End everything that runs besides the caller, and write nothing."""
+        writer = self.rules.register.writer
+        assert isinstance(writer, Writer)
+        writer.killed = True
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        if others:
+            await asyncio.wait(others)
+        await writer.close()
+        self.fleet.close()
+
+
+@contextlib.contextmanager
+def surroundings(action: NightAction, phone: Phone, step: Callable[..., Any]) -> Iterator[None]:
+    """Plug-ins, files and threads as a night has them."""
+    load = plugins.load
+
+    def loaded(group: str, name: str) -> Any:
+        return {"fake": lambda _: action, "phone": lambda _: phone}.get(name) or load(group, name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plugins, "load", loaded)
+        patch.setattr(patient, "JournalWriter", Writer)
+        # A hub that is killed lets go of the folder's lock only when its process ends.
+        patch.setattr(opening, "lock", lambda _: os.open(os.devnull, os.O_RDONLY))
+        patch.setattr(JournalFile, "_prepare", _without_sync)
+        patch.setattr(StopFile, "begin", StopFile.look)
+        patch.setattr(remedies_runner, "step", step)
+        _without_luck(patch)
+        yield
+
+
+def _without_luck(patch: pytest.MonkeyPatch) -> None:
+    """The same seed is the same night: the machine's own pace and chance have no part in it."""
+    drawn = random.Random(0)
+    patch.setattr(slices, "monotonic", lambda: 0.0)
+    patch.setattr(evaluator, "thread_time", lambda: 0.0)
+    patch.setattr(engine, "Site", partial(Site, jitter=drawn.random))
+    patch.setattr(secrets, "token_hex", lambda size: drawn.randbytes(size).hex())
+
+
+_prepare = JournalFile._prepare
+
+
+def _without_sync(file: JournalFile) -> None:
+    _prepare(file)
+    # It is the process that is killed, never the machine.
+    file._database.execute("PRAGMA synchronous=OFF")
