@@ -59,6 +59,8 @@ it counts as done when it is observed, not when somebody says so.
 What could not be done, or of what nobody knows whether it was, calls a person (`needs a person` in the
 [alerts](alerts.md)), also when its incident is over by then. `accelwatch plan NODE` says what it is, and
 `accelwatch incidents` lists the incident beside those that are open until something else was said of it.
+A stage that waits for longer than its deadline (`deadlines` of the [rule](rules.md#what-is-done)) calls
+a person once, with what it waits for and what to do, and so does a job or test; it goes on waiting.
 A release that failed is tried again like everything else, after 15 minutes, then 30. A person is called
 as well when a job that is moved does not leave another node for a minute, one that does not answer its
 scheduler and that no rule has named; and, without an incident, when an idle spare fails its test, a job

@@ -14,7 +14,7 @@ from accelwatch.remedy.ceiling import NEEDS, Ceiling
 from accelwatch.remedy.clocks import DEATH_SETTLES_S, FRESH_S
 from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.model import Remedy, RemedyState
-from accelwatch.remedy.outcome import Outcome, RemedyRecord, StateRecord, replay
+from accelwatch.remedy.outcome import Loudness, Outcome, RemedyRecord, StateRecord, replay
 from accelwatch.remedy.reservations import INCIDENT as RESERVATION
 from accelwatch.remedy.resuming import OWN_END
 from accelwatch.remedy.settings import RemedySettings
@@ -58,6 +58,14 @@ TABLES = (
 )
 
 
+WAITS = frozenset(
+    {
+        *(Stage.QUARANTINING, Stage.QUARANTINED, Stage.FENCING, Stage.DRAINING),
+        *(Stage.REMEDIATING, Stage.VERIFYING, Stage.RELEASING, Stage.SERVICE),
+    }
+)
+
+
 class BrokenError(AssertionError):
     """An invariant does not hold."""
 
@@ -77,6 +85,8 @@ class Watch:
         """When a job was seen to have left a node, whoever was killed since then."""
         self.opted: set[JobKey] = set()
         """Jobs whose users want them begun again when they die of themselves."""
+        self.called: dict[str, float] = {}
+        """By node: Unix seconds at which a person was called for it last."""
         self.approved: set[str] = set()
         """Digests of plans that a person approved."""
         self.released: dict[str, float] = {}
@@ -117,6 +127,24 @@ class Watch:
             self._begun(after, intent, now, outcome)
         if after.stop is not None:
             _stopped(after)
+        self._nothing_waits_in_silence(after, outcome, now)
+
+    def _nothing_waits_in_silence(self, state: RemedyState, outcome: Outcome, now: float) -> None:
+        """Of whatever waits for longer than two hours besides its passive time a person knows."""
+        called = {note.node for note in outcome.notes if note.loudness is Loudness.ALERT}
+        self.called.update(dict.fromkeys(called, now))
+        silent = any(one.unavailable for one in state.world.schedulers.values())
+        if state.stop is not None or silent:
+            return
+        for node, remedy in state.remedies.items():
+            at_work = remedy.stage in WAITS and not (remedy.manual or remedy.ticketed)
+            if not at_work or node in state.vetoes or remedy.relapses:
+                continue
+            policy = remedy.policy
+            passive_s = 1800.0 if policy is None else max(1800.0, 3 * policy.passive_s)
+            known = self.called.get(node, 0.0) >= remedy.since or bool(remedy.overdue)
+            text = f"{node} waits in {remedy.stage} since {now - remedy.since:.0f} s in silence"
+            need(known or now - remedy.since <= 7200.0 + passive_s, text)
 
     def _departures(self, before: RemedyState, after: RemedyState, now: float) -> None:
         """Nobody forgets who has left a node lately."""

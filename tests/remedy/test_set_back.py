@@ -139,12 +139,11 @@ def test_a_node_is_left_alone_as_long_as_a_person_was_told() -> None:
 
 def test_a_clock_that_runs_has_as_long_to_run_as_before() -> None:
     ground = Ground()
-    case = out(ground, policy=NO_LADDER)
-    ground.clear("n05", case)
-    ground.step()
+    ground.fault("n05", policy=NO_LADDER)
+    ground.end("n05", Ending.FAILED)
     before = ground.remedy("n05")
     assert before is not None
-    assert before.stage is Stage.VERIFYING
+    assert before.stage is Stage.FAILED
     assert before.due is not None
     ground.set_back(HOUR_S)
     ground.step(look=False)

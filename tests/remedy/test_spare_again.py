@@ -90,7 +90,7 @@ def test_a_spare_that_another_node_gives_back_is_drawn_for_a_job_that_waits() ->
 
 def test_a_person_is_notified_once_that_there_is_none_and_once_that_there_is() -> None:
     ground = moving_without()
-    ground.wait(900, every=10)
+    ground.wait(500, every=10)
     assert len(alerts(ground)) == 1
     assert (
         "no spare stands in for n03: no spare fits: n38 is not known to be well"

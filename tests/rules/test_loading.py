@@ -10,7 +10,7 @@ from accelwatch.expr.rule import RuleExpression
 from accelwatch.rules.configured import loaded_rules
 from accelwatch.rules.document import JobPolicy, Mode, QuarantineLevel, Scope, Severity, Trust, When
 from accelwatch.rules.loading import RuleFiles, load, pack_file, pack_names
-from accelwatch.rules.rule import RuleSet, Rung
+from accelwatch.rules.rule import Deadlines, RuleSet, Rung
 from accelwatch.rules.world import Member, World
 
 HOT = """\
@@ -78,6 +78,7 @@ def test_an_action_is_checked_and_kept(tmp_path: Path) -> None:
     remedy: [reboot, {power_cycle: {max: 2}}, service]
     verify: [passive: 10m, active: gpu-quick]
     probation: 24h
+    deadlines: {move: 2m, fence: 90}
   group: {by: labels.pdu, at_least: 4, within: 1m}
   canary: {share: 10%, for: 2h}
 """,
@@ -96,6 +97,7 @@ def test_an_action_is_checked_and_kept(tmp_path: Path) -> None:
     )
     assert (action.verify_passive_s, action.verify_active) == (600.0, ("gpu-quick",))
     assert action.probation_s == 86_400.0
+    assert action.deadlines == Deadlines(move_s=120.0, fence_s=90.0)
     assert (group.by, group.at_least, group.within_s, group.calm_s) == (
         "labels.pdu",
         4,
@@ -164,6 +166,12 @@ def test_a_job_goes_with_when_its_node_is_taken_out(tmp_path: Path, job: str, wh
         ),
         ("  action: {remedy: [{script: reseat}]}\n", "action.remedy[0]: no remedy 'script'"),
         ("  action: {probation: soon}\n", "action.probation: 'soon' is no duration"),
+        (
+            "  action: {deadlines: {move: 25h}}\n",
+            "action.deadlines.move: from 10s to 24h; nothing may wait for longer unless a person",
+        ),
+        ("  action: {deadlines: {test: 0}}\n", "action.deadlines.test: from 10s to 24h"),
+        ("  action: {deadlines: {repair: 1h}}\n", "action.deadlines.repair: unknown key"),
         ("  group: {by: colour}\n", "group.by: one of fleet, rack"),
         ("  group: {by: labels.}\n", "group.by: one of fleet, rack"),
         ("  group: {at_least: 1}\n", "group.at_least: Expected `int` >= 2"),

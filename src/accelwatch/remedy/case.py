@@ -16,7 +16,7 @@ from accelwatch.rules.document import (
     Trust,
     When,
 )
-from accelwatch.rules.rule import Canary
+from accelwatch.rules.rule import Canary, Deadlines
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -48,6 +48,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     tests: tuple[str, ...] = ()
     """Names of the active tests, in their order."""
     probation_s: float = 0.0
+    deadlines: Deadlines = Deadlines()
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):

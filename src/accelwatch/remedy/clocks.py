@@ -10,15 +10,11 @@ GAP_S = 60.0
 BLIND_S = 600.0
 """After which a person is told that nobody can tell what a suspect node is like."""
 BLIND_AGAIN_S = 3600.0
-DRAIN_S = 24 * 3600.0
-"""After which a person is told that jobs are still on a node."""
 SETTLE_S = 600.0
 """How long a rule has to clear after a remedy, before the next one is tried."""
 LONGER = 3.0
 LONG_S = 1800.0
 """Of what has failed often the passive time is so many times as long, and at least so long."""
-VERIFY_S = 3600.0
-"""How much longer than its passive time a node may take to be verified before a person is told."""
 RETRY_S = 900.0
 """Before what failed is tried again; twice as long after every further failure."""
 MOST_FAILURES = 4
@@ -40,6 +36,11 @@ PROBE_S = 30.0
 """How long a scheduler may take to find out that its daemon on a node is silent."""
 PROBE_AGAIN_S = 60.0
 """Between two probes of a node at least, however often it falls silent."""
+
+SCHEDULER_S = 3600.0
+"""For how long a scheduler may not answer before a person is notified of each node that waits for it."""
+ENDS_S = 60.0
+"""By how much longer what has a deadline of its own may take before a person is notified."""
 
 QUARANTINE_S = 600.0
 RELEASE_S = 600.0

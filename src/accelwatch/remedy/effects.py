@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from accelwatch.remedy import asking, holding, lost_jobs, mending, relapsing
+from accelwatch.remedy import asking, deadlines, holding, lost_jobs, mending, relapsing
 from accelwatch.remedy.conditions import Scene
 from accelwatch.remedy.model import Remedy
 
@@ -47,16 +47,15 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "move_again": mending.move_again,
         "moved_back": mending.moved_back,
         "leave_job": mending.leave_job,
-        "tell_drain": mending.tell_drain,
         "mended": mending.mended,
         "begin_verifying": mending.begin_verifying,
         "seen_bad": mending.seen_bad,
         "test_passed": mending.test_passed,
         "unfit": mending.unfit,
         "tell_verified": mending.tell_verified,
-        "tell_unverified": mending.tell_unverified,
         "count_release": mending.count_release,
         "put_lists_back": holding.put_lists_back,
+        "notify_overdue": deadlines.notify_overdue,
         "let_go": holding.let_go,
         "relapse": holding.relapse,
         "count_relapse": relapsing.count_relapse,

@@ -9,6 +9,7 @@ from accelwatch.action.intent import MOST_REASON, Intent, JobKey, Mark
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy import clocks
 from accelwatch.remedy.cases import bad_nodes
+from accelwatch.remedy.deadlines import notified_after_s
 from accelwatch.remedy.gates import remedy_case
 from accelwatch.remedy.jobs import gone_jobs, next_job, next_signal, next_swap
 from accelwatch.remedy.model import Remedy
@@ -89,7 +90,11 @@ def _within_s(remedy: Remedy, kind: Kind) -> float:
     if kind is Kind.FOLLOW_JOB:
         return clocks.JOB_S
     said = 0.0 if remedy.policy is None else remedy.policy.grace_s
-    return said if kind is Kind.SWAP_IN_JOB and said else DEADLINES[kind]
+    if kind is Kind.SWAP_IN_JOB and said:
+        return said
+    # Whoever is notified has some time before it is given up.
+    notified_s = notified_after_s(remedy, kind)
+    return max(DEADLINES[kind], 0.0 if notified_s is None else 2 * notified_s)
 
 
 def mark_of(sur: Surroundings, remedy: Remedy) -> Mark:

@@ -223,7 +223,6 @@ _DRAINING = (
     *_row(S.DRAINING, T.CANCELLED, "of_spare", does="put_spare_back"),
     *_row(S.DRAINING, T.CANCELLED, "of_move", does="move_again"),
     *_row(S.DRAINING, T.CANCELLED, ""),
-    *_row(S.DRAINING, T.DUE, "", does="tell_drain"),
 )
 _REMEDIATING = (
     *_row(S.REMEDIATING, T.TICK, "busy well", does="cancel"),
@@ -247,7 +246,6 @@ _VERIFYING = (
     *_row(S.VERIFYING, T.REFUSED, "", S.QUARANTINED, does="unfit"),
     *_row(S.VERIFYING, T.GAVE_UP, "", S.QUARANTINED, does="unfit"),
     *_row(S.VERIFYING, T.CANCELLED, ""),
-    *_row(S.VERIFYING, T.DUE, "", does="tell_unverified"),
 )
 _RELEASING = (
     *_row(S.RELEASING, T.TICK, "busy by_person", does="cancel"),
@@ -382,6 +380,13 @@ _PEOPLE = (
     *_row(tuple(one for one in S if one is not S.HEALTHY), T.FORGET, "", S.HEALTHY, does="forget"),
 )
 
+WAITING = (
+    *(S.SUSPECT, S.QUARANTINING, S.QUARANTINED, S.FENCING, S.DRAINING),
+    *(S.REMEDIATING, S.VERIFYING, S.RELEASING, S.SERVICE),
+)
+"""In these something is waited for that may never come: each has a deadline (`deadlines.py`)."""
+_OVERDUE = _row(WAITING, T.OVERDUE, "", does="notify_overdue")
+
 TABLE: tuple[Row, ...] = (
     *_BEGIN,
     *_APPROVAL,
@@ -398,6 +403,7 @@ TABLE: tuple[Row, ...] = (
     *_FAILED,
     *_UNKNOWN,
     *_PEOPLE,
+    *_OVERDUE,
 )
 
 

@@ -242,12 +242,6 @@ def _fence_first(remedy: Remedy, pursued: Pursued) -> bool:
     return silent and pursued.refusal is RefusalKind.UNSAFE
 
 
-def tell_drain(at: Scene) -> Remedy:
-    """Jobs are still there."""
-    at.sur.note(at.remedy, "jobs are still on the node; a person has to decide", Loudness.ALERT)
-    return replace(at.remedy, due=None)
-
-
 def mended(at: Scene) -> Remedy:
     """A remedy was done: what spoke against the node besides its cases has to be seen anew."""
     return replace(at.remedy, unfit="", fenced=False)
@@ -289,12 +283,6 @@ def tell_verified(at: Scene) -> Remedy:
     text = f"{at.remedy.node} is well, as {for_s:.0f} s of verification show"
     at.sur.note(at.remedy, text, Loudness.TELL)
     return at.remedy
-
-
-def tell_unverified(at: Scene) -> Remedy:
-    """It cannot be seen to be well."""
-    at.sur.note(at.remedy, "it cannot be seen to be well; a person has to look", Loudness.ALERT)
-    return replace(at.remedy, due=None)
 
 
 def count_release(at: Scene) -> Remedy:

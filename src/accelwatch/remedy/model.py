@@ -75,6 +75,8 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """The scheduler's name of the machine, once it was proven to be the same."""
     cases: tuple[Case, ...] = ()
     """What is wrong with the node; a closed one is gone."""
+    overdue: str = ""
+    """Of what a person was notified that it still waits, in this stage."""
     policy: Policy | None = None
     """Of the case that leads; None when a person alone began it."""
     incident: str = ""

@@ -46,6 +46,7 @@ def policy_of(rule: Rule) -> Policy:
         passive_s=action.verify_passive_s,
         tests=action.verify_active,
         probation_s=action.probation_s,
+        deadlines=action.deadlines,
     )
 
 

@@ -49,6 +49,8 @@ class Trigger(StrEnum):
     """A moment to look how things stand: what is wrong, seen, muted, allowed."""
     DUE = "due"
     """The stage's clock has run out."""
+    OVERDUE = "overdue"
+    """The stage, or what is on its way in it, has lasted for longer than its deadline."""
 
     ACHIEVED = "achieved"
     FOREIGN = "foreign"

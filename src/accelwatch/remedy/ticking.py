@@ -7,6 +7,7 @@ from accelwatch.remedy import breaker, relapses
 from accelwatch.remedy.clocks import REVIVAL_S
 from accelwatch.remedy.conditions import Happening
 from accelwatch.remedy.dead_spares import look_after_spares
+from accelwatch.remedy.deadlines import overdue
 from accelwatch.remedy.denial import Denial, DenialKind
 from accelwatch.remedy.departures import tidy
 from accelwatch.remedy.gates import in_the_way
@@ -33,6 +34,7 @@ MOST_AT_ONCE = 8
 """Stages that a remedy goes through in one moment at most."""
 _TICK = Happening(Trigger.TICK)
 _DUE = Happening(Trigger.DUE)
+_OVERDUE = Happening(Trigger.OVERDUE)
 _WAITING = frozenset({Stage.SUSPECT, Stage.AWAITING_APPROVAL, Stage.UNREACHABLE})
 _FOR_PEOPLE = frozenset({DenialKind.ATTEMPTS, DenialKind.RETRY, DenialKind.NO_SPARE})
 _SPENT = frozenset({DenialKind.BUDGET, DenialKind.DOMAIN_BUDGET, DenialKind.AVAILABLE})
@@ -148,6 +150,9 @@ def _settle(sur: Surroundings, node: str) -> None:
         if sur.state.remedies.get(node) is before:
             break
     _tell_denial(sur, node)
+    after = sur.state.remedies.get(node)
+    if after is not None and overdue(sur, after):
+        happen(sur, node, _OVERDUE)
 
 
 def _due(sur: Surroundings, remedy: Remedy) -> None:

@@ -145,7 +145,9 @@ def _entered(sur: Surroundings, remedy: Remedy, stage: Stage) -> Remedy:
     trouble = remedy.trouble if stage in _TROUBLED else ""
     due = _due(sur, remedy, stage)
     lost = remedy.mark_lost and stage in WAITS_FOR_MARK
-    entered = replace(remedy, stage=stage, since=sur.now, due=due, denial=None, trouble=trouble)
+    entered = replace(
+        remedy, stage=stage, since=sur.now, due=due, overdue="", denial=None, trouble=trouble
+    )
     return replace(entered, mark_lost=lost) if lost is not remedy.mark_lost else entered
 
 
@@ -159,11 +161,6 @@ def _due(sur: Surroundings, remedy: Remedy, stage: Stage) -> float | None:
             heard = sur.heard(remedy.node)
             since = sur.now if heard is None else heard.time
             return max(since + clocks.UNREACHABLE_S, sur.now)
-        case Stage.DRAINING:
-            return sur.now + clocks.DRAIN_S
-        case Stage.VERIFYING:
-            passive = 0.0 if policy is None else policy.passive_s
-            return sur.now + passive + clocks.VERIFY_S
         case Stage.PROBATION:
             return sur.now + (0.0 if policy is None else policy.probation_s)
         case Stage.FAILED:

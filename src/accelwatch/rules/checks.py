@@ -11,6 +11,7 @@ from accelwatch.located_yaml.nodes import Place
 from accelwatch.rules.document import (
     ActionDocument,
     CanaryDocument,
+    DeadlinesDocument,
     Duration,
     GroupDocument,
     JobAction,
@@ -19,9 +20,11 @@ from accelwatch.rules.document import (
     QuarantineLevel,
     When,
 )
-from accelwatch.rules.rule import Action, Canary, Grouping, Rung
+from accelwatch.rules.rule import Action, Canary, Deadlines, Grouping, Rung
 
 LONGEST_S = 400 * 86_400.0
+_SHORTEST_DEADLINE_S = 10.0
+_LONGEST_DEADLINE_S = 86_400.0
 REMEDIES = ("reset", "reboot", "power_cycle", "service")
 """Rungs that somebody carries out."""
 GROUPS = ("fleet", "rack", "job", "node", "model", "stage", "driver_version")
@@ -95,7 +98,25 @@ def action_of(written: ActionDocument | None, part: Part) -> Action | None:
         verify_passive_s=passive_s,
         verify_active=active,
         probation_s=seconds_of(written.probation, part, "probation"),
+        deadlines=_deadlines(written.deadlines, part.at("deadlines")),
     )
+
+
+def _deadlines(written: DeadlinesDocument, part: Part) -> Deadlines:
+    return Deadlines(
+        drain_s=_deadline(written.drain, part, "drain"),
+        move_s=_deadline(written.move, part, "move"),
+        fence_s=_deadline(written.fence, part, "fence"),
+        reboot_s=_deadline(written.reboot, part, "reboot"),
+        test_s=_deadline(written.test, part, "test"),
+    )
+
+
+def _deadline(written: Duration, part: Part, key: str) -> float:
+    value = seconds_of(written, part, key)
+    if not _SHORTEST_DEADLINE_S <= value <= _LONGEST_DEADLINE_S:
+        part.complain(key, "from 10s to 24h; nothing may wait for longer unless a person knows")
+    return value
 
 
 def _check_quarantine(written: Quarantine, job: JobAction, part: Part) -> None:

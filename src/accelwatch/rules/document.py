@@ -141,6 +141,20 @@ class Spare(msgspec.Struct, frozen=True, kw_only=True):
     draw: bool = False
 
 
+class DeadlinesDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """`action.deadlines`: after which a person is notified of what still waits; it goes on waiting."""
+
+    drain: Duration = "30m"
+    """For the jobs to leave the node, and for what comes after that to begin."""
+    move: Duration = "10m"
+    """For one job to run elsewhere."""
+    fence: Duration = "5m"
+    reboot: Duration = "20m"
+    """For one reset, reboot or power cycle."""
+    test: Duration = "15m"
+    """For one test, and for a verification besides its passive time and its tests."""
+
+
 class ActionDocument(msgspec.Struct, frozen=True, kw_only=True):
     """`action`: what would be done; it is checked when it is loaded."""
 
@@ -153,6 +167,7 @@ class ActionDocument(msgspec.Struct, frozen=True, kw_only=True):
     verify: list[dict[str, Any]] = []
     """`{passive: 10m}` or `{active: name of a test}`."""
     probation: Duration = 0
+    deadlines: DeadlinesDocument = DeadlinesDocument()
 
 
 class GroupDocument(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,6 +31,21 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """After how many seconds a person is notified of what still waits."""
+
+    drain_s: float = 1800.0
+    """For the jobs to leave the node, and for what comes after that to begin."""
+    move_s: float = 600.0
+    """For one job to run elsewhere."""
+    fence_s: float = 300.0
+    reboot_s: float = 1200.0
+    """For one reset, reboot or power cycle."""
+    test_s: float = 900.0
+    """For one test, and for a verification besides its passive time and its tests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     """What would be done about an incident."""
 
@@ -46,6 +61,7 @@ class Action:
     verify_active: tuple[str, ...] = ()
     """Names of tests."""
     probation_s: float = 0.0
+    deadlines: Deadlines = Deadlines()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,103 @@
+"""What a person reads of something that waits too long: what it is, why, and what to do. Pure."""
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remedy.denial import Denial
+from accelwatch.remedy.jobs import jobs_of
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.verify import looks_well
+from accelwatch.rules.document import JobPolicy, When
+
+_MOST_JOBS = 8
+
+
+def text_of(sur: Surroundings, remedy: Remedy, for_s: float) -> str:
+    """One or two sentences and what to do; `for_s` is how long it has waited."""
+    node, after = remedy.node, f"after {for_s / 60:.0f} min"
+    match remedy.stage:
+        case Stage.SUSPECT:
+            return (
+                f"{node} is bad and still takes work {after}{_in_the_way(remedy)}. Take it out by hand: "
+                f"accelwatch quarantine {node} --reason TEXT"
+            )
+        case Stage.QUARANTINING:
+            return f"{node} is not out of the pool {after}: drain it at its scheduler by hand"
+        case Stage.QUARANTINED:
+            return (
+                f"{node} takes no work, and nothing else is done about it {after}{_in_the_way(remedy)}. "
+                f"Repair it, then: accelwatch recovered {node}; or give it back: "
+                f"accelwatch release {node}"
+            )
+        case Stage.FENCING:
+            return (
+                f"it is not proven {after} that what ran on {node} has stopped, so its jobs are held. "
+                f"Take the power of {node}, or reboot it"
+            )
+        case Stage.DRAINING:
+            return _draining(sur, remedy, after)
+        case Stage.REMEDIATING:
+            what = "the remedy" if remedy.wants is None else remedy.wants.replace("_", " ")
+            return (
+                f"the {what} of {node} has not ended {after}. Look at its console; once it answers "
+                "it is verified"
+            )
+        case Stage.VERIFYING:
+            return _verifying(sur, remedy, after)
+        case Stage.RELEASING:
+            return (
+                f"{node} is well and not given back {after}{_in_the_way(remedy)}. Give it back: "
+                f"accelwatch release {node} --force"
+            )
+        case _:
+            return (
+                f"{node} needs a repair, and nobody has a ticket {after}. Repair it, then: "
+                f"accelwatch recovered {node}"
+            )
+
+
+def _in_the_way(remedy: Remedy) -> str:
+    return "" if remedy.denial is None else f": {remedy.denial.text}"
+
+
+def _draining(sur: Surroundings, remedy: Remedy, after: str) -> str:
+    node, intent = remedy.node, remedy.pursuing
+    if intent is not None and intent.kind is Kind.MOVE_JOB:
+        return (
+            f"job {intent.job} of {node} does not run elsewhere {after}. Look at the scheduler for what "
+            "it waits for: free nodes that fit it, add a spare, or cancel it. It starts by itself as "
+            "soon as nodes fit it"
+        )
+    if intent is not None:
+        what = intent.kind.replace("_", " ")
+        whom = intent.spare or f"job {intent.job}"
+        return f"{what} of {whom} for {node} has not ended {after}: look at the scheduler"
+    jobs = jobs_of(sur, remedy) or ()
+    names = ", ".join(str(job) for job in jobs[:_MOST_JOBS]) or "jobs that cannot be seen now"
+    return (
+        f"jobs are still on {node} {after} ({names}){_in_the_way(remedy)}{_rule_says(remedy)}. "
+        f"Cancel or requeue them at the scheduler, or wait: {node} takes no new work"
+    )
+
+
+def _rule_says(remedy: Remedy) -> str:
+    policy = remedy.policy
+    if policy is None or remedy.denial is not None:
+        return ""
+    waits = policy.when is When.AFTER_JOB or policy.job in (JobPolicy.NOTHING, JobPolicy.NOTIFY)
+    return "; the rule waits for their end" if waits else ""
+
+
+def _verifying(sur: Surroundings, remedy: Remedy, after: str) -> str:
+    node, intent = remedy.node, remedy.pursuing
+    if intent is not None and intent.kind is Kind.TEST:
+        return (
+            f"the test {intent.test} of {node} has not ended {after}. Look at its job at the "
+            "scheduler, and cancel that if it hangs"
+        )
+    answer = looks_well(sur, remedy)
+    why = f": {answer.text}" if isinstance(answer, Denial) else _in_the_way(remedy)
+    return (
+        f"{node} cannot be seen to be well {after}{why}. Look at the node and its agent; to give it "
+        f"back all the same: accelwatch release {node} --force"
+    )
