@@ -82,8 +82,10 @@ class SlurmSite:
         rules_interval: str = "250ms",
         rules: str = RULES,
         options: Mapping[str, Any] | None = None,
+        devices: int = 1,
     ) -> None:
-        """`nodes` have agents, one GPU each, read every `interval`; the last one is the spare."""
+        """`nodes` have agents, so many GPUs each, read every `interval`; the last one is the spare."""
+        self._devices = devices
         self.folder = folder
         self.slurm = slurm
         self.nodes = tuple(nodes)
@@ -95,6 +97,10 @@ class SlurmSite:
         self._options = options or {}
         self.password_file = folder / "hub.password"
         self._authority = Authority(folder)
+
+    def hub_name(self, node: str) -> str:
+        """The hub's name of a node of Slurm."""
+        return hub_name(node)
 
     @property
     def ca_file(self) -> Path:
@@ -111,9 +117,11 @@ class SlurmSite:
         for number, node in enumerate(self.nodes):
             folder = self.folder / node
             folder.mkdir()
-            driver = NvmlScenario(folder / "node.scenario").devices(1, "h100")
-            driver.set(0, "uuid", f"GPU-5ca1ab1e-0000-4000-9000-{number:012d}")
-            driver.set(0, "serial", f"16510{number:08d}")
+            driver = NvmlScenario(folder / "node.scenario").devices(self._devices, "h100")
+            for device in range(self._devices):
+                unique = number + 1000 * device
+                driver.set(device, "uuid", f"GPU-5ca1ab1e-0000-4000-9000-{unique:012d}")
+                driver.set(device, "serial", f"16510{unique:08d}")
             driver.write()
             config = (
                 f"collect: {{backends: [nvidia], interval: {self._interval}}}\nstate_dir: state\n"
@@ -131,30 +139,34 @@ class SlurmSite:
         targets = [
             {
                 "targets": [self.agents[node].address],
-                "labels": {"node": hub_name(node), "rack": f"rack-{node}"},
+                "labels": {"node": self.hub_name(node), "rack": f"rack-{node}"},
             }
             for node in self.nodes
         ]
-        (self.folder / "targets.json").write_text(json.dumps(targets))
-        (self.folder / "rules.yaml").write_text(self._rules)
-        config = {
-            "targets": {"files": [str(self.folder / "targets.json")]},
-            "scrape": {
-                "scheme": "https",
-                "tls_config": {"ca_file": str(self.ca_file)},
-                "basic_auth": {
-                    "username": "hub",
-                    "password_file": str(self.password_file),
-                },
-            },
-            "rules": {"files": [str(self.folder / "rules.yaml")], "interval": self._rules_interval},
-            "remedy": self._remedy(),
-            "state_dir": str(self.folder / "state"),
-        }
+        config = self._hub_settings(targets)
         text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in config.items())
         self.hub = AgentProcess(self.folder, text, {}, command="hub")
         self.hub.wait_for(lambda: bool(self.hub.address))
         self.hub.wait_for(lambda: bool(self.spare.get("usable")))
+
+    def _access(self) -> dict[str, Any]:
+        """By what the hub knows the agents, and they it."""
+        return {
+            "tls_config": {"ca_file": str(self.ca_file)},
+            "basic_auth": {"username": "hub", "password_file": str(self.password_file)},
+        }
+
+    def _hub_settings(self, targets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The hub's file, for targets in the format of file_sd; other files are written."""
+        (self.folder / "targets.json").write_text(json.dumps(targets))
+        (self.folder / "rules.yaml").write_text(self._rules)
+        return {
+            "targets": {"files": [str(self.folder / "targets.json")]},
+            "scrape": {"scheme": "https", **self._access()},
+            "rules": {"files": [str(self.folder / "rules.yaml")], "interval": self._rules_interval},
+            "remedy": self._remedy(),
+            "state_dir": str(self.folder / "state"),
+        }
 
     def _begin_commands(self) -> None:
         """Slurm's commands for the hub: what they are told to change, and its end, is written down."""
@@ -203,7 +215,7 @@ class SlurmSite:
         return {
             "ceiling": "resume",
             "actions": [action],
-            "nodes": {hub_name(node): node for node in self.nodes},
+            "nodes": {self.hub_name(node): node for node in self.nodes},
             "spares": {"nodes": [self.nodes[-1]]},
             "stop_file": str(self.folder / "STOP"),
             "override_cooldown": "1s",
@@ -240,7 +252,7 @@ class SlurmSite:
     def remedy(self, node: str) -> dict[str, Any]:
         """What is being done about a node; empty when nothing is."""
         remedies = self.get("/v1/remedies")["remedies"]
-        return next((one for one in remedies if one["node"] == hub_name(node)), {})
+        return next((one for one in remedies if one["node"] == self.hub_name(node)), {})
 
     def stage(self, node: str) -> str:
         """Of the remedy of a node; `healthy` when there is none."""
@@ -249,7 +261,9 @@ class SlurmSite:
     def notes(self, node: str) -> list[str]:
         """What stands in the incidents of a node besides what its rules have said."""
         told = self.get("/v1/incidents?state=all")["incidents"]
-        lines = [line for one in told if one["node"] == hub_name(node) for line in one["timeline"]]
+        lines = [
+            line for one in told if one["node"] == self.hub_name(node) for line in one["timeline"]
+        ]
         return [line["text"] for line in lines if line["kind"] in ("note", "call")]
 
     @property

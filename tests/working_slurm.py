@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ def working_slurm(
     folder: Path,
     scheduler: str = "batch_sched_delay=1",
     names: Sequence[str] = NODES,
-    **timeouts: int,
+    **timeouts: Any,
 ) -> Iterator[WorkingSlurm]:
     """A cluster of idle nodes."""
     if absent := missing():

@@ -46,6 +46,7 @@ class Slurm:
         *,
         slurmd_timeout_s: int = 30,
         message_timeout_s: int = 10,
+        reboot_program: str = "/bin/true",
     ) -> None:
         """Start all of it and wait until its nodes are idle. Raises AccelwatchError."""
         slurmctld = program("slurmctld")
@@ -58,6 +59,7 @@ class Slurm:
             scheduler=scheduler,
             slurmd_timeout_s=slurmd_timeout_s,
             message_timeout_s=message_timeout_s,
+            reboot_program=reboot_program,
         )
         self.conf.write_text(text)
         (self.folder / "state").mkdir(exist_ok=True)

@@ -36,7 +36,7 @@ InactiveLimit=0
 SlurmdTimeout={slurmd_timeout_s}
 MessageTimeout={message_timeout_s}
 ResumeTimeout=60
-RebootProgram=/bin/true
+RebootProgram={reboot_program}
 {nodes}
 PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE State=UP
 """
@@ -54,6 +54,7 @@ def slurm_conf(
     scheduler: str,
     slurmd_timeout_s: int,
     message_timeout_s: int,
+    reboot_program: str,
 ) -> str:
     """The text for nodes of these names; `ports` are the controller's, then one a node."""
     host = socket.gethostname().partition(".")[0]
@@ -69,6 +70,7 @@ def slurm_conf(
         scheduler=scheduler,
         slurmd_timeout_s=slurmd_timeout_s,
         message_timeout_s=message_timeout_s,
+        reboot_program=reboot_program,
         nodes="\n".join(nodes),
         names=",".join(names),
     )
