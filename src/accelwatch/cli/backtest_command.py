@@ -190,7 +190,9 @@ def _span(source: Source, archive: "Archive") -> tuple[float | None, float | Non
 
 
 def _complain_of_gaps(test: "Backtest") -> None:
-    """Say once what cannot be judged."""
+    """Say once what cannot be judged, and what cannot be seen."""
+    for text in test.unseen:
+        complain(text)
     unjudged = test.unjudged
     if unjudged:
         named = ", ".join(unjudged[:_NAMED])

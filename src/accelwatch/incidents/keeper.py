@@ -28,7 +28,7 @@ from accelwatch.incidents.incident import (
     MomentKind,
     with_moment,
 )
-from accelwatch.incidents.storm import Storms
+from accelwatch.incidents.storm import WITHIN_S, Storms
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.timing import Transition
 from accelwatch.rules.verdict import (
@@ -54,7 +54,10 @@ class Keeper:
         describe: Describe,
         next_id: NextId,
         incidents: Iterable[Incident] = (),
+        *,
+        storm_within_s: float = WITHIN_S,
     ) -> None:
+        """`storm_within_s`: within which time many nodes are a storm."""
         self._rules = rules
         self._describe = describe
         self._next_id = next_id
@@ -62,7 +65,7 @@ class Keeper:
         self._keys: dict[str, Key] = {}
         """Of what is kept, by id."""
         self._groups = Groups(next_id)
-        self._storms = Storms(next_id)
+        self._storms = Storms(next_id, storm_within_s)
         self._ended: dict[str, float] = {}
         """When incidents that may come back were closed by this process, in monotonic seconds."""
         self._resting: list[tuple[float, str]] = []

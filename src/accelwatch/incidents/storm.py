@@ -61,8 +61,10 @@ class _Storm(msgspec.Struct, kw_only=True):
 class Storms:
     """The storms of all families."""
 
-    def __init__(self, next_id: Callable[[], str]) -> None:
+    def __init__(self, next_id: Callable[[], str], within_s: float = WITHIN_S) -> None:
+        """`within_s`: within which time they begin that are one."""
         self._next_id = next_id
+        self._within_s = within_s
         self._storms: dict[str, _Storm] = {}
         self._over: list[Incident] = []
         """Groups that ended with their storm, and of which nobody has been told yet."""
@@ -160,7 +162,7 @@ class Storms:
         at: float,
     ) -> Incident | None:
         storm = self._storms[family]
-        before, since = storm.incident, at - WITHIN_S
+        before, since = storm.incident, at - self._within_s
         coming = [
             one
             for id_, one in storm.coming.items()
@@ -189,7 +191,7 @@ class Storms:
 
     def _calmed(self, family: str, now: float, at: float) -> Incident | None:
         storm = self._storms[family]
-        storm.forget(at - WITHIN_S)
+        storm.forget(at - self._within_s)
         if storm.incident is None:
             if not storm.coming:
                 del self._storms[family]

@@ -34,6 +34,8 @@ class Heard:
         self._waiting: list[EventRow] = []
         self._following: EventRow | None = next(events, None)
         self._new: deque[Noted] = deque()
+        self.has_events = self._following is not None
+        """Whether anything was ever logged."""
 
     def advance(self, now: float) -> None:
         """Hear what was logged up to a moment, Unix seconds."""

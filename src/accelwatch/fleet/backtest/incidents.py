@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from accelwatch.fleet.backtest.ground import ArchiveGround
 from accelwatch.fleet.backtest.partner import Partner
+from accelwatch.fleet.backtest.sampling import as_sampled, unseen
 from accelwatch.fleet.backtest.shares import shares
 from accelwatch.fleet.backtest.verdicts import Judged, Span, Verdicts
 from accelwatch.fleet.rules.judge import needs_of, never_true
@@ -17,6 +18,7 @@ from accelwatch.fleet.rules.suspects import LOOKED_AT
 from accelwatch.history.reader import Archive
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.keeper import Keeper
+from accelwatch.incidents.storm import WITHIN_S
 from accelwatch.rules.document import Mode
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.verdict import VerdictChange
@@ -51,7 +53,10 @@ class Backtest:
         helpers: Helpers | None = None,
     ) -> None:
         """Times in Unix seconds. Raises ArchiveError, and WindowsError for windows that are too dear."""
-        self.rules = {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
+        wanted = {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
+        self.step_s = archive.description.interval_s
+        """Between two samples."""
+        self.rules = as_sampled(wanted, self.step_s)
         self._places = {id_: place for place, id_ in enumerate(self.rules)}
         absent = ArchiveGround.untold(archive.series(), needs_of(self.rules.values()).series)
         self.unjudged = never_true(self.rules, absent)
@@ -67,7 +72,18 @@ class Backtest:
         """Up to where it has come, Unix seconds."""
         self.ground = self._verdicts.ground
         self._number = 0
-        self.keeper = Keeper(self.rules, self.ground.facts, self._next_id)
+        self.keeper = Keeper(
+            self.rules,
+            self.ground.facts,
+            self._next_id,
+            storm_within_s=WITHIN_S + self.step_s,
+        )
+
+    @property
+    def unseen(self) -> Iterator[str]:
+        """What its rules cannot see in this archive, a sentence each."""
+        has_events = self.ground.heard.has_events
+        return unseen(self.rules, self.unjudged, self.step_s, has_events=has_events)
 
     def _next_id(self) -> str:
         self._number += 1
