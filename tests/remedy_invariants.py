@@ -21,7 +21,7 @@ from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.spare_tests import INCIDENT
 from accelwatch.remedy.spares import SpareStanding
 from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import Fence, JobPolicy, Mode, Severity, Trust
+from accelwatch.rules.document import Confidence, Fence, JobPolicy, Mode, Severity, Trust
 
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
 ON_EVIDENCE = REMEDIES | {
@@ -257,6 +257,8 @@ class Watch:
         need(not case.orphaned or again, "a quarantine for a rule that is gone")
         need(case.policy.mode in (Mode.AUTO, Mode.APPROVE), "a quarantine by a rule that observes")
         need(case.policy.mode is Mode.AUTO or approved, "a quarantine that nobody approved")
+        sure = Confidence.HIGH is case.policy.confidence or Confidence.LOW is case.policy.act_on
+        need(sure or approved, "a quarantine by a rule that is not sure, without approval")
         need(not case.group or approved, "a quarantine for what befalls many")
         need(
             case.trusted or case.policy.trust is Trust.ANY or approved,

@@ -28,7 +28,7 @@ from accelwatch.remedy.settings import Budget, DataGuard, RemedySettings, SpareS
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.step import step
 from accelwatch.remedy.surroundings import Surroundings
-from accelwatch.rules.document import Fence, JobPolicy, Mode, Trust, When
+from accelwatch.rules.document import Confidence, Fence, JobPolicy, Mode, Trust, When
 from accelwatch.rules.timing import silence_s
 from remedy_ground import ACTION, BEGIN, POLICY, Node, given_up
 from remedy_invariants import BrokenError, Watch
@@ -58,6 +58,8 @@ POLICIES = (
     Policy(rule="h", mode=Mode.AUTO),
     _replace(_AUTO, rule="k", job=JobPolicy.IN_JOB, draw_spare=True),
     _replace(_AUTO, rule="j", job=JobPolicy.CANCEL, signal="USR1", grace_s=5.0),
+    _replace(_AUTO, rule="l", confidence=Confidence.LOW),
+    _replace(_AUTO, rule="m", confidence=Confidence.LOW, act_on=Confidence.LOW),
 )
 WAITS = (0.0, 1.0, 5.0, 20.0, 20.0, 40.0, 40.0, 130.0, 700.0, 2000.0, 15_000.0)
 DOWN_S = 30.0

@@ -77,6 +77,7 @@ def test_what_goes_on_is_told(tmp_path: Path) -> None:
             assert code == 0
             lines = [line.split("  = ") for line in out.splitlines()]
             assert lines[0] == [f"gpu.lost on {entity}: firing"]
+            assert lines.pop(1) == ["mode observe, confidence low"]
             assert lines[1][1] == "true"
             assert ["when         state", "lost"] in lines
             assert any(line[1].startswith("UNKNOWN  (") for line in lines[1:])

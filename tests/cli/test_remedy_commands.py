@@ -75,7 +75,8 @@ def test_a_night_from_the_plan_to_the_release(
                 assert lines[0] == f"{node} is awaiting approval"
                 digest = lines[1].split()[1]
                 assert lines[1] == f"plan {digest} of rule gpu.lost for i1"
-                assert lines[2] == f"1. take {node} out of the pool"
+                assert lines[2] == "mode approve, confidence high"
+                assert lines[3] == f"1. take {node} out of the pool"
                 code, _, said = await typed("approve", node, *why)
                 assert code != 0
                 assert f"accelwatch plan {node} shows it" in said

@@ -126,6 +126,26 @@ def test_what_may_be_is_not_doubted(file: Path, when: str) -> None:
     assert json.loads(run("check", file, "--json")[1])["doubts"] == []
 
 
+@pytest.mark.parametrize(
+    ("more", "asks"),
+    [
+        ("", True),
+        (", confidence: high", False),
+        (", act_on: low", False),
+        (", mode: approve", False),
+    ],
+)
+def test_a_rule_that_is_to_act_and_will_ask_is_doubted(file: Path, more: str, asks: bool) -> None:
+    action = "action: {quarantine: {level: node, when: now}}"
+    defaults = "version: 1\ndefaults: {mode: auto}\n"
+    rule = f"{{id: a, title: A, when: 'power_watts > 9', {action}{more}}}"
+    file.write_text(f"{defaults}rules:\n- {rule}\n")
+    told = json.loads(run("check", file, "--json")[1])["doubts"]
+    assert ["a person is asked each time; write `act_on: low`" in one for one in told] == [
+        True
+    ] * asks
+
+
 def test_no_shipped_rule_is_doubted() -> None:
     assert json.loads(run("check", "--json")[1])["doubts"] == []
 

@@ -8,6 +8,7 @@ import pytest
 from accelwatch.cli.config_command import hub_config_check
 from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.rules.document import Mode
+from accelwatch.rules.doubts import doubts
 from accelwatch.rules.loading import load, pack_file
 from accelwatch.rules.rule import RuleSet
 
@@ -74,6 +75,15 @@ def test_a_week_goes_as_far_as_it_says(tmp_path: Path, week: str, ceiling: str, 
     assert [profile.ceiling for profile in rules.profiles] == (
         ["resume", "quarantine"] if week == "Week 4" else []
     )
+
+
+@pytest.mark.parametrize("week", ["Week 3", "Week 4"])
+def test_what_is_to_act_by_itself_asks_nobody(tmp_path: Path, week: str) -> None:
+    rules = rules_of(week, tmp_path)
+    acting = [one for one in rules.rules.values() if one.mode is Mode.AUTO]
+    assert {"nvidia.lost", "nvidia.missing"} <= {one.id for one in acting}
+    assert all(one.confidence.suffices(one.act_on) for one in acting)
+    assert [doubt for one in acting for doubt in doubts(one)] == []
 
 
 @pytest.mark.parametrize("week", WEEKS[1:])

@@ -222,3 +222,14 @@ def test_a_rule_that_asks_for_a_silent_node_rests_on_silence(
     )
     assert changed is not None
     assert changed.case.silence is silence
+
+
+def test_the_rule_that_acts_is_one_that_needs_no_approval() -> None:
+    unsure = replace(rule(quarantine=QuarantineLevel.NODE), id="unsure", mode=Mode.AUTO)
+    unsure = replace(unsure, confidence=Confidence.LOW)
+    sure = replace(unsure, id="sure", confidence=Confidence.HIGH, severity=Severity.WARNING)
+    let = replace(unsure, id="let", act_on=Confidence.LOW, severity=Severity.WARNING)
+    for other in (sure, let):
+        known = {one.id: one for one in (unsure, other)}
+        assert acting_rule(incident(rules=tuple(known)), known) is other
+    assert (policy_of(let).confidence, policy_of(let).act_on) == (Confidence.LOW, Confidence.LOW)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.errors import ConfigError
-from accelwatch.rules.document import Mode, QuarantineLevel, Trust
+from accelwatch.rules.document import Confidence, Mode, QuarantineLevel, Trust
 from accelwatch.rules.loading import RuleFiles, load, pack_file
 from accelwatch.rules.rule import Canary, RuleSet
 
@@ -50,6 +50,17 @@ def test_a_rule_of_a_pack_goes_as_far_as_the_site_says(tmp_path: Path) -> None:
     assert "nvidia.nvlink.down" in nvlinks
     assert all(id_ == "nvidia.lost" or id_.startswith("nvidia.nvlink.") for id_ in nvlinks)
     assert list(rules.rules) == list(shipped.rules)
+
+
+def test_a_rule_of_low_confidence_may_be_let_act(tmp_path: Path) -> None:
+    acts = "version: 1\namend:\n- {rules: [nvidia.missing], act_on: low}\n"
+    before, after = (
+        rules.rules["nvidia.missing"] for rules in (loaded(tmp_path), loaded(tmp_path, acts))
+    )
+    assert (before.confidence, before.act_on) == (Confidence.LOW, Confidence.HIGH)
+    assert (after.confidence, after.act_on) == (Confidence.LOW, Confidence.LOW)
+    assert after.digest != before.digest
+    assert "act_on of nvidia.missing is amended twice" in refusal(tmp_path, acts, acts)
 
 
 def test_what_an_amendment_does_not_say_stays_as_it_is(tmp_path: Path) -> None:
@@ -105,7 +116,7 @@ def test_amendments_of_different_things_add_up(tmp_path: Path) -> None:
         ("{rules: [nvidia.lots], mode: auto}", "no rule 'nvidia.lots'; did you mean nvidia.lost?"),
         ('{rules: ["amd.*"], mode: auto}', "no rule 'amd.*'; is its pack or file among the rules?"),
         ("{rules: [], mode: auto}", "no rule is named"),
-        ("{rules: [nvidia.lost]}", "nothing is said of them; write mode, trust, action or canary"),
+        ("{rules: [nvidia.lost]}", "nothing is said of them; write mode, act_on"),
         ("{rules: [nvidia.lost], mode: on}", "is one of off, observe, approve, auto"),
         ("{rules: [nvidia.lost], when: 1 == 1}", "when"),
         ("{rules: [nvidia.lost], action: {remedy: [dance]}}", "no remedy 'dance'"),

@@ -238,10 +238,14 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 def _plan(plan: Mapping[str, Any]) -> list[str]:
+    from accelwatch.rules.document import how_sure
+
     head = f"{plan['node']} is {plan['stage'].replace('_', ' ')}"
     lines = [f"{head}: {plan['text']}" if plan["text"] else head]
     if plan["digest"]:
         lines.append(f"plan {plan['digest']} of rule {plan['rule']} for {plan['incident']}")
+        if plan.get("confidence"):
+            lines.append(f"mode {plan['mode']}, {how_sure(plan['confidence'], plan['act_on'])}")
     for number, step in enumerate(plan["steps"], 1):
         lines.append(f"{number}. {step['text']}")
         lines += [f"   held back: {denial['text']}" for denial in _denials(step)]

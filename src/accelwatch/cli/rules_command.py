@@ -183,6 +183,7 @@ def rules_show(id_: str, files: list[Path] | None, packs: list[str] | None, as_j
         "cooldown_s": rule.cooldown_s,
         "family": rule.family,
         "confidence": rule.confidence.value,
+        "act_on": rule.act_on.value,
         "advice": rule.advice.value,
         "what_to_do": rule.what_to_do,
         "runbook": rule.runbook,
@@ -202,6 +203,7 @@ def rules_explain(rule: str, entity: str, hub: HubFlags, as_json: bool) -> int:
     """Ask a hub why a rule fires or does not. Raises AccelwatchError."""
     import msgspec
 
+    from accelwatch.rules.document import how_sure
     from accelwatch.untrusted_text import printable
 
     document = asked(hub, "/v1/explain", {"rule": rule, "entity": entity})
@@ -212,6 +214,8 @@ def rules_explain(rule: str, entity: str, hub: HubFlags, as_json: bool) -> int:
     held = "" if told["held_s"] is None else f", for {told['held_s']:.0f} s"
     held = ", just begun" if held == ", for 0 s" else held
     lines = [f"{told['rule']} on {entity}: {told['phase']}{held}"]
+    if told.get("confidence"):
+        lines.append(f"mode {told['mode']}, {how_sure(told['confidence'], told['act_on'])}")
     for part in told["parts"]:
         value = "" if part["value"] is None else part["value"]
         value = f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -131,6 +131,8 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
     scope: str
     severity: str
     confidence: str
+    act_on: str = "high"
+    """How sure it must be to act without a person's approval."""
     mode: str
     family: str
     when: str

@@ -40,6 +40,9 @@ def explained(rule: Rule, entity: Entity, spells: Spells, environment: Environme
         entity=str(entity),
         phase="idle" if spell is None else spell.phase.value,
         held_s=None if spell is None or spell.phase is Phase.FIRING else spell.held_s,
+        mode=rule.mode.value,
+        confidence=rule.confidence.value,
+        act_on=rule.act_on.value,
         parts=tuple(
             _part(key, part)
             for key, expression in wanted.items()

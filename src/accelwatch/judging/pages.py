@@ -99,6 +99,7 @@ def _rule_rows(runner: "RuleRunner") -> Iterable[RuleRow]:
             scope=rule.scope.value,
             severity=rule.severity.value,
             confidence=rule.confidence.value,
+            act_on=rule.act_on.value,
             mode=rule.mode.value,
             family=rule.family,
             when=rule.when.text,

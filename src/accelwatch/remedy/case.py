@@ -33,6 +33,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     rule: str
     digest: str = ""
     mode: Mode = Mode.OBSERVE
+    confidence: Confidence = Confidence.HIGH
+    """How sure the rule is; of one that is less sure than `act_on` asks, `auto` is `approve`."""
+    act_on: Confidence = Confidence.HIGH
     trust: Trust = Trust.AUTHENTICATED
     canary: Canary | None = None
     level: QuarantineLevel | None = None
@@ -49,6 +52,17 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the active tests, in their order."""
     probation_s: float = 0.0
     deadlines: Deadlines = Deadlines()
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the rule is sure enough to act without a person's approval."""
+        return self.confidence.suffices(self.act_on)
+
+    @property
+    def reach(self) -> int:
+        """How far the rule goes without a person; greater goes further."""
+        mode = Mode.APPROVE if self.mode is Mode.AUTO and not self.is_sure else self.mode
+        return mode.reach
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,7 +56,7 @@ def leading(sur: Surroundings, remedy: Remedy) -> list[Case]:
     if len(cases) > 1:
         cases.sort(
             key=lambda case: (
-                -case.policy.mode.reach,
+                -case.policy.reach,
                 -case.severity.weight,
                 case.since,
                 case.incident,

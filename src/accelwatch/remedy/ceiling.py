@@ -69,6 +69,8 @@ class Bearing(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     mode: Mode
     """Of the rule."""
+    sure: bool = True
+    """Whether the rule is sure enough to act without a person's approval."""
     site: Ceiling
     profile: Ceiling | None = None
     """Of the first profile that fits the node; None where there are no profiles at all."""
@@ -113,8 +115,14 @@ def _stopped(bearing: Bearing) -> Answer:
 
 def _of_mode(bearing: Bearing) -> Answer:
     match bearing.mode:
-        case Mode.AUTO:
+        case Mode.AUTO if bearing.sure:
             return PERMIT
+        case Mode.AUTO:
+            text = (
+                "the rule's confidence is low, so it asks for a person's approval; "
+                "`act_on: low` lets it act without"
+            )
+            return Denial(why=DenialKind.APPROVAL, text=text)
         case Mode.APPROVE:
             return Denial(why=DenialKind.APPROVAL, text="the rule asks for a person's approval")
         case Mode.OBSERVE:

@@ -141,7 +141,9 @@ def _of_quarantine(sur: Surroundings, remedy: Remedy, case: Case | None) -> Iter
     if case is None:
         yield from answers(_bearing(sur, remedy, None, Mode.AUTO), Kind.QUARANTINE)
         return
-    yield from answers(_bearing(sur, remedy, case, case.policy.mode), Kind.QUARANTINE)
+    policy = case.policy
+    bearing = _bearing(sur, remedy, case, policy.mode, sure=policy.is_sure)
+    yield from answers(bearing, Kind.QUARANTINE)
     for doubt in _doubts(sur, remedy, case):
         if remedy.mark_lost:
             # It was out until its scheduler forgot that: a person may say that it is to be out again.
@@ -171,7 +173,8 @@ def _of_stage(sur: Surroundings, remedy: Remedy, kind: Kind) -> Iterator[Answer]
     """After the quarantine: by the policy that was kept, and on what is so now."""
     policy = remedy.policy or Policy(rule="")
     case = remedy_case(sur, remedy)
-    yield from answers(_bearing(sur, remedy, case, policy.mode), kind)
+    bearing = _bearing(sur, remedy, case, policy.mode, sure=policy.is_sure)
+    yield from answers(bearing, kind)
     if case is None:
         if kind is not Kind.TEST and not remedy.unfit:
             yield _denial(DenialKind.OLD_EVIDENCE, "nothing is wrong with it any more")
@@ -252,7 +255,9 @@ def _foreign(sur: Surroundings, remedy: Remedy, kind: Kind) -> Answer:
     return PERMIT
 
 
-def _bearing(sur: Surroundings, remedy: Remedy, case: Case | None, mode: Mode) -> Bearing:
+def _bearing(
+    sur: Surroundings, remedy: Remedy, case: Case | None, mode: Mode, *, sure: bool = True
+) -> Bearing:
     heard = sur.heard(remedy.node)
     policy = remedy.policy if case is None else case.policy
     stop, veto = sur.state.stop, sur.state.vetoes.get(remedy.node)
@@ -261,6 +266,7 @@ def _bearing(sur: Surroundings, remedy: Remedy, case: Case | None, mode: Mode) -
     return Bearing(
         node=remedy.node,
         mode=Mode.AUTO if remedy.manual else mode,
+        sure=sure or remedy.manual,
         site=Ceiling.RESUME if remedy.manual else Ceiling(sur.settings.ceiling),
         profile=None if remedy.manual or heard is None else Ceiling(heard.ceiling),
         stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",

@@ -33,6 +33,8 @@ def policy_of(rule: Rule) -> Policy:
         rule=rule.id,
         digest=rule.digest,
         mode=rule.mode,
+        confidence=rule.confidence,
+        act_on=rule.act_on,
         trust=rule.trust,
         canary=rule.canary,
         level=action.quarantine,
@@ -62,7 +64,7 @@ def acting_rule(incident: Incident, rules: Mapping[str, Rule]) -> Rule | None:
 
 def _reach(rule: Rule) -> tuple[bool, int, int]:
     wants = rule.action is not None and rule.action.quarantine is not None
-    return wants, rule.mode.reach, rule.severity.weight
+    return wants, policy_of(rule).reach, rule.severity.weight
 
 
 def case_changed(

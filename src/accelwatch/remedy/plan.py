@@ -71,6 +71,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     stage: Stage
     incident: str = ""
     rule: str = ""
+    mode: str = ""
+    confidence: str = ""
+    """How sure the rule is: `high` or `low`."""
+    act_on: str = ""
+    """How sure it must be to act without a person's approval."""
     digest: str = ""
     """To which an approval is bound; empty where there is nothing to approve."""
     steps: tuple[PlanStep, ...] = ()
@@ -105,6 +110,9 @@ def planned(
         stage=remedy.stage,
         incident=incident,
         rule=policy.rule,
+        mode=policy.mode.value,
+        confidence=policy.confidence.value,
+        act_on=policy.act_on.value,
         digest=digest_of(node, incident, policy),
         steps=steps,
         price=None if worth is None else price_of(steps, policy, worth),

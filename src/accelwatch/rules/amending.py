@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.rules.checks import Part, action_of, canary_of
-from accelwatch.rules.document import AmendmentDocument, Mode, Trust
+from accelwatch.rules.document import AmendmentDocument, Confidence, Mode, Trust
 from accelwatch.rules.rule import Action, Canary, Origin, Rule
 from accelwatch.schema.metrics import nearest
 
@@ -26,6 +26,7 @@ class Amendment:
     rules: tuple[str, ...]
     """Ids; one that ends with `*` stands for all that begin so."""
     mode: Mode | None
+    act_on: Confidence | None
     trust: Trust | None
     action: Action | None
     canary: Canary | None
@@ -49,11 +50,15 @@ def _amendment(written: AmendmentDocument, part: Part, file: Path) -> Amendment:
         part.complain("mode", f"is one of {', '.join(Mode)}")
     if not written.rules:
         part.complain("rules", "no rule is named; write for example [nvidia.lost]")
-    if mode is None and not (written.trust or written.action or written.canary):
-        part.complain("rules", "nothing is said of them; write mode, trust, action or canary")
+    said = (written.act_on, written.trust, written.action, written.canary)
+    if mode is None and not any(said):
+        part.complain(
+            "rules", "nothing is said of them; write mode, act_on, trust, action or canary"
+        )
     return Amendment(
         rules=tuple(written.rules),
         mode=Mode.OFF if isinstance(mode, bool) else mode,
+        act_on=written.act_on,
         trust=written.trust,
         action=action_of(written.action, part.at("action")),
         canary=canary_of(written.canary, part.at("canary")),
@@ -95,7 +100,7 @@ def _unknown(name: str, rules: Mapping[str, Rule]) -> str:
 
 
 def _once(said: dict[tuple[str, str], Amendment], rule: str, amendment: Amendment, at: int) -> None:
-    for key in ("mode", "trust", "action", "canary"):
+    for key in ("mode", "act_on", "trust", "action", "canary"):
         if getattr(amendment, key) is None:
             continue
         other = said.setdefault((rule, key), amendment)
@@ -107,6 +112,7 @@ def _with(rule: Rule, amendment: Amendment) -> Rule:
     return replace(
         rule,
         mode=amendment.mode or rule.mode,
+        act_on=amendment.act_on or rule.act_on,
         trust=amendment.trust or rule.trust,
         action=amendment.action or rule.action,
         action_origin=amendment.action_origin if amendment.action else rule.action_origin,

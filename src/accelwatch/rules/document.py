@@ -43,10 +43,20 @@ class Severity(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How sure a rule is: `high` may act at once, `low` waits for the end of the job."""
+    """How sure a rule is; with `mode: auto`, whether it acts without approval (`act_on`)."""
 
     HIGH = "high"
     LOW = "low"
+
+    def suffices(self, act_on: "Confidence") -> bool:
+        """Whether a rule that is so sure acts without a person's approval."""
+        return self is Confidence.HIGH or act_on is Confidence.LOW
+
+
+def how_sure(confidence: str, act_on: str) -> str:
+    """For people: how sure a rule is, and whether it needs that to act without approval."""
+    asks = " (act_on: low)" if act_on == Confidence.LOW else ""
+    return f"confidence {confidence}{asks}"
 
 
 class Mode(StrEnum):
@@ -216,6 +226,8 @@ class RuleDocument(msgspec.Struct, frozen=True, kw_only=True):
     cooldown: Duration | None = None
     severity: Severity = Severity.WARNING
     confidence: Confidence = Confidence.LOW
+    act_on: Confidence = Confidence.HIGH
+    """How sure the rule must be to act without approval; `low`: it always is."""
     mode: Mode | bool | None = None
     """A bare `off` is `false` in YAML."""
     trust: Trust | None = None
@@ -250,6 +262,7 @@ class AmendmentDocument(msgspec.Struct, frozen=True, kw_only=True):
     rules: list[str] = []
     """Ids; one that ends with `*` stands for all that begin so."""
     mode: Mode | bool | None = None
+    act_on: Confidence | None = None
     trust: Trust | None = None
     action: ActionDocument | None = None
     canary: CanaryDocument | None = None

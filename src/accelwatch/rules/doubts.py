@@ -1,9 +1,10 @@
-"""What can be written and is hardly meant: a number that a quantity never reaches."""
+"""What can be written and is hardly meant: a number that is never reached, an `auto` that asks."""
 
 from collections.abc import Iterator
 
 from accelwatch.expr.tree import Comparison, Constant, Node, Peers, Reading, Window, walk
 from accelwatch.expr.windows import WindowKind
+from accelwatch.rules.document import Mode
 from accelwatch.rules.rule import Rule
 from accelwatch.schema.metrics import Kind, by_key
 from accelwatch.schema.plausible import bounds
@@ -15,14 +16,22 @@ _MOST_PERCENT = 100.0
 
 
 def doubts(rule: Rule) -> list[str]:
-    """A line for each comparison of a rule with what its quantity cannot be."""
+    """A line for each comparison with what a quantity cannot be, and for a mode that does not hold."""
     parts = {"select": rule.select, "when": rule.when, "confirm": rule.confirm, "clear": rule.clear}
-    return [
+    told = [
         f"{rule.origin}: {rule.id}: {name}: {doubt}"
         for name, part in parts.items()
         if part is not None
         for doubt in _of_tree(part.tree)
     ]
+    acts = rule.action is not None and rule.action.quarantine is not None
+    if acts and rule.mode is Mode.AUTO and not rule.confidence.suffices(rule.act_on):
+        doubt = (
+            "mode: its confidence is low, so a person is asked each time; write `act_on: low`, or "
+            "`confidence: high` into the rule itself, to have it act without"
+        )
+        told.append(f"{rule.origin}: {rule.id}: {doubt}")
+    return told
 
 
 def _of_tree(tree: Node) -> Iterator[str]:

@@ -259,6 +259,7 @@ class _FileLoader:
             cooldown_s=seconds_of(_or(written.cooldown, defaults.cooldown), part, "cooldown"),
             severity=written.severity,
             confidence=written.confidence,
+            act_on=written.act_on,
             mode=_mode(_or(written.mode, defaults.mode), part),
             trust=_or(written.trust, defaults.trust),
             advice=written.advice,

@@ -123,6 +123,8 @@ class Rule:
     runbook: str
     source: str
     origin: Origin
+    act_on: Confidence = Confidence.HIGH
+    """How sure it must be to act without a person's approval."""
     digest: str
     """SHA-256 of what it says, without its tests: an incident keeps it."""
     tests: tuple[CaseDocument, ...] = field(default=(), repr=False)

@@ -35,6 +35,10 @@ class RemedyDocument(msgspec.Struct, frozen=True, kw_only=True):
     incidents: tuple[str, ...]
     """All that speak against it."""
     rule: str
+    confidence: str = ""
+    """How sure the rule is: `high` or `low`; empty where no rule began it."""
+    act_on: str = ""
+    """How sure it must be to act without a person's approval."""
     manual: bool
     """Whether a person took it out: then only a person gives it back."""
     approved_by: str
@@ -129,6 +133,8 @@ def remedy_document(remedy: Remedy, doing: Mapping[str, str]) -> RemedyDocument:
         incident=remedy.incident,
         incidents=tuple(case.incident for case in remedy.cases),
         rule="" if policy is None else policy.rule,
+        confidence="" if policy is None else policy.confidence.value,
+        act_on="" if policy is None else policy.act_on.value,
         manual=remedy.manual,
         approved_by=remedy.approved,
         plan=remedy.asked,
