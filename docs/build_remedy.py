@@ -35,10 +35,11 @@ it counts as done when it is observed, not when somebody says so.
 - **A release needs proof**: fresh data in which every rule is quiet, of the boot and hardware that are
   verified, for as long as the rule's `verify` asks, and every test passed. What has failed often has to
   look well three times as long, for half an hour at least.
-- **A node that fails again and again stays out.** What a rule takes out again within an hour after it
-  was given back has relapsed, on probation or not, and its score remembers it for weeks. After the third
-  relapse in a row nothing is tried any more: its jobs leave it, one message (`needs a person`) says so,
-  and it stays out until somebody runs `accelwatch recovered NODE` or releases it.
+- **A node that fails again and again stays out.** What a rule takes out again within an hour
+  ([`relapse_within`](fleet/remedy-settings.md)) after it was given back has relapsed, on probation or
+  not, and its score remembers it for weeks. After the third relapse in a row nothing is tried any more:
+  its jobs leave it, one message (`needs a person`) says so, and it stays out until somebody runs
+  `accelwatch recovered NODE` or releases it.
 - **Only rules with an action act.** What other rules find is told to people and begins nothing: it
   neither has a node rebooted nor keeps a mended one or a job out, unless it is critical.
 - **The rules as they are now count** until something is begun; what was begun is ended as it was begun.

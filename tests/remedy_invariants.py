@@ -240,7 +240,7 @@ class Watch:
             return
         released = self.released.pop(remedy.node, None)
         if released is not None:
-            lately = now - released <= 3600
+            lately = now - released < 3600
             self.relapses[remedy.node] = self.relapses.get(remedy.node, 0) + 1 if lately else 0
         case = next((one for one in remedy.cases if one.incident == remedy.incident), None)
         need(case is not None, "a quarantine without a reason")

@@ -219,6 +219,7 @@ class SlurmSite:
             "spares": {"nodes": [self.nodes[-1]]},
             "stop_file": str(self.folder / "STOP"),
             "override_cooldown": "1s",
+            "relapse_within": "0",
             "budget": {
                 "share": "60%",
                 "min_available": "40%",

@@ -8,7 +8,7 @@ from accelwatch.remedy.case import Case, Limit, Policy
 from accelwatch.remedy.changes import Verb
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.plan import planned
-from accelwatch.remedy.relapses import MOST, WINDOW_S
+from accelwatch.remedy.relapses import MOST
 from accelwatch.remedy.score import keys_of, score
 from accelwatch.remedy.stage import Stage
 from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
@@ -48,11 +48,15 @@ def alerts(ground: Ground) -> list[str]:
     return [one.text for one in ground.notes if one.loudness is Loudness.ALERT]
 
 
+ROOMY = msgspec.structs.replace(
+    SETTINGS, budget=msgspec.structs.replace(SETTINGS.budget, spacing_s=0.0, per_hour=100)
+)
+
+
 @pytest.fixture
 def ground() -> Ground:
     """One whose budget lets the same node be taken out again at once."""
-    budget = msgspec.structs.replace(SETTINGS.budget, spacing_s=0.0, per_hour=100)
-    return Ground(settings=msgspec.structs.replace(SETTINGS, budget=budget))
+    return Ground(settings=ROOMY)
 
 
 @pytest.mark.parametrize("probation_s", [0.0, 1800.0])
@@ -64,7 +68,7 @@ def test_a_relapse_counts_with_probation_and_without(ground: Ground, probation_s
 
 
 def test_what_fails_again_long_after_it_was_given_back_is_no_relapse(ground: Ground) -> None:
-    relapses(ground, 1, pause_s=WINDOW_S + 60)
+    relapses(ground, 1, pause_s=SETTINGS.relapse_s + 60)
     assert score(ground.state.scores, f"node:{NODE}", ground.now) == 0.0
 
 
@@ -85,7 +89,7 @@ def test_after_the_third_relapse_it_stays_out_and_one_message_says_so(ground: Gr
     (give_back,) = plan.steps
     assert "only a person lets it go" in give_back.in_the_way[0].text
     (text,) = alerts(ground)
-    assert "within an hour after it was given back, 3 times in a row" in text
+    assert "within 60 min after it was given back, 3 times in a row" in text
     assert "accelwatch recovered n03" in text
 
 
@@ -96,7 +100,7 @@ def test_before_that_it_is_given_back(ground: Ground) -> None:
 
 def test_an_hour_without_a_relapse_begins_the_count_anew(ground: Ground) -> None:
     given_back(ground, relapses(ground, MOST - 1))
-    ground.wait(WINDOW_S + 60)
+    ground.wait(SETTINGS.relapse_s + 60)
     given_back(ground, relapses(ground, MOST - 1))
     assert alerts(ground) == []
 
@@ -158,3 +162,9 @@ def test_jobs_leave_a_node_that_only_a_repair_helps(
     ground.end(NODE)
     ground.wait(60)
     assert ground.stage(NODE) is Stage.SERVICE
+
+
+def test_a_site_may_count_none() -> None:
+    ground = Ground(settings=msgspec.structs.replace(ROOMY, relapse_s=0.0))
+    given_back(ground, relapses(ground, MOST + 1))
+    assert score(ground.state.scores, f"node:{NODE}", ground.now) == 0.0

@@ -19,6 +19,8 @@ alerts:
 remedy:
   ceiling: resume
   override_cooldown: 1s
+  # One scenario after another takes the same nodes out.
+  relapse_within: 0
   stop_file: {folder}/STOP
   # Several nodes on one machine: nothing but a person's word says which is which.
   nodes: {{{pairs}}}

@@ -2,8 +2,6 @@
 
 import msgspec
 
-WINDOW_S = 3600.0
-"""A node that a rule takes out again within so long after its release has relapsed."""
 MOST = 3
 """After so many relapses in a row only a person gives the node back."""
 
@@ -29,18 +27,18 @@ def scored(known: Relapses | None) -> Relapses | None:
     return None if known is None else msgspec.structs.replace(known, scored=True)
 
 
-def relapsed(known: Relapses | None, now: float) -> bool:
-    """Whether it is a relapse that the node is taken out now."""
-    return known is not None and known.released is not None and now - known.released <= WINDOW_S
+def relapsed(known: Relapses | None, now: float, within_s: float) -> bool:
+    """Whether it is a relapse that the node is taken out now, not longer than `within_s` after that."""
+    return known is not None and known.released is not None and now - known.released < within_s
 
 
-def taken_out(known: Relapses | None, now: float) -> Relapses | None:
+def taken_out(known: Relapses | None, now: float, within_s: float) -> Relapses | None:
     """A rule has the node taken out; None where nothing is to be remembered."""
     if known is None or known.released is None:
         return known
-    return Relapses(count=known.count + 1) if relapsed(known, now) else None
+    return Relapses(count=known.count + 1) if relapsed(known, now, within_s) else None
 
 
-def is_over(known: Relapses, now: float) -> bool:
+def is_over(known: Relapses, now: float, within_s: float) -> bool:
     """Whether a node that was given back has been well for so long that nothing counts any more."""
-    return known.released is not None and not relapsed(known, now)
+    return known.released is not None and not relapsed(known, now, within_s)

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from accelwatch.display import duration
 from accelwatch.remedy import relapses
 from accelwatch.remedy.conditions import Scene
 from accelwatch.remedy.ladder import SERVICE
@@ -45,24 +46,26 @@ def count_relapse(at: Scene) -> Remedy:
     known = at.sur.state.relapses.get(node)
     if known is None:
         return at.remedy
-    after = relapses.taken_out(known, now)
+    within_s = at.sur.settings.relapse_s
+    after = relapses.taken_out(known, now, within_s)
     if after != known:
         at.sur.put("relapses", node, after)
     count = 0 if after is None else after.count
-    if relapses.relapsed(known, now):
+    if relapses.relapsed(known, now, within_s):
         if not known.scored:
             score_relapse(at.sur, at.remedy)
         times = f": {count} times in a row" if count > 1 else ""
-        text = f"{node} has failed again within an hour after it was given back{times}"
+        soon = f"within {duration(within_s)} after it was given back"
+        text = f"{node} has failed again {soon}{times}"
         at.sur.note(at.remedy, text, Loudness.TELL)
     return replace(at.remedy, relapses=count)
 
 
 def keep_out(at: Scene) -> Remedy:
     """Only a person gives back a node that fails again each time: he is called, once."""
-    node = at.remedy.node
+    node, within = at.remedy.node, duration(at.sur.settings.relapse_s)
     text = (
-        f"{node} stays out until a person says otherwise: it has failed again within an hour after "
+        f"{node} stays out until a person says otherwise: it has failed again within {within} after "
         f"it was given back, {at.remedy.relapses} times in a row. Repair it, then run: "
         f"accelwatch recovered {node} --reason WHY"
     )

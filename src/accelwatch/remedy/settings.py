@@ -157,6 +157,8 @@ class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
     """What is older speaks for something, but does not begin anything."""
     override_s: Wait = field(default=4 * 3600.0, name="override_cooldown")
     """How long a node is left alone after a person undid what was done to it."""
+    relapse_s: Wait = field(default=3600.0, name="relapse_within")
+    """A node that is taken out again within so long after it was given back has relapsed; 0 for none."""
     budget: Budget = Budget()
     breaker: Breaker = Breaker()
     data_guard: DataGuard = DataGuard()

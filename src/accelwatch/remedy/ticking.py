@@ -96,7 +96,7 @@ def _forget_relapses(sur: Surroundings) -> None:
     """Of nodes that have been well for long enough, or that we do not hold."""
     for node, known in list(sur.state.relapses.items()):
         gone = known.released is None and node not in sur.state.remedies
-        if gone or relapses.is_over(known, sur.now):
+        if gone or relapses.is_over(known, sur.now, sur.settings.relapse_s):
             sur.put("relapses", node, None)
 
 
