@@ -194,7 +194,9 @@ class Agent:
         except AccelwatchError as error:
             logger.error("configuration refused, the one before stays in force: %s", error)
             self._own.reloads["agent"] = False
+            self._ruling.refuse(str(error))
         else:
+            self._ruling.refuse("")
             self._file = given.file
             self._own.reloads["agent"] = True
             logger.info("configuration read again")

@@ -86,6 +86,11 @@ class Ruling:
         if running is not None:
             await running[0].stop()
 
+    def refuse(self, why: str) -> None:
+        """A changed configuration is refused, and why; empty: it is in force."""
+        if self._running is not None:
+            self._running[0].refused = why
+
     @property
     def pages(self) -> "Callable[[], IncidentPages | None]":
         """Gives the pages about rules; None while there are none."""

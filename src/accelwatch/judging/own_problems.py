@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from accelwatch.delivery.own_problem import OwnProblem, ended, incident_of
 from accelwatch.incidents.incident import Incident
+from accelwatch.rules.document import Severity
 
 NOTIFIED_AFTER_S = 10.0
 """A disk that is slow for a moment wakes nobody."""
@@ -34,6 +35,34 @@ def journal_problem(stalled: str, unkept: str) -> OwnProblem | None:
             "forgets them and whatever is silenced",
         )
     return None
+
+
+def rules_problem(refused: str) -> OwnProblem | None:
+    """What people are notified of when rule files cannot be loaded; None while they can."""
+    if not refused:
+        return None
+    return OwnProblem(
+        key="rules",
+        title="rule files are broken: the rules before them stay in force",
+        text=refused,
+        what_to_do="mend the file: accelwatch rules check FILE says what is wrong. Nothing of it counts "
+        "until then, and after a restart there are no rules at all",
+        severity=Severity.WARNING,
+    )
+
+
+def configuration_problem(refused: str) -> OwnProblem | None:
+    """What people are notified of when a changed configuration is refused; None while it is not."""
+    if not refused:
+        return None
+    return OwnProblem(
+        key="configuration",
+        title="the configuration is refused: the one before stays in force",
+        text=refused,
+        what_to_do="mend it: accelwatch config check says what is wrong; then reload once more. "
+        "A hub or agent that is started anew does not begin with it",
+        severity=Severity.WARNING,
+    )
 
 
 class OwnProblems:

@@ -22,7 +22,12 @@ from accelwatch.judging.alerting import Alerting
 from accelwatch.judging.evaluator import Evaluator
 from accelwatch.judging.explanation import Explanation
 from accelwatch.judging.news import News
-from accelwatch.judging.own_problems import OwnProblems, journal_problem
+from accelwatch.judging.own_problems import (
+    OwnProblems,
+    configuration_problem,
+    journal_problem,
+    rules_problem,
+)
 from accelwatch.judging.switched_off import SWITCHED_OFF, SwitchedOffRules
 from accelwatch.judging.teller import Teller, Told
 from accelwatch.rules.configured import Marks, loaded_rules, marks
@@ -89,6 +94,8 @@ class RuleRunner:
         """What is wrong with those who act on what is judged here."""
         self.stalled: Callable[[], str] | None = None
         """Why those who act begin nothing new; None where nobody acts."""
+        self.refused = ""
+        """Why the configuration that was read last is refused; empty when it is in force."""
         self._own_problems = OwnProblems(self._alerting.own)
         self.states: list[StateRecord] = []
         """What the journal knew of the remedies when it was opened."""
@@ -153,17 +160,24 @@ class RuleRunner:
         seen = await asyncio.to_thread(marks, settings)
         try:
             rules = await asyncio.to_thread(loaded_rules, settings)
-            await self._alerting.reload(alerts or Alerts(), self.open)
+        except AccelwatchError as error:
+            self._refuse(error, settings, seen)
+            raise
+        await self._alerting.reload(alerts or Alerts(), self.open)
+        try:
             if rules.digest != self.rules.digest:
                 await self._replace(rules)
         except AccelwatchError as error:
-            if settings == self._settings:
-                # Who asked for it tells of it; the next look at the files is no second telling.
-                self._marks, self._refused = seen, _refusal(error)
+            self._refuse(error, settings, seen)
             raise
         self.interval_s = self._evaluator.pace(settings.interval_s)
         self._evaluator.budgets.allow(settings.budget_s)
         self._settings, self._marks, self._refused = settings, seen, ""
+
+    def _refuse(self, error: AccelwatchError, settings: RuleSettings, seen: Marks) -> None:
+        if settings == self._settings:
+            # Who asked for it tells of it; the next look at the files is no second telling.
+            self._marks, self._refused = seen, _refusal(error)
 
     async def _replace(self, rules: RuleSet) -> None:
         self._evaluator.set_rules(rules, self._is_news)
@@ -194,6 +208,8 @@ class RuleRunner:
                 return
             self._marks = now
             rules = await asyncio.to_thread(loaded_rules, self._settings)
+            if self._refused:
+                self.refused = ""  # which was because of them
             if rules.digest != self.rules.digest:
                 await self._replace(rules)
             elif self._refused:
@@ -259,8 +275,13 @@ class RuleRunner:
         """Notify people of what is wrong with this process itself, once, and of its end."""
         stalled = "" if self.stalled is None else self.stalled()
         unkept = next(iter(self._register.problems), "") if self._register.keeps else ""
-        problem = journal_problem(stalled, unkept)
-        standing = () if problem is None else (problem,)
+        problems = [journal_problem(stalled, unkept)]
+        # Of what is wrong on each of a thousand nodes alike people are notified where nobody else is.
+        if self.told_by is not Told.HUB:
+            # Where rule files are broken the configuration is refused because of them.
+            refused = "" if self._refused else self.refused
+            problems += [rules_problem(self._refused), configuration_problem(refused)]
+        standing = [one for one in problems if one is not None]
         self._own_problems.look(standing, self._clock.wall(), self._clock.monotonic())
 
     @property

@@ -266,6 +266,10 @@ async def read_again(server: HubServer, read: Callable[[], Effective[HubSettings
     except AccelwatchError as error:
         logger.error("configuration refused, the one before stays in force: %s", error)
         server.reloads["hub"] = False
+        if server.hub.rules is not None:
+            server.hub.rules.refused = str(error)
     else:
+        if server.hub.rules is not None:
+            server.hub.rules.refused = ""
         server.reloads["hub"] = True
         logger.info("configuration read again")
