@@ -54,6 +54,8 @@ it counts as done when it is observed, not when somebody says so.
   NODE`). Until then they count as taken out: no job is moved there, and no spare is drawn from them.
 - **One thing at a time**: one intent on a node, one remedy in a failure domain, one rung after another,
   each as often as its rule says.
+- **A node that is well waits for no job.** When nothing is wrong with a node any more, and the job that
+  is being moved off it has left it, the node is verified while that job waits for nodes elsewhere.
 - **What is not known is a stage of its own.** An effect that may or may not have happened is followed by
   no other until it is observed or a person says so.
 

@@ -87,6 +87,8 @@ class Watch:
         """Jobs whose users want them begun again when they die of themselves."""
         self.called: dict[str, float] = {}
         """By node: Unix seconds at which a person was called for it last."""
+        self.handed_on: list[Intent] = []
+        """Moves that were begun for a node and go on as chores."""
         self.approved: set[str] = set()
         """Digests of plans that a person approved."""
         self.released: dict[str, float] = {}
@@ -106,13 +108,14 @@ class Watch:
         _spares(after)
         _lost_marks(before, after, self.commanded)
         _reservations(after)
+        self._find_handed_on(after)
         for intent in outcome.pursue:
             chore = intent in after.chores.values()
             if intent.mark.incident == RESERVATION and not began:
                 need(not _moves(after, intent.job), "a reservation is given back under a move")
             own = intent.mark.incident == OWN_END
             need(not own or intent.job in self.opted, "nobody wanted the job begun again")
-            if chore and intent.kind in CHORES:
+            if chore and (intent.kind in CHORES or intent in self.handed_on):
                 continue
             if began and self.flying.get(intent.node) == intent:
                 continue
@@ -128,6 +131,17 @@ class Watch:
         if after.stop is not None:
             _stopped(after)
         self._nothing_waits_in_silence(after, outcome, now)
+
+    def _find_handed_on(self, state: RemedyState) -> None:
+        """A move goes on as a chore only off a node that no rule wants out."""
+        for node, intent in list(self.flying.items()):
+            if intent not in state.chores.values():
+                continue
+            need(intent.kind is Kind.MOVE_JOB, f"{intent.kind} goes on by itself")
+            own = state.remedies.get(node)
+            bad = own is not None and own.stage is not Stage.VERIFYING
+            need(not bad, "the move of a job of a bad node goes on by itself")
+            self.handed_on.append(self.flying.pop(node))
 
     def _nothing_waits_in_silence(self, state: RemedyState, outcome: Outcome, now: float) -> None:
         """Of whatever waits for longer than two hours besides its passive time a person knows."""

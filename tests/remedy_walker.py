@@ -177,8 +177,8 @@ class History:
         self.watch.check(before, outcome, self.now, began)
         self.visited.update(one.stage for one in self.state.remedies.values())
         self.visited.update(intent.kind for intent in outcome.pursue)
-        for intent in outcome.pursue:
-            if intent in self.state.chores.values():
+        for intent in (*outcome.pursue, *self.watch.handed_on):
+            if intent in self.state.chores.values() and intent not in self.chores:
                 self.chores.append(intent)
 
     def look(self, luck: float, *, everybody: bool = False) -> None:

@@ -94,6 +94,12 @@ def _spare_next(sur: Surroundings, remedy: Remedy) -> bool:
     return wants_spare(sur, remedy)
 
 
+def _move_has_left(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether nothing is on the node any more, and only a job that waits elsewhere is in flight."""
+    moving = remedy.wants is Kind.MOVE_JOB and not remedy.cancelling
+    return moving and jobs_of(sur, remedy) == ()
+
+
 def _spare_for_move(sur: Surroundings, remedy: Remedy) -> bool:
     """Whether a spare can be drawn by now for a job whose move was begun without one."""
     policy = remedy.policy
@@ -295,6 +301,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "next_is_service": lambda at: _only_service(at.sur, at.remedy),
         "signal_next": lambda at: next_signal(at.sur, at.remedy) is not None,
         "spare_next": lambda at: _spare_next(at.sur, at.remedy),
+        "move_has_left": lambda at: _move_has_left(at.sur, at.remedy),
         "spare_for_move": lambda at: _spare_for_move(at.sur, at.remedy),
         "no_spare": lambda at: isinstance(drawn(at.sur, at.remedy)[1], Denial),
         "spare_found": lambda at: not isinstance(drawn(at.sur, at.remedy)[1], Denial),

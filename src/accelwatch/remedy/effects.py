@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from accelwatch.remedy import asking, deadlines, holding, lost_jobs, mending, relapsing
+from accelwatch.remedy import asking, deadlines, handed_on, holding, lost_jobs, mending, relapsing
 from accelwatch.remedy.conditions import Scene
 from accelwatch.remedy.model import Remedy
 
@@ -44,6 +44,7 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "reserve_spare": mending.reserve_spare,
         "no_spare": mending.no_spare,
         "put_spare_back": mending.put_spare_back,
+        "hand_on": handed_on.hand_on,
         "move_again": mending.move_again,
         "moved_back": mending.moved_back,
         "leave_job": mending.leave_job,

@@ -10,13 +10,14 @@ from accelwatch.action.observed import Standing
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy import attempts, reservations
 from accelwatch.remedy.conditions import Happening, Scene
+from accelwatch.remedy.handed_on import moved_on
 from accelwatch.remedy.holding import looked_again, put_back, take_mark
 from accelwatch.remedy.mending import fenced, job_done
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.own_ends import LOOK, looked
 from accelwatch.remedy.pursued import Ending, Pursued
-from accelwatch.remedy.resuming import followed, learn_submission, revived
+from accelwatch.remedy.resuming import MOVED_ON, followed, learn_submission, revived
 from accelwatch.remedy.spare_tests import tested
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.standing_in import hub_name, is_back, not_drawn, works
@@ -170,6 +171,9 @@ def _lingered(sur: Surroundings, node: str, pursued: Pursued) -> None:
 
 
 def _chore(sur: Surroundings, key: str, pursued: Pursued) -> None:
+    if key.startswith(MOVED_ON):
+        moved_on(sur, key, pursued)
+        return
     sur.put("chores", key, None)
     if key.startswith(reservations.CHORE):
         reservations.returned(sur, key, pursued)

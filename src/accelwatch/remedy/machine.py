@@ -189,6 +189,13 @@ _FENCING = (
 )
 _DRAINING = (
     *_row(S.DRAINING, T.TICK, "idle well", S.VERIFYING, does="begin_verifying"),
+    *_row(
+        S.DRAINING,
+        T.TICK,
+        "busy well move_has_left",
+        S.VERIFYING,
+        does="hand_on begin_verifying",
+    ),
     *_row(S.DRAINING, T.TICK, "idle jobs_gone", S.QUARANTINED),
     *_row(S.DRAINING, T.TICK, "idle must_fence", S.QUARANTINED),
     *_row(S.DRAINING, T.TICK, "idle look_next may_look", wants=Kind.FOLLOW_JOB),

@@ -33,6 +33,10 @@ OWN_END = "own-end"
 """Stands in the mark, in the place of an incident, of what is done for a job that died of itself."""
 
 
+MOVED_ON = "move "
+"""Begins the keys of chores that go on with the move of a job whose node waits for it no more."""
+
+
 def name_of(job: JobKey) -> str:
     """By what a job's history is kept; the history says of which submissions it is."""
     return f"{job.cluster}/{job}"
@@ -57,7 +61,8 @@ def learn_submission(sur: Surroundings, pursued: Pursued) -> None:
 
 def may_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> Answer:
     """Whether a job that runs on a bad node may be begun again elsewhere without a person."""
-    if f"revive {name_of(job)}" in sur.state.chores:
+    name = name_of(job)
+    if f"revive {name}" in sur.state.chores or f"{MOVED_ON}{name}" in sur.state.chores:
         text = f"job {job} is being begun again already"
         return Denial(why=DenialKind.REMEDY_RUNNING, text=text)
     tried, limits = _without(sur, remedy, job), sur.settings.resume

@@ -1,0 +1,58 @@
+"""Moves that go on by themselves, so that a node which is well is verified meanwhile. Pure.
+
+A job that has left the node waits in the queue, maybe for hours; that is no matter of the node any more.
+"""
+
+import msgspec
+
+from accelwatch.remedy.conditions import Scene
+from accelwatch.remedy.holding import put_back
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.pursued import Ending, Pursued
+from accelwatch.remedy.resuming import MOVED_ON, follow, name_of
+from accelwatch.remedy.surroundings import Surroundings
+
+replace = msgspec.structs.replace
+
+
+def hand_on(at: Scene) -> Remedy:
+    """The move in flight goes on as a chore; the node waits for it no more."""
+    move = at.remedy.pursuing
+    if move is None or move.job is None:
+        return at.remedy
+    at.sur.put("chores", f"{MOVED_ON}{name_of(move.job)}", move)
+    text = f"{at.remedy.node} is verified while job {move.job}, which has left it, waits for nodes"
+    at.sur.note(at.remedy, text, Loudness.TELL)
+    return replace(
+        at.remedy,
+        pursuing=None,
+        cancelling=False,
+        handled=(*at.remedy.handled, move.job),
+        unfinished=tuple(one for one in at.remedy.unfinished if one.job != move.job),
+    )
+
+
+def moved_on(sur: Surroundings, key: str, pursued: Pursued) -> None:
+    """How such a move has ended; its job has its user's lists back whatever came of it."""
+    move = pursued.intent
+    remedy = next((one for one in sur.state.remedies.values() if one.target == move.node), None)
+    node = move.node if remedy is None else remedy.node
+    known = replace(sur.remedy(node), incident=move.mark.incident)
+    if pursued.ending is Ending.UNKNOWN:
+        text = f"nobody knows whether the move of job {move.job} was done: {pursued.text}"
+        sur.note(known, text, Loudness.ALERT)
+        return
+    sur.put("chores", key, None)
+    whole = replace(move, original={**pursued.original, **move.original})
+    if pursued.ending is Ending.ACHIEVED:
+        where = ",".join(pursued.moved_to)
+        sur.note(known, f"job {move.job} runs on {where}", Loudness.TELL)
+        follow(sur, node, replace(pursued, intent=replace(move, revive=False)))
+    else:
+        text = (
+            f"job {move.job} does not run elsewhere: {pursued.text}. It is left to its scheduler, with "
+            "its user's own lists"
+        )
+        sur.note(known, text, Loudness.ALERT)
+    put_back(sur, whole)
