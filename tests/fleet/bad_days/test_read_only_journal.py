@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from accelwatch.incidents.journal.file import FILE, JournalFile
 from accelwatch.incidents.journal.opening import LOCK, MARK
 from fleet.bad_days.processes import hub_process
+from receivers import Receiver, receiver
 
 # Permissions bind root too without CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH (1 and 2, prctl 24).
 _BOUND = """
@@ -24,6 +26,16 @@ version: 1
 rules:
 - {id: site.lost, title: A device is lost, when: state == "lost"}
 """
+
+
+_BEFORE = (sys.executable, "-c", _BOUND)
+
+
+def _with_alerts(settings: Mapping[str, object], there: Receiver) -> dict[str, object]:
+    """People are notified there, but of incidents of another node only."""
+    sink = {"name": "a", "type": "webhook", "options": {"url": f"{there.base}/x"}}
+    routes = [{"sinks": ["a"], "match": ["node=other"]}]
+    return {**settings, "alerts": {"sinks": [sink], "routes": routes}}
 
 
 def _protect(folder: Path, what: str) -> None:
@@ -53,12 +65,19 @@ def test_a_journal_that_cannot_be_written_is_told_and_left(tmp_path: Path, what:
     }
 
     async def story() -> None:
-        async with hub_process(tmp_path, settings, (sys.executable, "-c", _BOUND)) as hub:
+        async with (
+            receiver() as there,
+            hub_process(tmp_path, _with_alerts(settings, there), _BEFORE) as hub,
+        ):
             page = await hub.until(lambda page: page["judged"], "/v1/incidents")
             (problem,) = page["problems"]
             assert "nothing of them is kept" in problem
             assert str(state) in problem
             assert sum((await hub.get("/v1/fleet"))["nodes"].values()) == 1
+            (request,) = await there.wait_for(1)
+            notice = request.json()["data"]
+            assert notice["title"] == "incidents are not kept in the journal"
+            assert notice["evidence"] == [problem]
 
     try:
         asyncio.run(story())
