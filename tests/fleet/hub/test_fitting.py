@@ -158,6 +158,16 @@ def test_a_test_needs_one_that_is_configured(files: Files) -> None:
     )
 
 
+def test_auto_needs_confidence_or_the_word_of_the_site(files: Files) -> None:
+    low = ("  confidence: high\n", "")
+    (line,) = files.check(low)
+    assert line.startswith(f"{files.line('action:')}: mode: auto asks a person all the same")
+    assert "write act_on: low beside it" in line
+    assert line.endswith("(site.lost)")
+    assert files.check(low, ("mode: auto", "mode: auto\n  act_on: low")) == []
+    assert files.check(low, ("mode: auto", "mode: approve")) == []
+
+
 def test_a_rule_that_is_off_needs_nothing(files: Files) -> None:
     assert files.check(("mode: auto", 'mode: "off"'), ("{reboot: {max: 2}}", "power_cycle")) == []
 

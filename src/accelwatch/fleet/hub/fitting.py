@@ -114,6 +114,12 @@ def _of_rule(
     rule: Rule, settings: HubSettings, actions: Collection[Action]
 ) -> Iterator[tuple[str, str]]:
     assert rule.action is not None
+    if rule.mode is Mode.AUTO and not rule.confidence.suffices(rule.act_on):
+        yield (
+            "mode",
+            "auto asks a person all the same, for the confidence is low; write act_on: low beside it "
+            "to have it act without, or mode: approve",
+        )
     if rule.action.draw_spare and not settings.remedy.spares.nodes:
         yield (
             "action.spare",
