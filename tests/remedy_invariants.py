@@ -21,6 +21,7 @@ from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.spare_tests import INCIDENT
 from accelwatch.remedy.spares import SpareStanding
 from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import Confidence, Fence, JobPolicy, Mode, Severity, Trust
 
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
@@ -91,6 +92,8 @@ class Watch:
         """Moves that were begun for a node and go on as chores."""
         self.approved: set[str] = set()
         """Digests of plans that a person approved."""
+        self.shown: dict[str, tuple[JobKey, ...]] = {}
+        """The jobs on the node when a person was asked about a plan, by its digest."""
         self.released: dict[str, float] = {}
         """When each node was given back by us last, until it is taken out again."""
         self.relapses: dict[str, int] = {}
@@ -102,6 +105,7 @@ class Watch:
         """Raise BrokenError when a step has done what must not be; `began`: an engine began in it."""
         after = outcome.state
         self._departures(before, after, now)
+        self._shown(before, after)
         self._given_back(before, after, now)
         _made_of_records(before, outcome.records, after)
         _counted(after)
@@ -159,6 +163,16 @@ class Watch:
             known = self.called.get(node, 0.0) >= remedy.since or bool(remedy.overdue)
             text = f"{node} waits in {remedy.stage} since {now - remedy.since:.0f} s in silence"
             need(known or now - remedy.since <= 7200.0 + passive_s, text)
+
+    def _shown(self, before: RemedyState, after: RemedyState) -> None:
+        for node, remedy in after.remedies.items():
+            known = before.remedies.get(node)
+            if remedy.asked and (known is None or known.asked != remedy.asked):
+                self.show(after, remedy, remedy.asked)
+
+    def show(self, state: RemedyState, remedy: Remedy, digest: str) -> None:
+        """A person is shown a plan for a node."""
+        self.shown[digest] = _jobs_on(state, remedy)
 
     def _departures(self, before: RemedyState, after: RemedyState, now: float) -> None:
         """Nobody forgets who has left a node lately."""
@@ -259,7 +273,12 @@ class Watch:
         case = next((one for one in remedy.cases if one.incident == remedy.incident), None)
         need(case is not None, "a quarantine without a reason")
         assert case is not None
-        approved = digest_of(remedy.node, case.incident, case.policy) in self.approved
+        sur = Surroundings(state, self.settings, now)
+        digest = digest_of(sur, remedy, case.policy, case.incident)
+        approved = digest != "" and digest in self.approved
+        if case.policy.mode is Mode.APPROVE:
+            same = self.shown.get(digest) == _jobs_on(state, remedy)
+            need(same, "a quarantine for which the jobs are others than a person was shown")
         override, boundary = (
             state.overrides.get(remedy.node),
             state.boundaries.get(remedy.node),
@@ -431,6 +450,11 @@ def _read_lately(state: RemedyState, remedy: Remedy, intent: Intent, now: float)
     if any(case.silence for case in remedy.cases):
         return
     need(not heard.late and now - heard.time <= FRESH_S, f"{intent.kind} on an old reading")
+
+
+def _jobs_on(state: RemedyState, remedy: Remedy) -> tuple[JobKey, ...]:
+    seen = state.world.seen.get(remedy.target or remedy.node)
+    return () if seen is None else tuple(sorted(seen.jobs))
 
 
 def _made_of_records(

@@ -344,7 +344,10 @@ class History:
         digest = remedy.asked or plan_of(Surroundings(self.state, SETTINGS, self.now), remedy)
         if self.rng.random() < 0.2:
             digest = "0123456789abcdef"
-        self.watch.approved.add(digest)
+        elif not remedy.asked:
+            self.watch.show(self.state, remedy, digest)
+        if digest:
+            self.watch.approved.add(digest)
         command = Command(verb=Verb.APPROVE, by="ana", at=self.now, node=node.name, digest=digest)
         self.changes.append(command)
 

@@ -50,6 +50,7 @@ class _Key(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     cluster: str = ""
     submitted: float = 0.0
+    user: str = ""
     retry: bool = False
     """Whether its user wants it begun again when it dies of itself."""
 
@@ -173,6 +174,11 @@ def _node(told: _Node) -> NodeSeen:
         begin_again=frozenset(
             _key(one) for one in told.jobs if not isinstance(one, str) and one.retry
         ),
+        owners={
+            str(_key(one)): shown(one.user)
+            for one in told.jobs
+            if not isinstance(one, str) and one.user
+        },
         pools=told.pools,
         maintenance=told.maintenance,
         rebooting=told.rebooting,

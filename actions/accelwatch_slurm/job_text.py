@@ -26,8 +26,8 @@ _DIED = frozenset(
 """It ended before it should; not by a person's wish, a time limit or a job of more weight."""
 _WORDS = re.compile(r"[\s,;]+")
 _ID = re.compile(r"(\d+)(?:_(\d+)|(\+\d+))?")
-SQUEUE_FORMAT = "%i|%V|%N|%k"
-"""Id as users write it, time of submission, nodes, and the comment: whatever a user has written."""
+SQUEUE_FORMAT = "%i|%V|%N|%u|%k"
+"""Id as users write it, time of submission, nodes, user, and the comment: what a user has written."""
 BEGIN_AGAIN = "accelwatch:retry"
 """A word of a job's comment: its user wants it begun again when it dies of itself."""
 
@@ -177,6 +177,8 @@ class JobTable(NamedTuple):
     by_node: dict[str, list[JobKey]]
     begin_again: frozenset[JobKey]
     """Those whose comment has BEGIN_AGAIN."""
+    owners: dict[str, str]
+    """Their users, by the job as users write it."""
 
 
 def job_table(text: str, cluster: str, begins: str) -> JobTable:
@@ -186,14 +188,16 @@ def job_table(text: str, cluster: str, begins: str) -> JobTable:
     """
     by_node: dict[str, list[JobKey]] = {}
     again: set[JobKey] = set()
+    owners: dict[str, str] = {}
     for line in text.splitlines():
-        fields = line.removeprefix(begins).split("|", 3)
-        match = _ID.fullmatch(fields[0]) if line.startswith(begins) and len(fields) == 4 else None
+        fields = line.removeprefix(begins).split("|", 4)
+        match = _ID.fullmatch(fields[0]) if line.startswith(begins) and len(fields) == 5 else None
         if match is None:
             continue
         key = JobKey(cluster, match[1], time_of(fields[1]) or 0.0, match[2] or match[3] or "")
-        if BEGIN_AGAIN in _WORDS.split(fields[3]):
+        owners[str(key)] = fields[3]
+        if BEGIN_AGAIN in _WORDS.split(fields[4]):
             again.add(key)
         for node in names_of(fields[2]):
             by_node.setdefault(node, []).append(key)
-    return JobTable(by_node, frozenset(again))
+    return JobTable(by_node, frozenset(again), owners)

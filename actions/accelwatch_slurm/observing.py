@@ -102,6 +102,7 @@ class Observer:
                 field,
                 jobs.by_node.get(node.name, ()),
                 begin_again=jobs.begin_again,
+                owners=jobs.owners,
             )
             for node in nodes
         ]

@@ -1,6 +1,7 @@
 """To whom a node belongs, as Slurm shows it. Pure."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from accelwatch.action.intent import JobKey, Mark
 from accelwatch.action.observed import NodeSeen, Standing
@@ -47,6 +48,7 @@ def seen_node(
     jobs: Sequence[JobKey] = (),
     *,
     begin_again: frozenset[JobKey] = frozenset(),
+    owners: Mapping[str, str] = MappingProxyType({}),
 ) -> NodeSeen:
     """The node in the words of the contract."""
     standing = standing_of(node, reservations, field)
@@ -62,6 +64,7 @@ def seen_node(
         boot_time=node.boot_time,
         jobs=tuple(jobs),
         begin_again=begin_again.intersection(jobs),
+        owners={name: owners[name] for name in map(str, jobs) if name in owners},
         pools=node.partitions,
         maintenance=is_maintained(node.name, reservations),
         rebooting=node.rebooting,

@@ -40,6 +40,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds at which it was asked."""
     until: float | None = None
     """Unix seconds until which it waits."""
+    as_of: float | None = None
+    """Unix seconds at which the node and its jobs were seen so."""
     link: str = ""
     """By which whoever reads it may decide, once. It is in what is sent only, and never kept."""
 

@@ -192,6 +192,9 @@ def test_what_waits_for_a_yes_stands_first_with_the_way_to_say_it() -> None:
     assert lines[2] == (
         "decide: accelwatch approve n12 --plan 554dd877c172041b --reason WHY (or deny)"
     )
+    dated = msgspec.structs.replace(ASKED, as_of=START - 4.0)
+    notice = notice_of(LOST, NoticeKind.ASKED, sequence=2, asks=(dated,))
+    assert body(notice).split("\n")[2].startswith("as of 2026-11-22 03:14:03 UTC; ")
     linked = msgspec.structs.replace(ASKED, link="https://hub/incidents/i42?link=x")
     notice = notice_of(LOST, NoticeKind.ASKED, sequence=2, asks=(linked,))
     assert "decide: https://hub/incidents/i42?link=x" in body(notice).split("\n")

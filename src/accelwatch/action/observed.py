@@ -43,6 +43,8 @@ class NodeSeen(msgspec.Struct, frozen=True, kw_only=True):
     jobs: tuple[JobKey, ...] = ()
     begin_again: frozenset[JobKey] = frozenset()
     """Those of its jobs whose users want them begun again when they die of themselves."""
+    owners: Mapping[str, str] = {}
+    """Who submitted each of its jobs, by the job as users write it; where the scheduler says so."""
     pools: tuple[str, ...] = ()
     """Partitions or node groups."""
     maintenance: bool = False

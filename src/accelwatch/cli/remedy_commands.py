@@ -5,6 +5,7 @@ A word that counts is in the journal when the command ends. What it led to is sh
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -252,6 +253,8 @@ def _plan(plan: Mapping[str, Any]) -> list[str]:
     if plan["price"] is not None:
         saved, lost = plan["price"]["saved"], plan["price"]["lost"]
         lines.append(f"expected: saves {saved:.1f} GPU-hours, costs {lost:.1f}")
+    if (as_of := plan.get("as_of")) is not None:
+        lines.append(f"as of {datetime.fromtimestamp(as_of, UTC):%Y-%m-%d %H:%M:%S} UTC")
     return lines
 
 

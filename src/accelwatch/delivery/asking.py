@@ -76,5 +76,8 @@ class NobodyAsks:
 
 
 def named(asks: tuple[Asked, ...]) -> str:
-    """One word for what is asked, another one for another question."""
-    return " ".join(f"{one.plan}@{one.at!r}" for one in asks)
+    """One word for what is asked, another one for another question.
+
+    A plan that changes while it waits, such as by each job on a shared node, is no new question.
+    """
+    return " ".join(f"{one.node}@{one.at!r}" for one in asks)

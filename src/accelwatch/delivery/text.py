@@ -56,6 +56,8 @@ def _asked(notice: Notice) -> Iterator[str]:
     for asked in notice.asks:
         until = "" if asked.until is None else f", until {moment(asked.until)}"
         yield f"waits for a yes: {'; '.join(asked.steps)}{until}"
+        if asked.as_of is not None:
+            yield f"as of {moment(asked.as_of)}; when a job comes or goes the plan needs a new yes"
         how = f"accelwatch approve {asked.node} --plan {asked.plan} --reason WHY (or deny)"
         yield f"decide: {asked.link or how}"
 

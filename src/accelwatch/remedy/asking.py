@@ -1,5 +1,7 @@
 """What rows of the table do when people are asked, answer, or want something themselves."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from accelwatch.remedy.cases import leading
@@ -7,10 +9,13 @@ from accelwatch.remedy.clocks import BLIND_AGAIN_S, BLIND_S, DENIED_S
 from accelwatch.remedy.conditions import Happening, Scene, plan_of
 from accelwatch.remedy.gates import leader
 from accelwatch.remedy.model import (
+    AskedStep,
     Denied,
     Remedy,
 )
 from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.planned_steps import steps_of
+from accelwatch.remedy.stage import Stage
 
 replace = msgspec.structs.replace
 
@@ -26,17 +31,31 @@ def by_hand(at: Scene) -> Remedy:
 
 
 def ask(at: Scene) -> Remedy:
-    """Ask a person for a yes to the plan as it is now."""
-    remedy = at.remedy
-    digest = plan_of(at.sur, remedy)
-    case = leader(at.sur, remedy)
-    if case is not None:
-        remedy = replace(remedy, policy=case.policy, incident=case.incident)
-    # Of marks that a scheduler has lost a person was told already, in one message for all of them.
-    loudness = Loudness.TELL if remedy.mark_lost else Loudness.ALERT
-    again = " again" if remedy.mark_lost else ""
-    at.sur.note(remedy, f"may {remedy.node} be taken out{again}? plan {digest}", loudness)
-    return replace(remedy, asked=digest)
+    """Ask a person for a yes to the plan as it is now; one that waits already is asked nothing new."""
+    remedy, sur = at.remedy, at.sur
+    digest = plan_of(sur, remedy)
+    case = leader(sur, remedy)
+    if case is None:
+        return remedy
+    remedy = replace(remedy, policy=case.policy, incident=case.incident)
+    steps = tuple(AskedStep(*one) for one in steps_of(sur, remedy, case.policy))
+    if at.remedy.stage is Stage.AWAITING_APPROVAL:
+        changes = "; ".join(changed(remedy.asked_steps, steps)) or "another rule, or another job"
+        text = f"the plan for {remedy.node} is another one now ({changes}): plan {digest}"
+        sur.note(remedy, text, Loudness.LOG)
+    else:
+        # Of marks that a scheduler has lost a person was told already, in one message for all of them.
+        loudness = Loudness.TELL if remedy.mark_lost else Loudness.ALERT
+        again = " again" if remedy.mark_lost else ""
+        sur.note(remedy, f"may {remedy.node} be taken out{again}? plan {digest}", loudness)
+    return replace(remedy, asked=digest, asked_steps=steps, asked_as_of=sur.seen_at(remedy))
+
+
+def changed(before: Iterable[AskedStep], after: Iterable[AskedStep]) -> list[str]:
+    """What a plan has, and has not any more, that another one before it had not, or had."""
+    old, new = [one.text for one in before], [one.text for one in after]
+    more = [f"new: {text}" for text in new if text not in old]
+    return [*more, *(f"no more: {text}" for text in old if text not in new)]
 
 
 def approve(at: Scene) -> Remedy:

@@ -5,10 +5,10 @@ from types import MappingProxyType
 
 from accelwatch.remedy import breaker
 from accelwatch.remedy.changes import Command, Verb
-from accelwatch.remedy.conditions import Happening
-from accelwatch.remedy.model import Boundary, Stop, Veto
+from accelwatch.remedy.conditions import Happening, plan_of
+from accelwatch.remedy.model import Boundary, Remedy, Stop, Veto
 from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.stage import Trigger
+from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.transitions import happen
 
@@ -53,6 +53,15 @@ def commanded(sur: Surroundings, command: Command) -> None:
             _of_node(sur, command)
 
 
+def _why_vain(sur: Surroundings, remedy: Remedy, command: Command) -> str:
+    if command.verb is not Verb.APPROVE or remedy.stage is not Stage.AWAITING_APPROVAL:
+        return f"{command.node} is {remedy.stage}"
+    plan = plan_of(sur, remedy)
+    if not plan:
+        return f"nobody can see now what is on {command.node}; the plan goes on waiting"
+    return f"the plan for {command.node} is another one now: {plan}; look at it again"
+
+
 def _of_node(sur: Surroundings, command: Command) -> None:
     if command.verb is Verb.RECOVERED:
         at = command.at if command.until is None else min(command.until, command.at)
@@ -64,5 +73,5 @@ def _of_node(sur: Surroundings, command: Command) -> None:
         text = f"{command.verb} by {command.by}: {command.reason}".rstrip(": ")
         sur.note(sur.remedy(command.node), text, Loudness.LOG, command.by)
     elif command.verb is not Verb.RECOVERED:
-        text = f"{command.verb} changes nothing: {command.node} is {remedy.stage}"
+        text = f"{command.verb} changes nothing: {_why_vain(sur, remedy, command)}"
         sur.note(remedy, text, Loudness.TELL, command.by)

@@ -14,7 +14,13 @@ from accelwatch.remedy.changes import Command
 from accelwatch.remedy.clocks import MOST_FAILURES
 from accelwatch.remedy.denial import Denial, DenialKind
 from accelwatch.remedy.digest import digest_of
-from accelwatch.remedy.gates import in_the_way, lacks_only_a_yes, leader, withdrawn
+from accelwatch.remedy.gates import (
+    in_the_way,
+    lacks_only_a_yes,
+    leader,
+    waits_for_a_look,
+    withdrawn,
+)
 from accelwatch.remedy.jobs import (
     cancels,
     gone_jobs,
@@ -127,13 +133,21 @@ def _askable(sur: Surroundings, remedy: Remedy) -> bool:
         return False
     if remedy.expired is not None and case.evidence_at <= remedy.expired:
         return False
-    return lacks_only_a_yes(sur, remedy, case)
+    return lacks_only_a_yes(sur, remedy, case) and plan_of(sur, remedy) != ""
+
+
+def _still_asked(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether the question stands: also while nobody can look at what it is about."""
+    if _askable(sur, remedy):
+        return True
+    case = next((one for one in leading(sur, remedy) if one.incident == remedy.incident), None)
+    return case is not None and waits_for_a_look(sur, remedy, case)
 
 
 def plan_of(sur: Surroundings, remedy: Remedy) -> str:
-    """Digest of what would be done now; empty when nothing would."""
+    """Digest of what would be done now; empty when nothing would, or nobody can see what."""
     case = leader(sur, remedy)
-    return "" if case is None else digest_of(remedy.node, case.incident, case.policy)
+    return "" if case is None else digest_of(sur, remedy, case.policy, case.incident)
 
 
 def _moved_back(sur: Surroundings, happening: Happening) -> bool:
@@ -265,8 +279,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "not_answering": lambda at: silent(at.sur, at.remedy),
         "answering": lambda at: not silent(at.sur, at.remedy),
         "askable": lambda at: _askable(at.sur, at.remedy),
-        "not_askable": lambda at: not _askable(at.sur, at.remedy),
-        "plan_changed": lambda at: at.remedy.asked != plan_of(at.sur, at.remedy),
+        "not_askable": lambda at: not _still_asked(at.sur, at.remedy),
+        "plan_changed": lambda at: plan_of(at.sur, at.remedy) not in ("", at.remedy.asked),
         "plan_is_this": lambda at: (
             at.happening.command is not None
             and at.happening.command.digest == plan_of(at.sur, at.remedy) != ""

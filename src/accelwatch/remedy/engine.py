@@ -23,6 +23,7 @@ from accelwatch.remedy.ceiling import UNDOING
 from accelwatch.remedy.changes import Change, Command, Heard, Started, Verb
 from accelwatch.remedy.denial import Answer, Denial
 from accelwatch.remedy.effect import Site
+from accelwatch.remedy.fresh_look import FreshLooks
 from accelwatch.remedy.inbox import Asked, Inbox
 from accelwatch.remedy.journaling import kept, restored
 from accelwatch.remedy.lanes import Lanes
@@ -110,6 +111,7 @@ class Engine:
         """As far as it is written down."""
         self._writing: dict[int, float] = {}
         """Since when (monotonic seconds) what is being written is."""
+        self._looks = FreshLooks(actions, clock, self._inbox, lambda: self.state)
         self._unplaced: list[Intent] = []
         """What no scheduler has been seen to have the node of yet."""
         self._stopped_by = ""
@@ -183,13 +185,20 @@ class Engine:
         if not self._refused:
             self._inbox.hear(observations, urgent=urgent)
 
-    async def ask(self, command: Command, address: str = "") -> Reply:
-        """What a person wants; when this returns it is written down, or the answer says why not."""
+    async def ask(self, command: Command, address: str = "", *, looked: bool = False) -> Reply:
+        """What a person wants; when this returns it is written down, or the answer says why not.
+
+        A yes waits for a look at what it is about, unless `looked` says that there was one just now.
+        """
         if command.verb is Verb.STOP:
             # It counts from now on, whether or not the disk takes it, and whatever is decided now.
             self._stopped_by = command.by
         if self._refused or not self._tasks or self._has_ended:
             return Reply(problem=self._refused or "nothing is decided any more; see the log")
+        if command.verb is Verb.APPROVE and not looked:
+            problem = await self.look_again(command.node)
+            if problem:
+                return Reply(problem=problem)
         answer: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._inbox.ask(Asked(command, address, answer))
         given = await answer
@@ -200,6 +209,12 @@ class Engine:
             except JournalError as error:
                 return given._replace(problem=f"it is not written down: {error}")
         return given
+
+    async def look_again(self, node: str) -> str:
+        """Look at a node's scheduler now and decide upon that; why that cannot be done, else empty."""
+        if self._refused or not self._tasks or self._has_ended:
+            return ""  # that nothing is decided is the answer to whatever is asked next
+        return await self._looks.of(node)
 
     async def _run(self) -> None:
         while True:
@@ -232,6 +247,7 @@ class Engine:
         outcome = self._decide(self.state, [*changes.values()], [*heard.values()], now)
         await self._adopt(outcome)
         self._inbox.done(changes, heard)
+        self._looks.decided()
         unplaced, self._unplaced = self._unplaced, []
         for intent in unplaced:
             self._begin(intent)

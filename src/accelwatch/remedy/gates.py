@@ -78,6 +78,28 @@ def lacks_only_a_yes(sur: Surroundings, remedy: Remedy, case: Case) -> bool:
     return bool(every) and all(why is DenialKind.APPROVAL for why in every)
 
 
+def waits_for_a_look(sur: Surroundings, remedy: Remedy, case: Case) -> bool:
+    """Whether a yes is missing, and besides that only a look: the scheduler does not answer, too little
+    is seen of the fleet, or we have just begun.
+    """
+    starting = not sur.world.guard.looked_around
+    unseen = starting or isinstance(_answering(sur, remedy), Denial)
+    if not (unseen or sur.world.guard.why):
+        return False
+    passing = _FOR_A_LOOK | _UNSEEN if unseen else _FOR_A_LOOK
+    every = {denial.why for denial in denials(asked(sur, remedy, Kind.QUARANTINE, case))}
+    return DenialKind.APPROVAL in every and every <= passing
+
+
+_FOR_A_LOOK = frozenset(
+    {DenialKind.APPROVAL, DenialKind.DATA, DenialKind.STALE_READING, DenialKind.STARTING}
+)
+_UNSEEN = frozenset(
+    {DenialKind.IDENTITY, DenialKind.BUDGET, DenialKind.DOMAIN_BUDGET, DenialKind.AVAILABLE}
+)
+"""What nobody can tell either while no node is seen."""
+
+
 def _first(sur: Surroundings, remedy: Remedy, kind: Kind) -> Answer:
     if kind is not Kind.QUARANTINE or remedy.manual:
         return _blocked(sur, remedy, kind, None) or PERMIT
@@ -88,20 +110,20 @@ def _first(sur: Surroundings, remedy: Remedy, kind: Kind) -> Answer:
 
 
 def _blocked(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -> Denial | None:
-    approved = is_approved(remedy, case)
+    approved = is_approved(sur, remedy, case)
     for answer in asked(sur, remedy, kind, case):
         if isinstance(answer, Denial) and not (approved and answer.why.lifted_by_approval):
             return answer
     return None
 
 
-def is_approved(remedy: Remedy, case: Case | None) -> bool:
+def is_approved(sur: Surroundings, remedy: Remedy, case: Case | None) -> bool:
     """Whether a person has approved what would be done now, and not something else."""
     if not remedy.approved:
         return False
     if case is None:
         return True
-    return remedy.approved_plan == digest_of(remedy.node, case.incident, case.policy)
+    return remedy.approved_plan == digest_of(sur, remedy, case.policy, case.incident)
 
 
 def asked(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -> Iterator[Answer]:

@@ -48,6 +48,9 @@ class Inbox:
         """Take up what is seen; what every tick brings wakes nobody, unless it is `urgent`."""
         for one in observations:
             key = self._key(one)
+            known = self._heard.get(key)
+            if isinstance(known, Surveyed) and isinstance(one, Surveyed) and known.time > one.time:
+                continue  # another look was asked for later, and ended sooner
             self._heard.pop(key, None)
             self._heard[key] = one
             if urgent or isinstance(one, (Pursued, Surveyed)):

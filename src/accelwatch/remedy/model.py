@@ -61,6 +61,13 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """Active tests."""
 
 
+class AskedStep(msgspec.Struct, frozen=True):
+    """One step of the plan that a person is asked about, as it was shown."""
+
+    kind: IntentKind
+    text: str
+
+
 class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """The flow of one node, from the first suspicion until it works again."""
 
@@ -95,6 +102,10 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds of the newest evidence for which nobody answered."""
     asked: str = ""
     """Digest of the plan that a person was asked about."""
+    asked_steps: tuple[AskedStep, ...] = ()
+    """Its steps; they are shown also while the scheduler does not answer."""
+    asked_as_of: float | None = None
+    """Unix seconds at which the scheduler showed the node and its jobs so."""
     hold: Hold | None = None
     mark_lost: bool = False
     """Whether the scheduler has lost its state, and our mark with it: the node takes work again though

@@ -4,26 +4,19 @@ A plan is shown before anybody says yes, and has the digest to which an approval
 is what is approved, and a rule that leads on to something else needs another yes.
 """
 
-from collections.abc import Iterator
-
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.intent import JobKey
 from accelwatch.remedy.case import Case, Policy
 from accelwatch.remedy.cases import counting
 from accelwatch.remedy.denial import Denial, denials
 from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.gates import asked, leader
-from accelwatch.remedy.jobs import gone_jobs, jobs_of, lost_jobs, needs_fence, silent
-from accelwatch.remedy.ladder import INTENTS
 from accelwatch.remedy.model import Remedy, RemedyState
-from accelwatch.remedy.relapses import MOST
+from accelwatch.remedy.planned_steps import steps_of
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.standing_in import drawn
 from accelwatch.remedy.surroundings import Surroundings
-from accelwatch.rules.document import JobPolicy, When
 
 HELD_UP_H = 1.5
 """Hours until a person has found a bad node and put another in its place: the mean of manual triage,
@@ -82,6 +75,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     price: Price | None = None
     text: str = ""
     """For people: why there is nothing to be done, or what could not be, where that is so."""
+    as_of: float | None = None
+    """Unix seconds at which its scheduler showed the node and its jobs so; None where it never did."""
 
 
 def planned(
@@ -104,7 +99,13 @@ def planned(
         text = remedy.trouble or _nothing(sur, remedy)
         return Plan(node=node, stage=remedy.stage, text=text)
     led = msgspec.structs.replace(remedy, policy=policy, incident=incident)
-    steps = tuple(_step(sur, led, kind, text, case) for kind, text in _left(sur, led, policy))
+    digest, as_of = digest_of(sur, remedy, policy, incident), sur.seen_at(remedy)
+    left = tuple(steps_of(sur, led, policy))
+    if remedy.stage is Stage.AWAITING_APPROVAL and not digest:
+        # Nobody can see now what is there: what was asked about still waits.
+        digest, left = remedy.asked, tuple((one.kind, one.text) for one in remedy.asked_steps)
+        as_of = remedy.asked_as_of if as_of is None else as_of
+    steps = tuple(_step(sur, led, kind, text, case) for kind, text in left)
     return Plan(
         node=node,
         stage=remedy.stage,
@@ -113,10 +114,11 @@ def planned(
         mode=policy.mode.value,
         confidence=policy.confidence.value,
         act_on=policy.act_on.value,
-        digest=digest_of(node, incident, policy),
+        digest=digest,
         steps=steps,
         price=None if worth is None else price_of(steps, policy, worth),
         text=remedy.trouble,
+        as_of=as_of,
     )
 
 
@@ -153,69 +155,6 @@ def price_of(steps: tuple[PlanStep, ...], policy: Policy, worth: Worth) -> Price
     if Kind.MOVE_JOB in kinds:
         lost += (RELOAD_H + worth.checkpoint_age_s / 3600) * worth.job_devices
     return Price(saved=saved, lost=lost)
-
-
-def _left(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
-    """The intents that are left, in their order."""
-    node = remedy.node
-    if remedy.hold is None and remedy.stage is not Stage.PROBATION:
-        yield Kind.QUARANTINE, f"take {node} out of the pool"
-    if remedy.stage not in _MENDED:
-        yield from _of_jobs(sur, remedy, policy)
-        for rung in policy.ladder[remedy.rung :] if remedy.relapses < MOST else ():
-            kind = INTENTS.get(rung.name)
-            tried = sum(one.rung == rung.name for one in remedy.attempts)
-            if kind is not None and tried < rung.most:
-                yield kind, f"{rung.name.replace('_', ' ')} {node}"
-    passed = () if remedy.verification is None else remedy.verification.passed
-    for test in policy.tests:
-        if test not in passed:
-            yield Kind.TEST, f"test {test} on {node}"
-    if remedy.stage is not Stage.PROBATION:
-        yield Kind.RELEASE, f"give {node} back, when it has looked well for {policy.passive_s:g} s"
-
-
-_MENDED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
-
-
-def _of_jobs(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
-    jobs = jobs_of(sur, remedy) or ()
-    left = (*lost_jobs(sur, remedy), *gone_jobs(sur, remedy))
-    if not (jobs or left) or policy.when is When.AFTER_JOB:
-        return
-    if policy.job is JobPolicy.IN_JOB:
-        others = [job for job in jobs if job not in (*remedy.handled, *remedy.unswapped)]
-        for job in others:
-            yield Kind.SWAP_IN_JOB, f"have job {job} go on without {remedy.node} by itself"
-    if policy.job is JobPolicy.CANCEL:
-        yield from _leaving(remedy, policy, jobs, Kind.CANCEL_JOB, "cancel job {}")
-    if policy.job is not JobPolicy.REQUEUE:
-        return
-    if silent(sur, remedy) and needs_fence(remedy):
-        yield Kind.FENCE, f"prove that nothing runs on {remedy.node} any more"
-    if policy.draw_spare and not remedy.spare:
-        yield Kind.DRAW_SPARE, _spare(sur, remedy)
-    yield from _leaving(remedy, policy, jobs, Kind.MOVE_JOB, "have job {} run on elsewhere")
-    for job in left:
-        yield (
-            Kind.MOVE_JOB,
-            f"have job {job}, which has left {remedy.node}, begin again if it has died",
-        )
-
-
-def _leaving(
-    remedy: Remedy, policy: Policy, jobs: tuple[JobKey, ...], kind: Kind, text: str
-) -> Iterator[tuple[Kind, str]]:
-    for job in jobs:
-        if policy.signal and job not in remedy.signalled:
-            yield Kind.SIGNAL_JOB, f"ask job {job} for a checkpoint ({policy.signal})"
-        if job not in remedy.handled:
-            yield kind, text.format(job)
-
-
-def _spare(sur: Surroundings, remedy: Remedy) -> str:
-    answer = drawn(sur, remedy)[1]
-    return answer.text if isinstance(answer, Denial) else f"have {answer.name} stand in"
 
 
 def _step(sur: Surroundings, remedy: Remedy, kind: Kind, text: str, case: Case | None) -> PlanStep:

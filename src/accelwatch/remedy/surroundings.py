@@ -165,6 +165,12 @@ class Surroundings:
         """How its scheduler shows it."""
         return self.world.seen.get(self.target(remedy))
 
+    def seen_at(self, remedy: Remedy) -> float | None:
+        """Unix seconds at which its scheduler showed it last; None of one that was never shown."""
+        action = self.world.seen_by.get(self.target(remedy))
+        scheduler = None if action is None else self.world.schedulers.get(action)
+        return None if scheduler is None else scheduler.time
+
     def target(self, remedy: Remedy) -> str:
         """The scheduler's name of a node: as proven, else the same as the hub's."""
         if remedy.target:

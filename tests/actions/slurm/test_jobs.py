@@ -84,6 +84,10 @@ def test_who_wants_to_be_begun_again_says_so_in_the_comment_and_for_nobody_else(
     seen = {one.name: one for one in asyncio.run(hand().action.survey())}
     assert {str(key) for key in seen["n1"].begin_again} == {wants}
     assert (len(seen["n2"].jobs), seen["n2"].begin_again) == (1, frozenset())
+    owner = job(slurm, wants).user
+    assert owner != ""
+    assert seen["n1"].owners == {wants: owner}
+    assert [*seen["n2"].owners.values()] == [owner], "a comment names nobody"
 
 
 def test_the_place_is_given_back_when_the_job_has_ended(slurm: WorkingSlurm, hand: Hands) -> None:

@@ -144,10 +144,10 @@ def test_a_requeue_moves_the_time_of_submission_and_a_new_job_of_the_id_is_anoth
 
 def test_jobs_of_nodes() -> None:
     lines = (
-        "2_0|1795355574|n2|",
-        "4+1|1795355576|n[2-3]|night|run accelwatch:retry",
+        "2_0|1795355574|n2|ada|",
+        "4+1|1795355576|n[2-3]|bob|night|run accelwatch:retry",
         "nonsense",
-        "7|Unknown|n[2-|accelwatch:retrying",
+        "7|Unknown|n[2-|eve|accelwatch:retrying",
     )
     table = job_table("".join(f"x9|{line}\n" for line in lines), "lab", "x9|")
     found = table.by_node
@@ -157,10 +157,13 @@ def test_jobs_of_nodes() -> None:
         JobKey("lab", "4", 1795355576.0, "+1"),
     ]
     assert [str(key) for key in found["n3"]] == ["4+1"]
+    assert table.owners == {"2_0": "ada", "4+1": "bob", "7": "eve"}
 
 
 def test_what_somebody_writes_into_a_comment_is_no_line() -> None:
-    text = "x9|2|1795355574|n2|a\n5|1795355576|n1|accelwatch:retry\nx8|6|1795355576|n1|\n"
+    text = (
+        "x9|2|1795355574|n2|ada|a\n5|1795355576|n1|eve|accelwatch:retry\nx8|6|1795355576|n1|eve|\n"
+    )
     table = job_table(text, "lab", "x9|")
     assert (list(table.by_node), table.begin_again) == (["n2"], frozenset())
 

@@ -1,6 +1,6 @@
 """The pages of incidents over a state that a test sets, without an engine: what is asked is noted."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -8,13 +8,14 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.clock import ManualClock
 from accelwatch.fleet.approval.approvals import Approvals
 from accelwatch.fleet.approval.links import Link, Signer
+from accelwatch.fleet.approval.shown import ShownPlans
 from accelwatch.fleet.approval.used import UsedLinks
 from accelwatch.fleet.incident_page.pages import IncidentVisits
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.journal.file import JournalError
 from accelwatch.incidents.journal.records import Batch
-from accelwatch.remedy.changes import Command
+from accelwatch.remedy.changes import Command, Verb
 from accelwatch.remedy.engine import Reply
 from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.plan import Plan, PlanStep, Price
@@ -38,8 +39,17 @@ class AskedEngine:
         self.doing: dict[str, str] = {}
         self.asked: list[tuple[Command, str]] = []
         self.reply = Reply()
+        self.unseen = ""
+        """Why nobody can look now."""
+        self.looking: Callable[[], None] = lambda: None
+        """Called while it looks."""
 
-    async def ask(self, command: Command, address: str = "") -> Reply:
+    async def look_again(self, _: str) -> str:
+        self.looking()
+        return self.unseen
+
+    async def ask(self, command: Command, address: str = "", *, looked: bool = False) -> Reply:
+        assert looked or command.verb is not Verb.APPROVE
         self.asked.append((command, address))
         return self.reply
 
@@ -52,8 +62,8 @@ class AskedRunner:
         self.settings = RemedySettings(ceiling="resume")
         self.plan_of: dict[str, Plan] = {}
 
-    async def ask(self, command: Command, address: str = "") -> Reply:
-        return await self.engine.ask(command, address)
+    async def ask(self, command: Command, address: str = "", *, looked: bool = False) -> Reply:
+        return await self.engine.ask(command, address, looked=looked)
 
     def plan(self, node: str) -> Plan:
         return self.plan_of.get(node) or Plan(node=node, stage=Stage.HEALTHY, text="it is well")
@@ -93,7 +103,7 @@ class AskedHub:
         self.batches: list[Batch] = []
         self.broken = ""
         self.signer = Signer(KEY)
-        self.approvals = Approvals(self.signer, UsedLinks(self._commit, self.clock))
+        self.approvals = Approvals(self.signer, UsedLinks(self._commit, self.clock), ShownPlans())
         runner: Any = self.runner
         rules: Any = AskedRules(self.incident)
         self.visits = IncidentVisits(

@@ -9,6 +9,7 @@ from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.api.pages import HubPages
 from accelwatch.fleet.approval.approvals import Approvals
 from accelwatch.fleet.approval.links import Link, Signer
+from accelwatch.fleet.approval.shown import ShownPlans
 from accelwatch.fleet.approval.used import UsedLinks
 from accelwatch.fleet.hub.serve import own_text
 from accelwatch.fleet.incident_page.pages import IncidentVisits
@@ -62,7 +63,9 @@ async def page_site(site: HubSite, protection: Protection) -> AsyncIterator[Page
     async with site.running() as (rules, remedies):
         writer = rules.register.writer
         assert writer is not None
-        approvals = Approvals(Signer(KEY), UsedLinks(writer.commit, site.clock, rules.states))
+        approvals = Approvals(
+            Signer(KEY), UsedLinks(writer.commit, site.clock, rules.states), ShownPlans()
+        )
         site.approvals = approvals
         visits = IncidentVisits(
             site.fleet,

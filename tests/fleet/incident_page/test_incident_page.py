@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from accelwatch.delivery.text import moment
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.fleet.approval.links import Link, Signer
 from accelwatch.remedy.changes import Verb
@@ -314,6 +315,58 @@ def test_a_link_whose_plan_changed_shows_the_new_one() -> None:
     shown = html(hub.show(token, **GUEST))
     assert "The plan is another one than when this link was sent" in shown
     assert "reboot n12" in shown
+
+
+def test_a_link_whose_plan_changed_says_what_is_new() -> None:
+    hub = AskedHub()
+    stay, gone = "take n12 out of the pool", "have job 17 of ada run on elsewhere"
+    hub.approvals.shown.keep("p1", (stay, gone))
+    hub.plan("p2", stay)
+    hub.runner.engine.state = RemedyState(
+        remedies={"n12": msgspec.structs.replace(hub.remedy, asked="p2")}
+    )
+    token = hub.link()
+    form = {"form": _guest_form(hub, token)}
+    for page in (hub.show(token, **GUEST), press(hub, token, fields=form, **GUEST)):
+        assert "The plan is another one than when this link was sent" in html(page)
+        assert f"No more: {gone}." in html(page)
+        assert f"New: {stay}" not in html(page)
+    assert not hub.commands
+
+
+def test_a_yes_comes_after_a_look_and_a_link_survives_a_scheduler_that_does_not_answer() -> None:
+    hub = AskedHub()
+    token, engine = hub.link(), hub.runner.engine
+    engine.unseen = "nobody can see now what is on n12: slurm does not answer"
+    page = press(hub, token, **GUEST)
+    assert page.code == 503
+    assert "Not now: nobody can see now what is on n12: slurm does not answer." in html(page)
+    assert (hub.commands, hub.batches) == ([], [])
+    engine.unseen = ""
+    assert press(hub, token, **GUEST).code == 200
+    assert [command.digest for command in hub.commands] == ["p1"]
+
+
+def test_a_plan_that_the_look_before_a_yes_finds_changed_is_not_approved() -> None:
+    hub = AskedHub()
+    engine, token = hub.runner.engine, hub.link()
+
+    def changes() -> None:
+        changed = msgspec.structs.replace(hub.remedy, asked="p2")
+        engine.state = RemedyState(remedies={"n12": changed})
+
+    engine.looking = changes
+    page = press(hub, token, **GUEST)
+    assert page.code == 403
+    assert "The plan is another one than when this link was sent" in html(page)
+    assert (hub.commands, hub.batches) == ([], [])
+
+
+def test_it_says_when_the_node_was_seen_so() -> None:
+    hub = AskedHub()
+    plan = hub.runner.plan_of["n12"]
+    hub.runner.plan_of["n12"] = msgspec.structs.replace(plan, as_of=NOW - 61.0)
+    assert moment(NOW - 61.0) in html(hub.show())
 
 
 def test_an_expired_link_shows_nothing_of_the_incident() -> None:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from accelwatch.fleet.approval.links import Link, Signer, Standing, fingerprint, standing_of
+from accelwatch.fleet.approval.shown import ShownPlans
 from accelwatch.fleet.approval.used import UsedLinks
 from accelwatch.remedy.model import RemedyState
 
@@ -21,6 +22,7 @@ class Approvals(NamedTuple):
 
     signer: Signer
     used: UsedLinks
+    shown: ShownPlans
 
     def presented(
         self, token: str, incident: str, state: RemedyState, now: float

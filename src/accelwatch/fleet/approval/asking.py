@@ -51,15 +51,20 @@ class HubAsking:
             return ()
         known = self._of(runner, incident.id, (incident.entity.node, *incident.nodes))
         waiting = [remedy for remedy in known if _waits(remedy)]
-        return tuple(
-            Asked(
-                node=remedy.node,
-                plan=remedy.asked,
-                steps=tuple(step.text for step in runner.plan(remedy.node).steps),
-                at=remedy.since,
-                until=remedy.due,
-            )
-            for remedy in waiting[:MOST_ASKED]
+        return tuple(self._asked(runner, remedy) for remedy in waiting[:MOST_ASKED])
+
+    def _asked(self, runner: "RemedyRunner", remedy: "Remedy") -> Asked:
+        plan, approvals = runner.plan(remedy.node), self._approvals()
+        steps = tuple(step.text for step in plan.steps)
+        if approvals is not None:
+            approvals.shown.keep(remedy.asked, steps)
+        return Asked(
+            node=remedy.node,
+            plan=remedy.asked,
+            steps=steps,
+            at=remedy.since,
+            until=remedy.due,
+            as_of=plan.as_of,
         )
 
     def soon(self, incident: Incident) -> float:
@@ -108,21 +113,18 @@ class HubAsking:
                 yield remedy
 
     def linked(self, sink: str, incident: str, asks: tuple[Asked, ...]) -> tuple[Asked, ...]:
-        """Those that still wait, with a sink's link where its messages have one."""
+        """Those that still wait, as planned now, with a link where a sink's messages have one."""
         runner = self._remedies()
         if runner is None:
             return ()
         remedies = runner.engine.state.remedies
-        still = [
-            (one, remedies[one.node])
-            for one in asks
-            if one.node in remedies
-            and _waits(remedies[one.node])
-            and (remedies[one.node].asked, remedies[one.node].since) == (one.plan, one.at)
-        ]
+        known = ((one, remedies.get(one.node)) for one in asks)
+        still = [one for asked, one in known if one and _waits(one) and one.since == asked.at]
         return tuple(
-            msgspec.structs.replace(one, link=self._link(runner, sink, incident, remedy))
-            for one, remedy in still
+            msgspec.structs.replace(
+                self._asked(runner, remedy), link=self._link(runner, sink, incident, remedy)
+            )
+            for remedy in still
         )
 
     def not_done(self) -> str:

@@ -207,6 +207,7 @@ class Hub:
             from accelwatch.fleet.approval.approvals import Approvals
             from accelwatch.fleet.approval.links import Signer
             from accelwatch.fleet.approval.secret import signing_key
+            from accelwatch.fleet.approval.shown import ShownPlans
             from accelwatch.fleet.approval.used import UsedLinks
             from accelwatch.fleet.hub.fitting import misfits
             from accelwatch.fleet.remedies.runner import RemedyRunner
@@ -218,6 +219,7 @@ class Hub:
             self.approvals = Approvals(
                 Signer(key),
                 UsedLinks(None if writer is None else writer.commit, self._clock, rules.states),
+                ShownPlans(),
             )
             remedies = RemedyRunner(self.fleet, evaluator, rules, settings)
             await remedies.start()

@@ -109,12 +109,31 @@ class IncidentVisits:
         if not approvals.signer.is_form(asked.form, incident.id, _who(change), now):
             words = "The page is too old, or was not made for you. Open it anew, and look again."
             return plain_page("Refused", words, 403)
+        if asked.verb is Verb.APPROVE:
+            # A yes is to what is there now; a link is not used up by one that cannot be looked at.
+            problem = await runner.engine.look_again(asked.node)
+            if problem:
+                told = Told(text=f"Not now: {problem}.", tone="bad")
+                return self._page(change, presented, (told,), 503)
+        return await self._decide(change, incident, asked, runner, approvals)
+
+    async def _decide(
+        self,
+        change: Change,
+        incident: Incident,
+        asked: Pressed,
+        runner: "RemedyRunner",
+        approvals: Approvals,
+    ) -> Page:
+        """What was pressed counts, where whoever did so may. Raises UsageError, UnmetError."""
+        presented = self._presented(incident.id, change.query)
         by_link = _by_link(presented, asked, change)
         if by_link is None:
             refusal = self._refusal(change, asked, presented)
             if refusal:
-                return self._page(change, presented, (Told(text=refusal, tone="bad"),), 403)
-        command = self._command(asked, change, by_link, runner, now)
+                refused = (Told(text=refusal, tone="bad"), *self._news(presented))
+                return self._page(change, presented, refused, 403)
+        command = self._command(asked, change, by_link, runner, self._clock.wall())
         if by_link is not None:
             try:
                 await approvals.used.spend(by_link.key, by_link.link, change.address)
@@ -123,7 +142,7 @@ class IncidentVisits:
             except JournalError as error:
                 told = Told(text=f"It does not count: {error}. {_LOG_IN}", tone="bad")
                 return self._page(change, presented, (told,), 503)
-        reply = await runner.ask(command, change.address)
+        reply = await runner.ask(command, change.address, looked=True)
         told, code = _outcome(reply.problem, [note.text for note in reply.notes], command)
         return self._page(change, self._presented(incident.id, change.query), (told,), code)
 
@@ -179,7 +198,7 @@ class IncidentVisits:
         shown = Shown(
             incident=incident,
             now=now,
-            told=told or _of_link(presented),
+            told=told or self._of_link(presented),
             mute=None if rules is None else rules.mute_of(incident),
             traces=traces_of(self._fleet, incident),
             who=visit.user,
@@ -211,6 +230,22 @@ class IncidentVisits:
             ),
             code,
         )
+
+    def _of_link(self, presented: Presented | None) -> tuple[Told, ...]:
+        """Why a link counts no more, and what is new in the plan since it was sent."""
+        if presented is None or presented.standing is Standing.GOOD:
+            return ()
+        return (Told(text=_DEAD[presented.standing], tone="bad"), *self._news(presented))
+
+    def _news(self, presented: Presented | None) -> tuple[Told, ...]:
+        approvals, runner = self._approvals(), self._remedies()
+        if presented is None or approvals is None or runner is None:
+            return ()
+        if presented.standing is not Standing.CHANGED:
+            return ()
+        steps = [step.text for step in runner.plan(presented.link.node).steps]
+        news = approvals.shown.news(presented.link.plan, steps)
+        return tuple(Told(text=f"{text}.") for text in news)
 
     def _verbs(self, visit: Visit | Change) -> set[Verb]:
         """What somebody may do by what he is."""
@@ -259,14 +294,6 @@ def _by_link(presented: Presented | None, asked: Pressed, change: Change) -> Pre
 def _verbs_by(presented: Presented | None, node: str) -> set[Verb]:
     good = presented is not None and presented.standing is Standing.GOOD
     return set(_BY_LINK) if good and presented.link.node == node else set()  # type: ignore[union-attr]
-
-
-def _of_link(presented: Presented | None) -> tuple[Told, ...]:
-    if presented is None:
-        return ()
-    if presented.standing is Standing.GOOD:
-        return ()
-    return (Told(text=_DEAD[presented.standing], tone="bad"),)
 
 
 def _from_here(headers: Headers, external_url: str) -> bool:

@@ -118,7 +118,7 @@ def _decision(decision: Decision, forms: Sequence[Markup], prevailing: Prevailin
             *(_standing(prevailing) if prevailing is not None else ()),
         ),
         steps,
-        _facts(*_price(plan), *(("Budget", line) for line in decision.budget)),
+        _facts(*_as_of(plan), *_price(plan), *(("Budget", line) for line in decision.budget)),
         *forms,
         class_="waits" if decision.waits else None,
     )
@@ -141,6 +141,10 @@ def _standing(prevailing: Prevailing) -> list[tuple[str, str]]:
         ("Nothing new is begun", prevailing.frozen),
     ]
     return [(name, words) for name, words in said if words]
+
+
+def _as_of(plan: Plan) -> list[tuple[str, str]]:
+    return [] if plan.as_of is None else [("As of", moment(plan.as_of))]
 
 
 def _price(plan: Plan) -> list[tuple[str, str]]:

@@ -170,15 +170,16 @@ class RemedyRunner:
             self._tell_of(turned)
         self.engine.tell(changed)
 
-    async def ask(self, command: Command, address: str = "") -> Reply:
+    async def ask(self, command: Command, address: str = "", *, looked: bool = False) -> Reply:
         """What a person wants; when this returns it is written down, or the answer says why not.
 
+        A yes waits for a look at what it is about, unless there was one just now (`looked`).
         A node of ours can be given back by `force_release` without a journal: then the log has it.
         """
         forced = command.verb is Verb.FORCE_RELEASE
         problem = self._lost_journal if forced else ""
         if not problem:
-            reply = await self.engine.ask(command, address)
+            reply = await self.engine.ask(command, address, looked=looked)
             if reply.problem and command.verb is Verb.RELEASE and self._lost_journal:
                 way = f"accelwatch release {command.node} --force works without a journal"
                 return reply._replace(problem=f"{self._lost_journal}. {way}")

@@ -1,6 +1,7 @@
 """What is done about an incident as lines: how far it is, who holds what, plan and price. Pure."""
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -120,6 +121,9 @@ def _plan(facts: RemedyFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
         yield from _denials(step, width, glyphs)
     if price := price_of(plan):
         yield from _fact("price", price, "text", width, glyphs)
+    if plan.as_of is not None:
+        shown = f"{datetime.fromtimestamp(plan.as_of, UTC):%H:%M:%S} UTC"
+        yield from _fact("as of", shown, "dim", width, glyphs)
 
 
 def _denials(step: "PlanStep", width: int, glyphs: Glyphs) -> Iterable[Line]:

@@ -1,0 +1,107 @@
+"""The steps that are left for a node, in words, with the jobs and their owners. Pure."""
+
+from collections.abc import Iterator
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.intent import JobKey
+from accelwatch.remedy.case import Policy
+from accelwatch.remedy.denial import Denial
+from accelwatch.remedy.jobs import gone_jobs, jobs_of, lost_jobs, needs_fence, silent
+from accelwatch.remedy.ladder import INTENTS
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.relapses import MOST
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.standing_in import drawn
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.rules.document import JobPolicy, When
+
+MOST_NAMED = 5
+"""Jobs that are named one by one where nothing is done to them."""
+
+
+def steps_of(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
+    """The intents that are left, in their order."""
+    node = remedy.node
+    if remedy.hold is None and remedy.stage is not Stage.PROBATION:
+        yield Kind.QUARANTINE, f"take {node} out of the pool{_staying(sur, remedy, policy)}"
+    if remedy.stage not in _MENDED:
+        yield from _of_jobs(sur, remedy, policy)
+        for rung in policy.ladder[remedy.rung :] if remedy.relapses < MOST else ():
+            kind = INTENTS.get(rung.name)
+            tried = sum(one.rung == rung.name for one in remedy.attempts)
+            if kind is not None and tried < rung.most:
+                yield kind, f"{rung.name.replace('_', ' ')} {node}"
+    passed = () if remedy.verification is None else remedy.verification.passed
+    for test in policy.tests:
+        if test not in passed:
+            yield Kind.TEST, f"test {test} on {node}"
+    if remedy.stage is not Stage.PROBATION:
+        yield Kind.RELEASE, f"give {node} back, when it has looked well for {policy.passive_s:g} s"
+
+
+_MENDED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
+
+
+def with_owner(sur: Surroundings, remedy: Remedy, job: JobKey) -> str:
+    """`17 of ada`; only the number where the scheduler names no owner."""
+    seen = sur.seen(remedy)
+    owner = "" if seen is None else seen.owners.get(str(job), "")
+    return f"{job} of {owner}" if owner else str(job)
+
+
+def _staying(sur: Surroundings, remedy: Remedy, policy: Policy) -> str:
+    """Which jobs run on there until they end, where nothing is done to them."""
+    jobs = jobs_of(sur, remedy) or ()
+    stay = policy.when is When.AFTER_JOB or policy.job in _LEFT_ALONE
+    if not (jobs and stay):
+        return ""
+    named = ", ".join(with_owner(sur, remedy, job) for job in jobs[:MOST_NAMED])
+    more = f" and {len(jobs) - MOST_NAMED} more" if len(jobs) > MOST_NAMED else ""
+    if len(jobs) == 1:
+        return f"; job {named} runs there until it ends"
+    return f"; jobs {named}{more} run there until they end"
+
+
+_LEFT_ALONE = frozenset({JobPolicy.NOTHING, JobPolicy.NOTIFY})
+
+
+def _of_jobs(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
+    jobs = jobs_of(sur, remedy) or ()
+    left = (*lost_jobs(sur, remedy), *gone_jobs(sur, remedy))
+    if not (jobs or left) or policy.when is When.AFTER_JOB:
+        return
+    if policy.job is JobPolicy.IN_JOB:
+        others = [job for job in jobs if job not in (*remedy.handled, *remedy.unswapped)]
+        for job in others:
+            named = with_owner(sur, remedy, job)
+            yield Kind.SWAP_IN_JOB, f"have job {named} go on without {remedy.node} by itself"
+    if policy.job is JobPolicy.CANCEL:
+        yield from _leaving(sur, remedy, policy, Kind.CANCEL_JOB, "cancel job {}")
+    if policy.job is not JobPolicy.REQUEUE:
+        return
+    if silent(sur, remedy) and needs_fence(remedy):
+        yield Kind.FENCE, f"prove that nothing runs on {remedy.node} any more"
+    if policy.draw_spare and not remedy.spare:
+        yield Kind.DRAW_SPARE, _spare(sur, remedy)
+    yield from _leaving(sur, remedy, policy, Kind.MOVE_JOB, "have job {} run on elsewhere")
+    for job in left:
+        yield (
+            Kind.MOVE_JOB,
+            f"have job {job}, which has left {remedy.node}, begin again if it has died",
+        )
+
+
+def _leaving(
+    sur: Surroundings, remedy: Remedy, policy: Policy, kind: Kind, text: str
+) -> Iterator[tuple[Kind, str]]:
+    for job in jobs_of(sur, remedy) or ():
+        named = with_owner(sur, remedy, job)
+        if policy.signal and job not in remedy.signalled:
+            yield Kind.SIGNAL_JOB, f"ask job {named} for a checkpoint ({policy.signal})"
+        if job not in remedy.handled:
+            yield kind, text.format(named)
+
+
+def _spare(sur: Surroundings, remedy: Remedy) -> str:
+    answer = drawn(sur, remedy)[1]
+    return answer.text if isinstance(answer, Denial) else f"have {answer.name} stand in"
