@@ -55,7 +55,8 @@ it counts as done when it is observed, not when somebody says so.
 - **One thing at a time**: one intent on a node, one remedy in a failure domain, one rung after another,
   each as often as its rule says.
 - **A node that is well waits for no job.** When nothing is wrong with a node any more, and the job that
-  is being moved off it has left it, the node is verified while that job waits for nodes elsewhere.
+  is being moved off it has left it, the node is verified while that job waits for nodes elsewhere. A job
+  that still waits when the time of its move is over (half an hour) waits on for a week.
 - **What is not known is a stage of its own.** An effect that may or may not have happened is followed by
   no other until it is observed or a person says so.
 

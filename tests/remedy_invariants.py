@@ -127,9 +127,9 @@ class Watch:
                 if not began:
                     _spare_test(after, intent)
                 continue
-            if intent.revive and chore:
+            if intent.kind is Kind.MOVE_JOB and chore:
                 if not began:
-                    self._revival(after, intent, now)
+                    self._goes_on(after, intent, now)
                 continue
             self._begun(after, intent, now, outcome)
         if after.stop is not None:
@@ -400,6 +400,14 @@ class Watch:
             if self.moves[at][1] == job:
                 del self.moves[at]
                 return
+
+    def _goes_on(self, state: RemedyState, intent: Intent, now: float) -> None:
+        """A job is moved that is no node's any more: it has died, or its move was begun before."""
+        if intent.revive:
+            self._revival(state, intent, now)
+            return
+        begun = any(job == str(intent.job) for _, job in self.moves)
+        need(begun, "a job waits on that nobody has begun to move")
 
     def _revival(self, state: RemedyState, intent: Intent, now: float) -> None:
         """A job that has died is begun again: only with something else than the last time."""

@@ -77,6 +77,9 @@ ENDINGS = (
 )
 
 
+_RUNS = {False: JobState.RUNNING, True: JobState.WAITING}
+
+
 class History:
     """One history."""
 
@@ -435,10 +438,11 @@ class History:
             if dead:  # nothing was done to it, so it does not count
                 self.watch.not_moved(intent)
         again = dead and self.rng.random() < 0.2
+        waits = ending is Ending.FAILED and self.rng.random() < 0.5
         step = self.rng.choice((None, 900, 900, 1000))
         return JobSeen(
             key=intent.job,
-            state=JobState.ENDED if dead and not again else JobState.RUNNING,
+            state=JobState.ENDED if dead and not again else _RUNS[waits],
             nodes=nodes,
             restarts=(intent.restarts or 0) + 1,
             failed=dead and not again,

@@ -5,8 +5,9 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobSeen, JobState, Observed
+from accelwatch.remedy.avoiding import as_of_now
 from accelwatch.remedy.case import Case
-from accelwatch.remedy.changes import CaseChanged
+from accelwatch.remedy.changes import CaseChanged, Verb
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.stage import Stage
@@ -129,3 +130,38 @@ def test_a_second_bad_node_does_not_move_it_beside(handed: bool) -> None:
     ground.end(OTHER)
     moves = [one for one in ground.begun if one.kind is Kind.MOVE_JOB]
     assert (len(moves) == 1) is handed
+
+
+def given_up(state: JobState) -> Ground:
+    """The time of the move is over, and the job is seen so."""
+    ground, _ = waiting()
+    ground.end(NODE, Ending.FAILED, job=JobSeen(key=JOB, state=state), original=STEERED)
+    return ground
+
+
+@pytest.mark.parametrize("state", [JobState.WAITING, JobState.HELD])
+def test_a_job_that_waits_on_is_no_failure_and_its_node_is_looked_after(state: JobState) -> None:
+    ground = given_up(state)
+    assert ground.stage(NODE) is Stage.QUARANTINED
+    (move,) = [one for one in ground.state.chores.values() if one.kind is Kind.MOVE_JOB]
+    assert move in ground.begun
+    assert (move.job, move.fenced_by_job, dict(move.original)) == (JOB, True, STEERED)
+    assert texts(ground, Loudness.ALERT) == []
+    end_move(ground, Ending.ACHIEVED, ("n20",))
+    (restore,) = [one for one in ground.begun if one.kind is Kind.RESTORE_JOB]
+    assert dict(restore.original) == STEERED
+
+
+@pytest.mark.parametrize("state", [JobState.RUNNING, JobState.ENDING])
+def test_a_job_that_has_not_left_its_node_in_time_is_a_failure(state: JobState) -> None:
+    ground = given_up(state)
+    assert ground.stage(NODE) is Stage.FAILED
+    assert len(texts(ground, Loudness.ALERT)) == 1
+
+
+def test_a_job_that_waits_on_may_start_on_its_node_again_when_that_is_well() -> None:
+    ground = handed_on()
+    (move,) = [one for one in ground.state.chores.values() if one.kind is Kind.MOVE_JOB]
+    assert as_of_now(ground.state, move, ground.now).avoided == (NODE,)
+    ground.say(Verb.FORGET, NODE)
+    assert as_of_now(ground.state, move, ground.now).avoided == ()

@@ -88,6 +88,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """Where the job may not start."""
     ran_on: tuple[str, ...] = ()
     """Where an old copy of the job may run, by the scheduler's names; for MOVE_JOB. Empty: anywhere."""
+    may_return: bool = False
+    """Whether the job may start on `node`, too, where that is none of the bad nodes; for MOVE_JOB."""
     spare: str = ""
     signal: str = ""
     """`USR1`; for SIGNAL_JOB."""
@@ -114,7 +116,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def avoided(self) -> tuple[str, ...]:
         """Where the job may not start; a job that has died may be begun again where it was."""
-        return tuple(dict.fromkeys(self.bad_nodes if self.revive else (self.node, *self.bad_nodes)))
+        anywhere = self.revive or self.may_return
+        return tuple(dict.fromkeys(self.bad_nodes if anywhere else (self.node, *self.bad_nodes)))
 
     @property
     def may_run_on(self) -> tuple[str, ...]:

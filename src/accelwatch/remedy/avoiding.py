@@ -21,9 +21,12 @@ def as_of_now(state: RemedyState, intent: Intent, now: float) -> Intent:
     """The same intent with the nodes that are bad now (`now` in Unix seconds)."""
     if intent.kind is not Kind.MOVE_JOB or intent.job is None:
         return intent
+    bad_now = bad_nodes(Surroundings(state, _SETTINGS, now))
+    if not intent.revive and intent in state.chores.values():
+        # Its node waits for it no more, and may be well by now.
+        return msgspec.structs.replace(intent, may_return=True, bad_nodes=tuple(sorted(bad_now)))
     left = _left_behind(state, intent, intent.job)
-    others = bad_nodes(Surroundings(state, _SETTINGS, now)) - set(left)
-    bad = (*left, *sorted(others))
+    bad = (*left, *sorted(bad_now - set(left)))
     if set(bad) == set(intent.bad_nodes):
         return intent
     return msgspec.structs.replace(intent, bad_nodes=bad)

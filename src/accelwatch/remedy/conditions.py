@@ -106,6 +106,14 @@ def _move_has_left(sur: Surroundings, remedy: Remedy) -> bool:
     return moving and jobs_of(sur, remedy) == ()
 
 
+def _job_waits(pursued: Pursued | None) -> bool:
+    """Whether a move ends with its job in the queue: nothing has failed, it waits for nodes."""
+    if pursued is None or pursued.intent.kind is not Kind.MOVE_JOB or pursued.observed is None:
+        return False
+    job = pursued.observed.job
+    return job is not None and job.state in (JobState.WAITING, JobState.HELD)
+
+
 def _spare_for_move(sur: Surroundings, remedy: Remedy) -> bool:
     """Whether a spare can be drawn by now for a job whose move was begun without one."""
     policy = remedy.policy
@@ -316,6 +324,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "signal_next": lambda at: next_signal(at.sur, at.remedy) is not None,
         "spare_next": lambda at: _spare_next(at.sur, at.remedy),
         "move_has_left": lambda at: _move_has_left(at.sur, at.remedy),
+        "job_waits": lambda at: _job_waits(at.happening.pursued),
         "spare_for_move": lambda at: _spare_for_move(at.sur, at.remedy),
         "no_spare": lambda at: isinstance(drawn(at.sur, at.remedy)[1], Denial),
         "spare_found": lambda at: not isinstance(drawn(at.sur, at.remedy)[1], Denial),

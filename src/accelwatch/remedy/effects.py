@@ -45,6 +45,7 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "no_spare": mending.no_spare,
         "put_spare_back": mending.put_spare_back,
         "hand_on": handed_on.hand_on,
+        "wait_on": handed_on.wait_on,
         "move_again": mending.move_again,
         "moved_back": mending.moved_back,
         "leave_job": mending.leave_job,

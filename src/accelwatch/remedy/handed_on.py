@@ -5,6 +5,8 @@ A job that has left the node waits in the queue, maybe for hours; that is no mat
 
 import msgspec
 
+from accelwatch.action.intent import JobKey
+from accelwatch.remedy.clocks import RESTORE_S
 from accelwatch.remedy.conditions import Scene
 from accelwatch.remedy.holding import put_back
 from accelwatch.remedy.model import Remedy
@@ -24,12 +26,37 @@ def hand_on(at: Scene) -> Remedy:
     at.sur.put("chores", f"{MOVED_ON}{name_of(move.job)}", move)
     text = f"{at.remedy.node} is verified while job {move.job}, which has left it, waits for nodes"
     at.sur.note(at.remedy, text, Loudness.TELL)
+    return _without(at.remedy, move.job)
+
+
+def wait_on(at: Scene) -> Remedy:
+    """A job that still waits for nodes when the time of its move is over: it is moved on as a chore."""
+    pursued = at.happening.pursued
+    if pursued is None or pursued.intent.job is None:
+        return at.remedy
+    job = pursued.intent.job
+    move = replace(
+        pursued.intent,
+        fenced_by_job=True,  # it was seen in the queue: no old copy of it runs
+        original={**pursued.original, **pursued.intent.original},
+        asked=at.sur.now,
+        deadline=at.sur.now + RESTORE_S,
+    )
+    at.sur.put("chores", f"{MOVED_ON}{name_of(job)}", move)
+    at.sur.pursue(move)
+    text = f"job {job} waits on for nodes, and {at.remedy.node} is looked after meanwhile"
+    at.sur.note(at.remedy, f"{text}: {pursued.text}", Loudness.TELL)
+    return _without(at.remedy, job)
+
+
+def _without(remedy: Remedy, job: JobKey) -> Remedy:
+    """The remedy has nothing more to do about a job."""
     return replace(
-        at.remedy,
+        remedy,
         pursuing=None,
         cancelling=False,
-        handled=(*at.remedy.handled, move.job),
-        unfinished=tuple(one for one in at.remedy.unfinished if one.job != move.job),
+        handled=(*remedy.handled, job),
+        unfinished=tuple(one for one in remedy.unfinished if one.job != job),
     )
 
 

@@ -227,6 +227,7 @@ _DRAINING = (
     *_row(S.DRAINING, T.GAVE_UP, "of_swap", does="move_instead"),
     *_row(S.DRAINING, T.REFUSED, "", does="leave_job"),
     *_row(S.DRAINING, T.GAVE_UP, "of_spare", does="leave_job"),
+    *_row(S.DRAINING, T.GAVE_UP, "job_waits", does="wait_on"),
     *_row(S.DRAINING, T.CANCELLED, "of_spare", does="put_spare_back"),
     *_row(S.DRAINING, T.CANCELLED, "of_move", does="move_again"),
     *_row(S.DRAINING, T.CANCELLED, ""),

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.observed import Standing
+from accelwatch.action.observed import JobState, Standing
 from accelwatch.action.step import Committed, RefusalKind, Step, Told
 from accelwatch.clock import SystemClock
 from accelwatch.remedy.effect import Site
@@ -192,3 +192,31 @@ def test_one_who_resumes_it_in_the_same_moment_has_said_so_and_our_drain_has_hap
     assert (ended.ending, ended.refusal) == (Ending.REFUSED, RefusalKind.OVERRIDDEN)
     (operation,) = engine.ledger.of("slurm", wanted)
     assert operation.state is OperationState.OBSERVED
+
+
+def test_a_spare_that_is_drawn_late_is_kept_for_the_job_that_waits(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    made = ("create", "reservation", "users=root", "starttime=now", "duration=infinite")
+    slurm.scontrol(*made, "ReservationName=spares", "nodes=n4", "flags=ignore_jobs")
+    one = hand(spares="spares")
+    engine = Engine(one)
+    slurm.scontrol("update", "node=n2,n3,n5", "state=drain", "reason=full")
+    number = slurm.submit("-N1", "-w", "n1")
+    until(lambda: "JobState=RUNNING" in slurm.job(number), "the job runs")
+    key = one.key(number)
+    assert engine.pursue(one.intent(IntentKind.QUARANTINE, "n1")).ending is Ending.ACHIEVED
+    without = one.intent(IntentKind.MOVE_JOB, "n1", job=key)
+    without = msgspec.structs.replace(without, deadline=SystemClock().wall() + 4.0)
+    waits = engine.pursue(without)
+    assert waits.ending is Ending.FAILED
+    assert waits.observed is not None
+    assert waits.observed.job is not None
+    assert waits.observed.job.state is JobState.WAITING
+    drawn = engine.pursue(one.intent(IntentKind.DRAW_SPARE, "n1", job=key, spare="n4"))
+    assert drawn.ending is Ending.ACHIEVED
+    moved = engine.pursue(
+        one.intent(IntentKind.MOVE_JOB, "n1", job=key, spare="n4", original=waits.original)
+    )
+    assert (moved.ending, moved.moved_to) == (Ending.ACHIEVED, ("n4",))
+    slurm.run("scancel", number)
