@@ -222,6 +222,7 @@ class FakeScheduler:
             boot_time=node.boot_time,
             pools=("train",),
             jobs=tuple(job.key for job in self.jobs.values() if name in job.nodes),
+            owners={str(one.key): one.user for one in self.jobs.values() if name in one.nodes},
             rebooting=node.booting_until is not None,
         )
 

@@ -46,7 +46,7 @@ def rules_problem(refused: str) -> OwnProblem | None:
         title="rule files are broken: the rules before them stay in force",
         text=refused,
         what_to_do="mend the file: accelwatch rules check FILE says what is wrong. Nothing of it counts "
-        "until then, and after a restart there are no rules at all",
+        "until then, and a hub or agent that is started anew does not begin with it",
         severity=Severity.WARNING,
     )
 

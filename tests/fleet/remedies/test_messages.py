@@ -6,6 +6,7 @@ from typing import Any
 
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.incidents.incident import Incident
+from accelwatch.judging.describing import document_of
 from accelwatch.remedy.stage import Stage
 from fleet.remedies.hub_site import HubSite, until
 from receivers import Receiver, receiver
@@ -49,10 +50,36 @@ def test_a_fault_that_is_handled_alone_makes_two_messages(
             assert (first["kind"], last["kind"]) == ("opened", "closed")
             (plan,) = first["plans"]
             assert (plan["node"], plan["at"], plan["held_back"]) == ("a", None, "")
-            assert plan["steps"][0] == "take a out of the pool"
+            step = "take a out of the pool; job 17 of user runs there until it ends"
+            assert plan["steps"][0] == step
+            # One device, whose job only the scheduler knows, for the mean hour and a half.
+            assert plan["saved_gpu_hours"] == 1.5
             done = "\n".join(last["done"])
             for text in ("a takes no new work", "a is well, as", "a takes work again"):
                 assert text in done
+
+    asyncio.run(story())
+
+
+def test_whose_job_is_on_the_node_is_known_from_the_scheduler(
+    tmp_path: Path, fake_plugin: list[FakeScheduler]
+) -> None:
+    site = HubSite(tmp_path, mode="observe")
+    fake_plugin.append(site.world)
+    site.world.add_job("17", "n1").user = "ada"
+    site.world.add_job("18", "n2").user = "eve"
+
+    async def story() -> None:
+        async with receiver() as there:
+            notified(site, there)
+            async with site.running() as (rules, remedies):
+                await until(lambda: "n1" in remedies.engine.state.world.seen)
+                site.watts = 100.0
+                await there.wait_for(1)
+                (document,) = (document_of(one) for one in rules.open)
+            (first,) = said(there)
+            assert (first["jobs"], first["users"]) == (["17"], ["ada"])
+            assert (document.jobs, document.users) == (("17",), ("ada",))
 
     asyncio.run(story())
 

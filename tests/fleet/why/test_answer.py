@@ -377,6 +377,16 @@ def test_a_user_has_the_devices_of_all_his_jobs() -> None:
     assert said.sentence == "ada goes on, but n001/nvidia2 is lost."
 
 
+def test_whose_job_it_is_is_said_where_only_the_scheduler_knows() -> None:
+    one = told(incident(3, node="n009", title="Does not answer"), jobs=("777",), users=("zoe",))
+    scene = fleet()
+    scene = msgspec.structs.replace(scene, incidents=(one.incident,))
+    assert asked(scene, "777").sentence.startswith("job 777 of zoe goes on, but n009")
+    both = msgspec.structs.replace(one.incident, jobs=("777", "778"), users=("zoe", "ada"))
+    scene = msgspec.structs.replace(scene, incidents=(both,))
+    assert asked(scene, "777").sentence.startswith("job 777 goes on, but n009")
+
+
 def test_a_job_of_which_only_an_incident_knows_can_be_asked_about() -> None:
     one = told(incident(3, node="", title="Stands still"), job="777", nodes=(), node="")
     view = msgspec.structs.replace(fleet_view(1), incidents=(one,))

@@ -15,9 +15,10 @@ from accelwatch.fleet.approval import used
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.remedies.cases import Cases
 from accelwatch.fleet.remedies.hearing import Hearing
+from accelwatch.fleet.remedies.job_owners import nodes_of_jobs, scheduled
 from accelwatch.fleet.remedies.measures import StageTimes, standing
 from accelwatch.fleet.remedies.turns import Turns
-from accelwatch.fleet.remedies.worth import worth_of
+from accelwatch.fleet.remedies.worth import with_nodes, worth_of
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.machine import machine_of
@@ -35,7 +36,7 @@ from accelwatch.remedy.engine import Engine, Reply
 from accelwatch.remedy.identity import Machine, Proof
 from accelwatch.remedy.model import RemedyState
 from accelwatch.remedy.outcome import Loudness, Note, Outcome
-from accelwatch.remedy.plan import Plan, planned
+from accelwatch.remedy.plan import Plan, Worth, planned
 from accelwatch.remedy.release_by_hand import NotReleasedError, release
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.step import step
@@ -85,6 +86,7 @@ class RemedyRunner:
             tell=self._tell,
             operated=lambda one: self._times.operated(one, self._clock.wall()),
         )
+        evaluator.scheduled = self._scheduled
         self._cases = Cases(rules)
         self._hearing = Hearing(fleet)
         self._turns = Turns(fleet, self._hearing, self._tell_of, lambda: self.engine.probes)
@@ -208,6 +210,10 @@ class RemedyRunner:
         note = Note(text=text, loudness=Loudness.LOG, node=command.node, actor=command.by)
         return Reply(notes=(note,))
 
+    def _scheduled(self, node: str) -> Mapping[str, str]:
+        """The jobs that a scheduler shows on a node now, by their ids, each with its user."""
+        return scheduled(self.engine.state, node, self.settings.nodes, self.now)
+
     @property
     def now(self) -> float:
         """Unix seconds."""
@@ -216,7 +222,14 @@ class RemedyRunner:
     def plan(self, node: str) -> Plan:
         """What would be done for a node now, and what is in its way."""
         now, state = self._clock.wall(), self.engine.state
-        return planned(state, node, now, self.settings, worth_of(self._fleet, node))
+        return planned(state, node, now, self.settings, self._worth(node))
+
+    def _worth(self, node: str) -> Worth:
+        worth = worth_of(self._fleet, node)
+        if worth.job_devices:
+            return worth
+        nodes = nodes_of_jobs(self.engine.state, node, self.settings.nodes, self.now)
+        return with_nodes(worth, self._fleet, nodes)
 
     async def look(self, late_s: float = 0.0) -> None:
         """Tell the engine what has changed and what is seen; `late_s` after it was due."""

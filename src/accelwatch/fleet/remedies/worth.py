@@ -1,5 +1,9 @@
 """How much computes on a node and on the other nodes of its jobs: what a plan is priced by."""
 
+from collections.abc import Iterable
+
+import msgspec
+
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.remedy.plan import Worth
 
@@ -26,3 +30,10 @@ def worth_of(fleet: Fleet, name: str) -> Worth:
         if one is None or (fleet.table.node[row], one.parent_id) not in places
     ]
     return Worth(devices=devices, job_devices=len(whole))
+
+
+def with_nodes(worth: Worth, fleet: Fleet, names: Iterable[str]) -> Worth:
+    """What it is worth where only the scheduler knows the nodes of the jobs: whole nodes are counted."""
+    known = (fleet.nodes.get(name) for name in names)
+    devices = sum(len(node.devices) for node in known if node is not None)
+    return msgspec.structs.replace(worth, job_devices=devices)

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import thread_time
 
 from accelwatch.clock import Clock
@@ -10,7 +10,7 @@ from accelwatch.errors import AccelwatchError
 from accelwatch.expr.kleene import UNKNOWN
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.rules.explaining import entity_named, explained_on
-from accelwatch.fleet.rules.facts import facts_of
+from accelwatch.fleet.rules.facts import facts_of, with_scheduled
 from accelwatch.fleet.rules.fleet_ground import FleetGround
 from accelwatch.fleet.rules.judge import FleetJudge
 from accelwatch.fleet.rules.row import Row
@@ -46,6 +46,8 @@ class FleetEvaluator:
         fleet.hurry = self._urgent.set
         self.spells = Spells({})
         """How far each rule has come on each entity."""
+        self.scheduled: Callable[[str], Mapping[str, str]] = lambda _node: {}
+        """The jobs that a scheduler shows on a node and their users, where somebody acts by one."""
         self.budgets = Budgets()
         """What rules may cost."""
         self._judge = self._judging(self._loaded)
@@ -110,7 +112,10 @@ class FleetEvaluator:
 
     def facts(self, entity: Entity) -> Facts:
         """What is known of an entity now; nothing of one that has gone."""
-        return facts_of(self._fleet, entity)
+        facts = facts_of(self._fleet, entity)
+        if entity.node and not (facts.jobs and facts.users):
+            return with_scheduled(self._fleet, entity, facts, self.scheduled(entity.node))
+        return facts
 
     def suspects(self, incident: Incident) -> Sequence[str]:
         """Nodes that may be to blame for what has befallen a job."""

@@ -1,5 +1,9 @@
 """What a hub knows of an entity besides its rule: identity, place, jobs, users."""
 
+from collections.abc import Mapping
+
+import msgspec
+
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.incidents.incident import Facts
 from accelwatch.rules.document import Scope
@@ -36,6 +40,25 @@ def facts_of(fleet: Fleet, entity: Entity) -> Facts:
         users=users,
         nodes=facts.nodes,
     )
+
+
+def with_scheduled(fleet: Fleet, entity: Entity, facts: Facts, owners: Mapping[str, str]) -> Facts:
+    """With the jobs that a scheduler shows on the entity's node, where its agent cannot tell of any.
+
+    `owners` has the user of each job, empty where nobody knows.
+    """
+    jobs = facts.jobs
+    if not jobs:
+        seats = fleet.table.seats(entity.node)
+        rows = [] if seats is None else list(seats.rows)
+        if _names(fleet, rows, "job"):
+            return facts  # the agent can tell, and it is no job of this device
+        jobs = tuple(owners)[:MOST_NAMES]
+    of_jobs = dict.fromkeys(owners[job] for job in jobs if owners.get(job))
+    users = tuple(of_jobs)[:MOST_NAMES]
+    # Who runs processes there is not always whose job it is.
+    users = (facts.users or users) if facts.jobs else (users or facts.users)
+    return msgspec.structs.replace(facts, jobs=jobs, users=users)
 
 
 def _rows(fleet: Fleet, entity: Entity) -> list[int]:

@@ -124,7 +124,7 @@ def _of_well_device(device: SeenDevice) -> str:
 
 
 def _of_job(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
-    name = _owner_name(subject)
+    name = _owner_name(scene, subject)
     own = subject.devices
     idle = [one for one in own if _is_idle(one)]
     if chief is None:
@@ -142,10 +142,14 @@ def _of_job(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
     return f"{name} {goes}, but {_said(scene, chief)}"
 
 
-def _owner_name(subject: Subject) -> str:
+def _owner_name(scene: Scene, subject: Subject) -> str:
     if subject.kind is Kind.USER:
         return subject.name
     users = {one.user for one in subject.devices if one.user}
+    if not users:
+        # Where no agent tells whose it is, a scheduler did.
+        alone = (one for one in scene.incidents if one.jobs == (subject.name,))
+        users = {user for one in alone for user in one.users}
     return f"job {subject.name}" + (f" of {users.pop()}" if len(users) == 1 else "")
 
 
