@@ -61,12 +61,12 @@ def breached(
 
 
 def failed(state: BreakerState, now: float, limits: Breaker) -> BreakerState:
-    """An action has failed."""
+    """An action has failed, or the scheduler has refused it."""
     times = (*within(state.failures, now, limits.failures_within_s), now)
     counted = msgspec.structs.replace(state, failures=times)
     if len(times) < limits.failures:
         return _again_open(counted, now, "the action that was tried failed")
-    text = f"{len(times)} actions failed within {limits.failures_within_s:g} s"
+    text = f"{len(times)} actions failed or were refused within {limits.failures_within_s:g} s"
     return _opened(counted, now, text)
 
 

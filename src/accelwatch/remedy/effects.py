@@ -30,6 +30,7 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "attempt": mending.attempt,
         "next_rung": mending.next_rung,
         "count_failure": mending.count_failure,
+        "count_refusal": mending.count_refusal,
         "fail": mending.fail,
         "try_anew": asking.try_anew,
         "doubt": mending.doubt,

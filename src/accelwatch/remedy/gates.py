@@ -40,6 +40,19 @@ def in_the_way(sur: Surroundings, remedy: Remedy, kind: Kind) -> Denial | None:
     return known if isinstance(known, Denial) else None
 
 
+def told_in_the_way(sur: Surroundings, remedy: Remedy, kind: Kind) -> Denial | None:
+    """What people are told that stands in the way: a yes only where that is all that is missing.
+
+    While the breaker is open, say, nobody is asked, whatever the rule's mode.
+    """
+    denial = in_the_way(sur, remedy, kind)
+    if denial is None or denial.why is not DenialKind.APPROVAL or kind is not Kind.QUARANTINE:
+        return denial
+    case = leader(sur, remedy)
+    every = denials(asked(sur, remedy, kind, case))
+    return next((one for one in every if one.why is not DenialKind.APPROVAL), denial)
+
+
 def withdrawn(sur: Surroundings, remedy: Remedy, kind: Kind) -> Denial | None:
     """What a person or a ceiling says by now against an intent that was begun."""
     case = remedy_case(sur, remedy)

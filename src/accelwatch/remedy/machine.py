@@ -225,7 +225,7 @@ _DRAINING = (
     *_row(S.DRAINING, T.GAVE_UP, "of_look", does="look_over"),
     *_row(S.DRAINING, T.REFUSED, "of_swap", does="move_instead"),
     *_row(S.DRAINING, T.GAVE_UP, "of_swap", does="move_instead"),
-    *_row(S.DRAINING, T.REFUSED, "", does="leave_job"),
+    *_row(S.DRAINING, T.REFUSED, "", does="count_refusal leave_job"),
     *_row(S.DRAINING, T.GAVE_UP, "of_spare", does="leave_job"),
     *_row(S.DRAINING, T.GAVE_UP, "job_waits", does="wait_on"),
     *_row(S.DRAINING, T.CANCELLED, "of_spare", does="put_spare_back"),
@@ -236,7 +236,7 @@ _REMEDIATING = (
     *_row(S.REMEDIATING, T.TICK, "busy well", does="cancel"),
     *_row(S.REMEDIATING, T.TICK, "idle", S.QUARANTINED),
     *_row(S.REMEDIATING, T.ACHIEVED, "", S.VERIFYING, does="mended begin_verifying"),
-    *_row(S.REMEDIATING, T.REFUSED, "", S.QUARANTINED, does="next_rung"),
+    *_row(S.REMEDIATING, T.REFUSED, "", S.QUARANTINED, does="count_refusal next_rung"),
     *_row(S.REMEDIATING, T.GAVE_UP, "", S.QUARANTINED, does="count_failure"),
     *_row(S.REMEDIATING, T.CANCELLED, "", S.QUARANTINED),
 )
@@ -310,7 +310,13 @@ _SERVICE = (
     ),
 )
 _FAILED = (
-    *_row((S.QUARANTINING, S.FENCING, S.RELEASING), T.REFUSED, "", S.FAILED, does="fail"),
+    *_row(
+        (S.QUARANTINING, S.FENCING, S.RELEASING),
+        T.REFUSED,
+        "",
+        S.FAILED,
+        does="count_failure fail",
+    ),
     *_row(
         (S.QUARANTINING, S.FENCING, S.RELEASING, S.DRAINING),
         T.GAVE_UP,

@@ -74,6 +74,16 @@ def count_failure(at: Scene) -> Remedy:
     return at.remedy
 
 
+def count_refusal(at: Scene) -> Remedy:
+    """The scheduler has refused an action, which counts as one that has failed.
+
+    What cannot be done to such a node or job was never asked of it, and counts for nothing.
+    """
+    pursued = at.happening.pursued
+    refused = pursued is not None and pursued.refusal is RefusalKind.NOT_ALLOWED
+    return count_failure(at) if refused else at.remedy
+
+
 def fail(at: Scene) -> Remedy:
     """It could not be done: it is tried again later, less and less often."""
     failures = at.remedy.failures + 1

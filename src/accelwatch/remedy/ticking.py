@@ -10,7 +10,7 @@ from accelwatch.remedy.dead_spares import look_after_spares
 from accelwatch.remedy.deadlines import overdue
 from accelwatch.remedy.denial import Denial, DenialKind
 from accelwatch.remedy.departures import tidy
-from accelwatch.remedy.gates import in_the_way
+from accelwatch.remedy.gates import in_the_way, told_in_the_way
 from accelwatch.remedy.hanging import tell_hanging
 from accelwatch.remedy.jobs import cancels, must_fence, next_job, wrong
 from accelwatch.remedy.ladder import INTENTS, next_rung
@@ -182,6 +182,7 @@ def _tell_denial(sur: Surroundings, node: str) -> None:
             sur.state.breaker, remedy.incident, remedy.begun, sur.now, sur.settings.breaker
         )
         sur.set("breaker", changed)
+    denial = None if kind is None else told_in_the_way(sur, remedy, kind)
     if _same(denial, remedy.denial):
         return
     keep(sur, remedy, msgspec.structs.replace(remedy, denial=denial))

@@ -54,6 +54,14 @@ def test_what_is_held_back_says_by_what_and_until_when() -> None:
     assert (told.at, told.held_back) == (NOW + 90, "too soon")
 
 
+def test_where_more_than_a_yes_is_missing_nobody_is_asked_and_that_is_said() -> None:
+    yes = Denial(why=DenialKind.APPROVAL, text="the rule asks for a person's approval")
+    breaker = Denial(why=DenialKind.BREAKER, text="the breaker is open", until=NOW + 1800)
+    told = at(Stage.SUSPECT, yes, breaker)
+    assert told is not None
+    assert (told.at, told.held_back) == (NOW + 1800, "the breaker is open")
+
+
 @pytest.mark.parametrize("why", [DenialKind.MODE, DenialKind.CEILING, DenialKind.APPROVAL])
 def test_what_only_observes_or_asks_a_person_announces_nothing(why: DenialKind) -> None:
     assert at(Stage.SUSPECT, Denial(why=why, text="x")) is None

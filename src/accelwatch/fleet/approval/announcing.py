@@ -21,8 +21,8 @@ WORKING = frozenset(
 )
 """Stages that lead on by themselves, without a person."""
 _WAITS = frozenset({Stage.SUSPECT, Stage.SUPPRESSED, Stage.UNREACHABLE})
-_NOT_BY_ITSELF = frozenset({DenialKind.MODE, DenialKind.CEILING, DenialKind.APPROVAL})
-"""Nothing is done where a rule or the site only observes; what a person is asked says it itself."""
+_NOT_BY_ITSELF = frozenset({DenialKind.MODE, DenialKind.CEILING})
+"""Nothing is done where a rule or the site only observes."""
 _LEAST_SAVED = 0.1
 
 
@@ -36,8 +36,9 @@ def planned(plan: Plan, remedy: Remedy, now: float) -> Planned | None:
     if not plan.steps or remedy.stage not in (WORKING | _WAITS):
         return None
     denials = plan.steps[0].in_the_way if remedy.stage in _WAITS else ()
-    if any(denial.why in _NOT_BY_ITSELF for denial in denials):
-        return None
+    others = [denial for denial in denials if denial.why is not DenialKind.APPROVAL]
+    if any(denial.why in _NOT_BY_ITSELF for denial in denials) or (denials and not others):
+        return None  # where only a yes is missing, a person is asked, and that says it itself
     waits = remedy.due if remedy.stage is Stage.UNREACHABLE else None
     at = max((denial.until for denial in denials if denial.until is not None), default=waits)
     saved = 0.0 if plan.price is None else plan.price.saved
@@ -45,6 +46,6 @@ def planned(plan: Plan, remedy: Remedy, now: float) -> Planned | None:
         node=remedy.node,
         steps=tuple(step.text for step in plan.steps),
         at=at if at is not None and at > now else None,
-        held_back="" if not denials else denials[0].text,
+        held_back="" if not others else others[0].text,
         saved_gpu_hours=saved if saved >= _LEAST_SAVED else None,
     )
