@@ -19,6 +19,10 @@ WAIT_S = 2.0
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
+class OtherVersionError(sqlite3.DatabaseError):
+    """Another version has written the file, and this one does not read what that writes."""
+
+
 @contextlib.contextmanager
 def translated(
     doing: str, error_type: type[AccelwatchError], damaged_type: type[AccelwatchError]
@@ -54,7 +58,7 @@ def check_version(database: sqlite3.Connection, version: int, *, oldest: int | N
     """
     (written,) = database.execute("PRAGMA user_version").fetchone()
     if written and not (version if oldest is None else oldest) <= written <= version:
-        raise sqlite3.DatabaseError(f"written by another version ({written})")
+        raise OtherVersionError(f"written by another version ({written})")
     (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         damaged = sqlite3.DatabaseError(" ".join(f"it is damaged: {verdict}".split()))

@@ -260,14 +260,18 @@ def test_without_a_folder_that_is_said() -> None:
 
 def test_a_damaged_journal_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"not a database, " * 400)
-    assert "it is left as it is; incidents are shown and told" in problem_of(tmp_path)
+    problem = problem_of(tmp_path)
+    assert "it is left as it is; incidents are shown and told" in problem
+    assert "put journal.sqlite back from a backup, or move it and journal.begun away" in problem
 
 
 def test_a_journal_of_another_version_is_left_as_it_is(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / FILE) as database:
         database.execute("PRAGMA user_version=99")
     database.close()
-    assert "written by another version (99)" in problem_of(tmp_path)
+    problem = problem_of(tmp_path)
+    assert "written by another version (99)" in problem
+    assert problem.endswith("What to do: start the version that wrote it")
 
 
 def test_a_journal_with_an_unreadable_row_is_left_as_it_is(tmp_path: Path) -> None:

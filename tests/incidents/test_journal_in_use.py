@@ -2,13 +2,14 @@
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from accelwatch.incidents.incident import Facts
-from accelwatch.incidents.journal import checking
+from accelwatch.incidents.journal import checking, patient
 from accelwatch.incidents.journal.file import FILE, JournalError, JournalFile
 from accelwatch.incidents.journal.records import Batch, NoteRecord
 from accelwatch.incidents.journal.schema import VERSION
@@ -91,6 +92,34 @@ def test_a_full_disk_is_found_and_so_is_that_there_is_room_again(
         await register.end()
 
     asyncio.run(story())
+
+
+def test_a_disk_that_hangs_is_asked_once_until_it_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = threading.Event()
+    asked: list[Path] = []
+
+    def hangs(file: JournalFile) -> None:
+        asked.append(file.path)
+        disk.wait()
+
+    async def story() -> None:
+        register = Register({}, lambda _: Facts())
+        await register.begin(tmp_path, RuleSet(rules={}), START)
+        monkeypatch.setattr(JournalFile, "check", hangs)
+        monkeypatch.setattr(patient, "COMMIT_WAIT_S", 0.01)
+        for _ in range(3):
+            await register.check_journal(START)
+            (problem,) = register.problems
+            assert "has not been written for" in problem
+        assert len(asked) == 1
+        disk.set()
+        while register.problems:
+            await asyncio.sleep(0)
+        await register.end()
+
+    asyncio.run(asyncio.wait_for(story(), 30))
 
 
 def test_what_does_not_fit_is_refused_whole_and_fits_later(tmp_path: Path) -> None:

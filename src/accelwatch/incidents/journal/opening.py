@@ -13,8 +13,14 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from accelwatch.incidents.journal.file import FILE, JournalError, JournalFile
+from accelwatch.incidents.journal.file import (
+    FILE,
+    JournalDamagedError,
+    JournalError,
+    JournalFile,
+)
 from accelwatch.incidents.journal.records import Loaded
+from accelwatch.sqlite_files import OtherVersionError
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +55,8 @@ def open_journal(folder: Path | None, now: float) -> Opened:
     except BlockingIOError:
         return _without(f"{folder}: another process keeps its journal here")
     except OSError as error:
-        return _without(f"{folder}: nothing can be kept here: {error.strerror}")
+        why = f"{folder}: nothing can be kept here: {error.strerror}"
+        return _without(why, "see that this user may write there, and restart")
     opened = _open(folder, now)
     if opened.file is None:
         os.close(held)
@@ -72,12 +79,25 @@ def _open(folder: Path, now: float) -> Opened:
     except (JournalError, OSError) as error:
         if file is not None:
             file.close()
-        return _without(f"{error}; it is left as it is")
+        return _without(f"{error}; it is left as it is", _what_to_do(error, path, mark))
     return Opened(file, loaded, "", None)
 
 
-def _without(why: str) -> Opened:
+def _what_to_do(error: Exception, path: Path, mark: Path) -> str:
+    if isinstance(error.__cause__, OtherVersionError):
+        return "start the version that wrote it"
+    if isinstance(error, JournalDamagedError):
+        return (
+            f"put {path.name} back from a backup, or move it and {mark.name} away to begin a new one, "
+            "and restart"
+        )
+    return "see that this user may write there and that the disk has room, and restart"
+
+
+def _without(why: str, what_to_do: str = "") -> Opened:
     problem = f"{why}; incidents are shown and told, but nothing of them is kept"
+    if what_to_do:
+        problem = f"{problem}. What to do: {what_to_do}"
     logger.error("%s", problem)
     return Opened(None, Loaded(), problem, None)
 
