@@ -63,6 +63,7 @@ MOVES = (
     *("person",) * 2,
     *("hang_under_a_job", "job", "approve", "crash", "more_evidence", "late_survey"),
     *("blind", "group", "mute", "orphan", "agent", "scheduler", "admin", "swap", "profile", "hang"),
+    "controller",
 )
 """What happens often stands there often."""
 

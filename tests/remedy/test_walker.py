@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.remedy.stage import Stage
-from remedy_turns import Event, Turn, histories, play
+from remedy_turns import MOVES, Event, Turn, histories, play
 from remedy_walker import History, walk
 
 HISTORIES = 5000
@@ -67,3 +67,7 @@ def test_a_mended_fleet_comes_to_rest(seed: int) -> None:
 
 
 _A_PERSONS = frozenset({Stage.SERVICE, Stage.UNKNOWN, Stage.OVERRIDDEN})
+
+
+def test_both_know_the_same_moves() -> None:
+    assert set(MOVES) == {move.__name__ for _, move in History(0).moves}
