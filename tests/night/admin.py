@@ -14,6 +14,8 @@ NAME = "kim"
 EARLIER_S = 90.0
 REPAIRS_S = 2400.0
 LOOKS_S = 120.0
+CALM_S = 780.0
+"""After it the storm of a rack is over, and he lets the breaker close."""
 GIVES_BACK_S = 60.0
 
 
@@ -52,7 +54,7 @@ class Admin:
 
     def looks_at_storm(self) -> None:
         """A rack was out of order, and is not any more."""
-        self._night.after(LOOKS_S, lambda: self._says(Verb.RESET_BREAKER, "", "the switch was it"))
+        self._night.after(CALM_S, lambda: self._says(Verb.RESET_BREAKER, "", "the switch was it"))
 
     def _says(self, verb: Verb, node: str, reason: str) -> None:
         hub = self._night.hub

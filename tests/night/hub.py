@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import random
 import secrets
@@ -50,6 +51,10 @@ class Writer:
         if self.killed:
             raise asyncio.CancelledError
         self._file.write([batch])
+
+    async def check(self, batch: Batch) -> None:
+        self._file.check()
+        await self.commit(batch)
 
     async def close(self) -> None:
         self._file.close()
@@ -127,8 +132,22 @@ class Hub:
         self.fleet.close()
 
 
+class Errors(logging.Handler):
+    """What a hub logs as an error goes to whoever looks on."""
+
+    def __init__(self, complain: Callable[[str], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._complain = complain
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        self._complain(f"{record.getMessage()} {error or ''}".strip())
+
+
 @contextlib.contextmanager
-def surroundings(action: NightAction, phone: Phone, step: Callable[..., Any]) -> Iterator[None]:
+def surroundings(
+    action: NightAction, phone: Phone, step: Callable[..., Any], complain: Callable[[str], None]
+) -> Iterator[None]:
     """Plug-ins, files and threads as a night has them."""
     load = plugins.load
 
@@ -144,7 +163,12 @@ def surroundings(action: NightAction, phone: Phone, step: Callable[..., Any]) ->
         patch.setattr(StopFile, "begin", StopFile.look)
         patch.setattr(remedies_runner, "step", step)
         _without_luck(patch)
-        yield
+        errors = Errors(complain)
+        logging.getLogger("accelwatch").addHandler(errors)
+        try:
+            yield
+        finally:
+            logging.getLogger("accelwatch").removeHandler(errors)
 
 
 def _without_luck(patch: pytest.MonkeyPatch) -> None:

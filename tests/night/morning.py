@@ -4,6 +4,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from accelwatch.action.observed import Standing
+from accelwatch.alert import NoticeKind
 from accelwatch.remedy.stage import Stage
 from night.observer import TOLERANCE_S, Property
 from night.story import Fault
@@ -21,6 +22,8 @@ _WAITS_FOR_PEOPLE = frozenset(
 
 def look_over(night: "Night", hub: "Hub") -> None:
     """What has become of everything."""
+    for problem in hub.rules.problems:
+        night.observer.complain(Property.WELL, problem)
     _nodes(night, hub)
     _messages(night, hub)
     for fault in night.story.faults:
@@ -38,19 +41,29 @@ def _nodes(night: "Night", hub: "Hub") -> None:
                 Property.REASON, f"{name} bears our mark, and nothing is known of it"
             )
         elif standing is Standing.OURS and remedy is not None and not remedy.cases:
-            if remedy.stage not in _WAITS_FOR_PEOPLE and not remedy.unfit:
+            waits = remedy.stage in _WAITS_FOR_PEOPLE or bool(remedy.unfit)
+            if not waits and not _was_called(night, remedy.incident):
                 night.observer.complain(Property.REASON, f"{name} is out in stage {remedy.stage}")
         elif standing is Standing.DOWN and name not in night.world.silent:
             night.observer.complain(Property.REASON, f"{name} is down, though it is back")
-        waits = remedy is not None and remedy.stage in _WAITS_FOR_PEOPLE
-        if remedy is not None and waits and not any(remedy.incident in key for key in told):
+        asks = remedy is not None and remedy.stage in _WAITS_FOR_PEOPLE
+        if remedy is not None and asks and not any(remedy.incident in key for key in told):
             night.observer.complain(
                 Property.TOLD, f"{name} waits in stage {remedy.stage}: nobody knows"
             )
     for spare, incident in night.world.spares.items():
-        if incident and not any(one.spare == spare for one in remedies.values()):
+        stands_in = any(one.spare == spare for one in remedies.values())
+        if incident and spare not in remedies and not stands_in:
             text = f"spare {spare} is drawn for {incident}, which is over"
             night.observer.complain(Property.RESERVATIONS, text)
+
+
+def _was_called(night: "Night", incident: str) -> bool:
+    """Whether a person was called for an incident."""
+    return any(
+        notice.kind is NoticeKind.CALLED and notice.key.rpartition("/")[2] == incident
+        for _, notice in night.phone.messages
+    )
 
 
 def _messages(night: "Night", hub: "Hub") -> None:

@@ -39,6 +39,7 @@ class Property(StrEnum):
     EVIDENCE = "no drain on a reading older than two intervals"
     CONFIDENCE = "no drain on low confidence without approval"
     FOR_NOTHING = "no drain of a node that is not to be drained"
+    WELL = "the hub logs no error and says that it is well"
     TOLD = "what waits for a person was told"
 
 
@@ -63,6 +64,10 @@ class Observer:
         """Write down, once, that a property is broken."""
         if text not in self.broken[what]:
             self.broken[what].append(text)
+
+    def hub_errs(self, text: str) -> None:
+        """A hub has logged an error."""
+        self.complain(Property.WELL, text)
 
     def step(
         self,

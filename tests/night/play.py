@@ -22,7 +22,7 @@ from remedy.virtual_time import START, LoopClock, VirtualLoop
 
 RACKS = 3
 NODES = tuple(f"n{at:02d}" for at in range(32))
-SPARES = ("s0", "s1", "s2", "s3")
+SPARES = tuple(f"s{at}" for at in range(8))
 SETTINGS = RemedySettings(
     ceiling="resume",
     actions=(ActionSettings(type="fake"),),
@@ -76,7 +76,7 @@ class Night:
 
     def play(self) -> "Night":
         """From evening to morning."""
-        with surroundings(self.action, self.phone, self.observer.step):
+        with surroundings(self.action, self.phone, self.observer.step, self.observer.hub_errs):
             try:
                 self.loop.run_until_complete(self._play())
             finally:

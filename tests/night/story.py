@@ -12,8 +12,8 @@ SETTLE_S = 3600.0
 """After the last fault."""
 SPACING_S = 150.0
 """Between two faults at least; more at once are a storm, which is one of them."""
-AFTER_STORM_S = 900.0
-"""After a storm nothing new is done before somebody has looked."""
+AFTER_STORM_S = 1500.0
+"""A storm is over when it was calm for a while; what befalls others before is part of it."""
 
 
 class Kind(StrEnum):

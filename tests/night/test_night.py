@@ -13,9 +13,13 @@ SEEDS = (7, 8)
 HOLDS = (
     Property.JOBS,
     Property.REASON,
+    Property.RESERVATIONS,
+    Property.EVIDENCE,
+    Property.CONFIDENCE,
     Property.AUDIT,
     Property.INVARIANTS,
     Property.FOR_NOTHING,
+    Property.WELL,
     Property.TOLD,
 )
 
