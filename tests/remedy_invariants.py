@@ -119,7 +119,7 @@ class Watch:
                 need(not _moves(after, intent.job), "a reservation is given back under a move")
             own = intent.mark.incident == OWN_END
             need(not own or intent.job in self.opted, "nobody wanted the job begun again")
-            if chore and (intent.kind in CHORES or intent in self.handed_on):
+            if chore and self._is_chore(after, intent, now, began):
                 continue
             if began and self.flying.get(intent.node) == intent:
                 continue
@@ -127,14 +127,21 @@ class Watch:
                 if not began:
                     _spare_test(after, intent)
                 continue
-            if intent.kind is Kind.MOVE_JOB and chore:
-                if not began:
-                    self._goes_on(after, intent, now)
-                continue
             self._begun(after, intent, now, outcome)
         if after.stop is not None:
             _stopped(after)
         self._nothing_waits_in_silence(after, outcome, now)
+
+    def _is_chore(self, state: RemedyState, intent: Intent, now: float, began: bool) -> bool:
+        """Whether it is no node's, and is as it may be; after a start it goes on."""
+        if intent.kind in CHORES or intent in self.handed_on:
+            return True
+        if intent.kind is Kind.DRAW_SPARE and not began:
+            need(state.stop is None, "a spare is drawn after STOP")
+            _free_spare(state, intent)
+        if intent.kind is Kind.MOVE_JOB and not began:
+            self._goes_on(state, intent, now)
+        return intent.kind in (Kind.DRAW_SPARE, Kind.MOVE_JOB)
 
     def _find_handed_on(self, state: RemedyState) -> None:
         """A move goes on as a chore only off a node that no rule wants out."""
@@ -227,9 +234,7 @@ class Watch:
             lately = 0 if remedy.forced else self.relapses.get(remedy.node, 0)
             need(lately < 3, "given back by itself after three relapses in a row")
         elif intent.kind is Kind.DRAW_SPARE:
-            spare = state.world.seen.get(intent.spare)
-            need(spare is not None and spare.standing is Standing.OPEN, "a spare that is not free")
-            need(intent.spare not in state.remedies, "a spare that something is wrong with")
+            _free_spare(state, intent)
         elif intent.kind is Kind.MOVE_JOB:
             self._move(state, remedy, intent, now)
         elif intent.kind is Kind.CANCEL_JOB:
@@ -539,6 +544,13 @@ def _moves(state: RemedyState, job: JobKey | None) -> bool:
     going = [one.pursuing for one in state.remedies.values() if one.pursuing is not None]
     going += [*state.chores.values(), *state.lingering.values()]
     return any(one.kind in (Kind.MOVE_JOB, Kind.DRAW_SPARE) and one.job == job for one in going)
+
+
+def _free_spare(state: RemedyState, intent: Intent) -> None:
+    """Only a spare that is open and of which nothing is known to be wrong is drawn."""
+    spare = state.world.seen.get(intent.spare)
+    need(spare is not None and spare.standing is Standing.OPEN, "a spare that is not free")
+    need(intent.spare not in state.remedies, "a spare that something is wrong with")
 
 
 def _spare_test(state: RemedyState, intent: Intent) -> None:

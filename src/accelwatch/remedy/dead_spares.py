@@ -51,8 +51,11 @@ def _is_idle(sur: Surroundings, name: str) -> bool:
     if seen is None or seen.jobs or not candidate(sur, name).usable:
         return False
     wanted = (one.pursuing for one in sur.state.remedies.values())
-    under_way = (*wanted, *sur.state.lingering.values())
-    return not any(intent is not None and intent.spare == name for intent in under_way)
+    under_way = (*wanted, *sur.state.lingering.values(), *sur.state.chores.values())
+    return not any(
+        intent is not None and intent.spare == name and intent.kind is Kind.DRAW_SPARE
+        for intent in under_way
+    )
 
 
 def _of_spare(sur: Surroundings, name: str) -> Intent:

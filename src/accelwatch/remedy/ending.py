@@ -12,6 +12,7 @@ from accelwatch.remedy import attempts, reservations
 from accelwatch.remedy.conditions import Happening, Scene
 from accelwatch.remedy.handed_on import moved_on
 from accelwatch.remedy.holding import looked_again, put_back, take_mark
+from accelwatch.remedy.late_spares import LATE, drawn_late
 from accelwatch.remedy.mending import fenced, job_done
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
@@ -171,9 +172,10 @@ def _lingered(sur: Surroundings, node: str, pursued: Pursued) -> None:
 
 
 def _chore(sur: Surroundings, key: str, pursued: Pursued) -> None:
-    if key.startswith(MOVED_ON):
-        moved_on(sur, key, pursued)
-        return
+    for begins, end_of in ((MOVED_ON, moved_on), (LATE, drawn_late)):
+        if key.startswith(begins):
+            end_of(sur, key, pursued)
+            return
     sur.put("chores", key, None)
     if key.startswith(reservations.CHORE):
         reservations.returned(sur, key, pursued)
@@ -195,7 +197,7 @@ def _chore(sur: Surroundings, key: str, pursued: Pursued) -> None:
     if pursued.ending is not Ending.ACHIEVED:
         text = f"{pursued.intent.kind} ({key}) was not done: {pursued.text}"
         sur.call(text, hub_name(sur, pursued.intent.node))
-    if pursued.ending is Ending.ACHIEVED:
+    else:
         is_back(sur, pursued.intent)
 
 

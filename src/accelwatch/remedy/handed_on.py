@@ -13,6 +13,7 @@ from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.resuming import MOVED_ON, follow, name_of
+from accelwatch.remedy.standing_in import spare_for
 from accelwatch.remedy.surroundings import Surroundings
 
 replace = msgspec.structs.replace
@@ -72,6 +73,12 @@ def moved_on(sur: Surroundings, key: str, pursued: Pursued) -> None:
         return
     sur.put("chores", key, None)
     whole = replace(move, original={**pursued.original, **move.original})
+    if pursued.ending is Ending.CANCELLED and (spare := spare_for(sur, move)):
+        # It was cancelled for a spare that was drawn for it.
+        again = replace(whole, spare=spare, asked=sur.now, deadline=sur.now + RESTORE_S)
+        sur.put("chores", key, again)
+        sur.pursue(again)
+        return
     if pursued.ending is Ending.ACHIEVED:
         where = ",".join(pursued.moved_to)
         sur.note(known, f"job {move.job} runs on {where}", Loudness.TELL)

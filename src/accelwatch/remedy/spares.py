@@ -181,6 +181,11 @@ def broken(state: SpareState, name: str, text: str) -> SpareState:
     return _with(state, name, spare)
 
 
+def adrift(state: SpareState, name: str) -> SpareState:
+    """A spare that was let go was drawn all the same, and comes back. Raises ValueError."""
+    return _moved(state, name, (SpareStanding.READY,), SpareStanding.RETURNING)
+
+
 def drawn_late(state: SpareState, name: str) -> SpareState:
     """A broken spare was drawn all the same. Raises ValueError for one that is not broken."""
     spare = _expect(state, name, (SpareStanding.FAILED,))

@@ -162,6 +162,15 @@ def _bring_back(sur: Surroundings, name: str, intent: Intent) -> None:
     begin_return(sur, name, intent)
 
 
+def adrift(sur: Surroundings, draw: Intent) -> None:
+    """A spare was drawn that nobody wants any more: it comes back, or is known to be away."""
+    if _is(sur, draw.spare, SpareStanding.FAILED):
+        sur.set("spares", spares.drawn_late(sur.state.spares, draw.spare))
+    elif _is(sur, draw.spare, SpareStanding.READY):
+        sur.set("spares", spares.adrift(sur.state.spares, draw.spare))
+        begin_return(sur, draw.spare, draw)
+
+
 def begin_return(sur: Surroundings, name: str, intent: Intent) -> None:
     """Have a spare put among the spares of its scheduler again; `intent` is about it."""
     back = replace(
@@ -186,6 +195,18 @@ def fault_of(sur: Surroundings, name: str) -> str:
     """What is wrong with a spare, for people."""
     cases = barring(sur, sur.remedy(hub_name(sur, name)))
     return next((case.title or case.policy.rule for case in cases), "it is taken out itself")
+
+
+def holder_of(sur: Surroundings, move: Intent) -> Remedy | None:
+    """The remedy of the node that a job has left, while that is out."""
+    held = (one for one in sur.state.remedies.values() if one.hold is not None)
+    return next((one for one in held if one.target == move.node), None)
+
+
+def spare_for(sur: Surroundings, move: Intent) -> str:
+    """The spare that was drawn since a move began; empty where there is none."""
+    remedy = holder_of(sur, move)
+    return "" if remedy is None or remedy.spare == move.spare else remedy.spare
 
 
 def is_back(sur: Surroundings, intent: Intent) -> None:

@@ -14,6 +14,7 @@ from accelwatch.remedy.gates import in_the_way, told_in_the_way
 from accelwatch.remedy.hanging import tell_hanging
 from accelwatch.remedy.jobs import cancels, must_fence, next_job, wrong
 from accelwatch.remedy.ladder import INTENTS, next_rung
+from accelwatch.remedy.late_spares import draw_late
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.order import Waiting, in_order
 from accelwatch.remedy.outcome import Loudness
@@ -57,6 +58,7 @@ def tick(sur: Surroundings) -> None:
     probe_silent(sur)
     if every:
         tell_hanging(sur)
+        draw_late(sur)
     before = sur.touched
     before.everything |= every
     sur.touched = Touched(Looked())
