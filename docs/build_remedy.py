@@ -57,6 +57,10 @@ it counts as done when it is observed, not when somebody says so.
 - **A node that is well waits for no job.** When nothing is wrong with a node any more, and the job that
   is being moved off it has left it, the node is verified while that job waits for nodes elsewhere. A job
   that still waits when the time of its move is over (half an hour) waits on for a week.
+- **What cannot be done is not offered.** A rung that no action can do, as a reboot where Slurm has no
+  `RebootProgram`, is in no plan and not begun. What the scheduler refuses, or what fails, is told with
+  its reason in the incident's message, its timeline and the plan; a test that could not be run is told
+  apart from one that has failed.
 - **What is not known is a stage of its own.** An effect that may or may not have happened is followed by
   no other until it is observed or a person says so.
 

@@ -132,6 +132,8 @@ class Ground:
     probes: bool = False
     boots: int = 1
     """How often the scheduler's controller was started."""
+    impossible: Mapping[IntentKind, str] = field(default_factory=dict)
+    """What the scheduler can do to no node, and why."""
     reservations: tuple[ReservationSeen, ...] = ()
     late: tuple[str, ...] = ()
     """Nodes that are silent from the beginning."""
@@ -200,6 +202,7 @@ class Ground:
                 reservations=self.reservations,
                 probes=self.probes,
                 controller_boot=str(self.boots),
+                impossible=self.impossible,
             )
         return (sight, *heard, survey)
 

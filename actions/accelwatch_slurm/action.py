@@ -31,7 +31,7 @@ from accelwatch_slurm.observing import Observer
 from accelwatch_slurm.performing import Performer
 from accelwatch_slurm.probing import propose_probe
 from accelwatch_slurm.reading import Reader
-from accelwatch_slurm.rebooting import propose_reboot
+from accelwatch_slurm.rebooting import NO_PROGRAM, propose_reboot
 from accelwatch_slurm.recovering import recovered
 from accelwatch_slurm.reservation_steps import ReservationSteps
 from accelwatch_slurm.restoring import propose_restore
@@ -79,7 +79,16 @@ class SlurmAction:
     @property
     def controller_boot(self) -> str:
         """When the controller was started that the latest survey has asked."""
-        return self._observer.controller_boot
+        controller = self._observer.controller
+        return "" if controller is None else controller.boot
+
+    @property
+    def impossible(self) -> Mapping[IntentKind, str]:
+        """What Slurm, as it is configured, would refuse."""
+        controller = self._observer.controller
+        if controller is None or controller.reboots:
+            return {}
+        return {IntentKind.REBOOT: NO_PROGRAM}
 
     async def reservations(self) -> Sequence[ReservationSeen]:
         """Those that keep the places of jobs. Raises ActionUnavailableError."""

@@ -22,7 +22,7 @@ from accelwatch_slurm.fencing import Answered, is_out, is_set_down, proof_of
 from accelwatch_slurm.job_text import SlurmJob, job_of
 from accelwatch_slurm.moving_parts import nodes_of
 from accelwatch_slurm.node_text import SlurmNode, node_of
-from accelwatch_slurm.reading import Reader
+from accelwatch_slurm.reading import Controller, Reader
 from accelwatch_slurm.reservation_text import OF_JOB, SlurmReservation
 from accelwatch_slurm.scene import (
     BAD,
@@ -34,6 +34,7 @@ from accelwatch_slurm.scene import (
     OFF,
     PARTS,
     PROOF,
+    REBOOTS,
     RESERVATIONS,
     SIGNALLED,
     TRIAL,
@@ -76,8 +77,8 @@ class Observer:
         self._off: dict[str, float] = {}
         """By node: monotonic seconds at which its switch was asked that said that it has no power."""
 
-        self.controller_boot = ""
-        """Unix seconds at which the controller was started, as of the latest survey."""
+        self.controller: Controller | None = None
+        """As of the latest survey; None before the first."""
 
     def remember_signal(self, whom: str, asked: str, signal: str) -> None:
         """That a job, or the jobs of a node, were sent a signal for an intent; a restart forgets it."""
@@ -86,14 +87,15 @@ class Observer:
         self._signalled[whom, asked] = signal
 
     async def survey(self) -> list[NodeSeen]:
-        """All nodes, read after the start of the controller that `controller_boot` then tells."""
-        (nodes, boot), jobs, reservations = await asyncio.gather(
-            self._nodes_and_boot(), self._reader.job_table(), self._reader.reservations()
+        """All nodes, read after the start of the controller that `controller` then tells."""
+        (nodes, now), jobs, reservations = await asyncio.gather(
+            self._nodes_and_controller(), self._reader.job_table(), self._reader.reservations()
         )
-        while boot != self.controller_boot:
+        while self.controller is None or now.boot != self.controller.boot:
             # It may have been started between the two reads: what it shows now is of this start.
-            self.controller_boot = boot
-            nodes, boot = await self._nodes_and_boot()
+            self.controller = now
+            nodes, now = await self._nodes_and_controller()
+        self.controller = now
         field = self._options.mark
         return [
             seen_node(
@@ -107,10 +109,10 @@ class Observer:
             for node in nodes
         ]
 
-    async def _nodes_and_boot(self) -> tuple[list[SlurmNode], str]:
+    async def _nodes_and_controller(self) -> tuple[list[SlurmNode], Controller]:
         """All nodes, and since when the controller runs, asked in this order."""
         nodes = await self._reader.nodes()
-        return nodes, await self._reader.controller_boot()
+        return nodes, await self._reader.controller()
 
     async def reservations(self) -> list[ReservationSeen]:
         """The reservations that keep the places of jobs, with the job of each as Slurm knows it."""
@@ -167,6 +169,8 @@ class Observer:
         match intent.kind:
             case IntentKind.TEST:
                 return {TRIAL: await self._reader.trial_line(trial_name(intent))}
+            case IntentKind.REBOOT:
+                return {REBOOTS: "yes" if (await self._reader.controller()).reboots else ""}
             case IntentKind.SIGNAL_JOB:
                 asked = str(intent.job), repr(intent.asked)
                 return {SIGNALLED: self._signalled.get(asked, "")}

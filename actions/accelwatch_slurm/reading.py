@@ -37,6 +37,15 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     kill_wait_s: float
 
 
+class Controller(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be another the next time, at a start of the controller or when it is reconfigured."""
+
+    boot: str
+    """Unix seconds at which it was started."""
+    reboots: bool
+    """Whether a RebootProgram is defined."""
+
+
 def is_node_name(name: str) -> bool:
     """Whether a name means one node: no range, and not the word that means all of them."""
     return _NODE.fullmatch(name) is not None and name.upper() != "ALL"
@@ -79,13 +88,14 @@ class Reader:
             )
         return self._cluster
 
-    async def controller_boot(self) -> str:
-        """When the controller was started, as it says now, in Unix seconds."""
+    async def controller(self) -> Controller:
+        """What the controller says of itself now."""
         text = await self._commands.read("scontrol", "show", "config")
-        boot: str = dict(_SETTING.findall(text)).get("BOOT_TIME", "")
-        if not boot:
+        found = dict(_SETTING.findall(text))
+        if "BOOT_TIME" not in found:
             raise ActionUnavailableError("scontrol show config tells no BOOT_TIME")
-        return boot
+        program = found.get("RebootProgram", "")
+        return Controller(boot=found["BOOT_TIME"], reboots=program not in ("", "(null)"))
 
     async def node_line(self, name: str) -> str:
         """Line of a node, for a look at it; empty when there is none of that name."""

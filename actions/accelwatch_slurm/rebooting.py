@@ -8,7 +8,9 @@ from accelwatch_slurm.fencing import has_booted
 from accelwatch_slurm.holding import missing, not_ours
 from accelwatch_slurm.marks import reason_of
 from accelwatch_slurm.node_text import SlurmNode
-from accelwatch_slurm.scene import Scene
+from accelwatch_slurm.scene import REBOOTS, Scene
+
+NO_PROGRAM = "RebootProgram is not defined in slurm.conf"
 
 
 def propose_reboot(intent: Intent, scene: Scene, *, has_field: bool) -> Proposal:
@@ -28,6 +30,8 @@ def propose_reboot(intent: Intent, scene: Scene, *, has_field: bool) -> Proposal
         return Wait(5.0, f"jobs still run on {node.name}")
     if node.boot_time is None:
         return Refusal(RefusalKind.UNSAFE, f"the boot time of {node.name} is not known")
+    if not scene.own.get(REBOOTS):
+        return Refusal(RefusalKind.IMPOSSIBLE, NO_PROGRAM)
     return Step(
         kind=steps.REBOOT,
         arguments={

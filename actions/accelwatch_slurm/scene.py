@@ -21,9 +21,10 @@ from accelwatch_slurm.standing import standing_of
 NODE, BAD, JOB, JOBS, RESERVATIONS = "node", "bad", "job", "jobs", "reservations"
 PARTS = "parts"
 SIGNALLED, PROOF, OFF, TRIAL = "signalled", "proof", "off", "trial"
-CHECKPOINT, LINGERING = "checkpoint", "lingering"
+CHECKPOINT, LINGERING, REBOOTS = "checkpoint", "lingering", "reboots"
 """Keys of `own`: what was sent, why no old copy can run any more, the bad nodes without power, the job
-that tests the node, the newest two checkpoints of the job, that it has been ending for long."""
+that tests the node, the newest two checkpoints of the job, that it has been ending for long,
+that a RebootProgram is defined."""
 
 _node_of = lru_cache(maxsize=1024)(node_of)
 """An observation is read several times: by who proposes, who judges, and who tells."""

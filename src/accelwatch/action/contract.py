@@ -107,6 +107,16 @@ class NeedsOptions(Protocol):
 
 
 @runtime_checkable
+class FindsLimits(Protocol):
+    """An action that reads from its scheduler what that, as it is set up, cannot do."""
+
+    @property
+    def impossible(self) -> Mapping[IntentKind, str]:
+        """What would be refused, and why, as of the latest survey; empty before the first."""
+        ...
+
+
+@runtime_checkable
 class ReleasesByHand(Protocol):
     """An action whose scheduler has a command by which a person gives a node back."""
 

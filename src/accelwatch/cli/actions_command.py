@@ -12,7 +12,7 @@ from accelwatch.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
     from accelwatch.action.contract import Action
-    from accelwatch.action.intent import Intent
+    from accelwatch.action.intent import Intent, IntentKind
     from accelwatch.remedy.settings import RemedySettings
 
 actions = typer.Typer(
@@ -34,6 +34,8 @@ _WITHIN_S = 600.0
 @command
 def _check(file: _File) -> None:
     """Build the configured actions, and name what would keep them from acting."""
+    import asyncio
+
     from accelwatch.action.contract import LooksOver
     from accelwatch.clock import SystemClock
     from accelwatch.remedy.actions import actions_of
@@ -45,10 +47,34 @@ def _check(file: _File) -> None:
         for text in said:
             complain(f"{file}: {name}: {printable(text)}")
         if not said:
-            wanted = ", ".join(sorted(action.intents))
+            refused = asyncio.run(_refused(name, action))
+            wanted = ", ".join(sorted(action.intents - refused.keys()))
             write_stdout(f"{name}: well; can be asked for {wanted}\n".encode())
+            for kind, why in refused.items():
+                write_stdout(f"{name}: cannot be asked for {kind}: {printable(why)}\n".encode())
         failed = failed or bool(said)
     raise typer.Exit(FAILED if failed else OK)
+
+
+async def _refused(name: str, action: "Action") -> "dict[IntentKind, str]":
+    """What an action lacks an option for, or its scheduler would refuse, and why."""
+    from accelwatch.action.contract import ActionUnavailableError, FindsLimits, NeedsOptions
+
+    lacking: dict[IntentKind, str] = {}
+    if isinstance(action, NeedsOptions):
+        lacking = {kind: why for kind in sorted(action.intents) if (why := action.needs(kind))}
+    if not isinstance(action, FindsLimits):
+        return lacking
+    try:
+        await action.survey()
+    except ActionUnavailableError as error:
+        complain(
+            f"{name}: its scheduler does not answer, so what that refuses is not known: {error}"
+        )
+        return lacking
+    finally:
+        await action.close()
+    return {**action.impossible, **lacking}
 
 
 @actions.command("try")

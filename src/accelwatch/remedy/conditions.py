@@ -38,7 +38,7 @@ from accelwatch.remedy.jobs import (
     well,
     wrong,
 )
-from accelwatch.remedy.ladder import INTENTS, SERVICE, next_rung
+from accelwatch.remedy.ladder import INTENTS, SERVICE, impossible, next_rung
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.pursued import Pursued
 from accelwatch.remedy.relapses import MOST
@@ -235,6 +235,12 @@ def _rung(name: str) -> Condition:
     return next_is
 
 
+def _impossible_rung(at: Scene) -> str:
+    """Why the rung that is next can be done to no node; empty when it can."""
+    kind = INTENTS.get(next_rung(at.remedy)) if to_be_mended(at.sur, at.remedy) else None
+    return "" if kind is None else impossible(at.sur, kind)
+
+
 def _only_service(sur: Surroundings, remedy: Remedy) -> bool:
     """Every rung was tried, or as many as may be for one incident or one node."""
     if not to_be_mended(sur, remedy):
@@ -317,6 +323,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         ),
         "died": lambda at: died_before(at.happening.pursued),
         "empty": lambda at: jobs_of(at.sur, at.remedy) == (),
+        "rung_impossible": lambda at: bool(_impossible_rung(at)),
         "next_is_reset": _rung("reset"),
         "next_is_reboot": _rung("reboot"),
         "next_is_power_cycle": _rung("power_cycle"),

@@ -3,7 +3,16 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from accelwatch.remedy import asking, deadlines, handed_on, holding, lost_jobs, mending, relapsing
+from accelwatch.remedy import (
+    asking,
+    deadlines,
+    handed_on,
+    holding,
+    lost_jobs,
+    mending,
+    relapsing,
+    rungs,
+)
 from accelwatch.remedy.conditions import Scene
 from accelwatch.remedy.model import Remedy
 
@@ -28,7 +37,9 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "reopen": holding.reopen,
         "take_back": holding.take_back,
         "attempt": mending.attempt,
-        "next_rung": mending.next_rung,
+        "next_rung": rungs.next_rung,
+        "skip_rung": rungs.skip_rung,
+        "rung_failed": rungs.rung_failed,
         "count_failure": mending.count_failure,
         "count_refusal": mending.count_refusal,
         "fail": mending.fail,

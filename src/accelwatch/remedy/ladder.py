@@ -5,11 +5,18 @@ from types import MappingProxyType
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.surroundings import Surroundings
 
 INTENTS: Mapping[str, Kind] = MappingProxyType(
     {"reset": Kind.RESET_DEVICE, "reboot": Kind.REBOOT, "power_cycle": Kind.POWER_CYCLE}
 )
 SERVICE = "service"
+
+
+def impossible(sur: Surroundings, kind: Kind) -> str:
+    """Why none of the schedulers can do something to any node; empty where one can, or none has said."""
+    reasons = [one.impossible.get(kind, "") for one in sur.world.schedulers.values()]
+    return "; ".join(dict.fromkeys(reasons)) if reasons and all(reasons) else ""
 
 
 def next_rung(remedy: Remedy) -> str:

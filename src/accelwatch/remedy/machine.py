@@ -155,6 +155,7 @@ _NEXT = (
     *_row(S.QUARANTINED, T.TICK, "idle jobs_wait", S.DRAINING),
     *_row(S.QUARANTINED, T.TICK, "idle jobs_gone stays_out", S.SERVICE, does="keep_out"),
     *_row(S.QUARANTINED, T.TICK, "idle jobs_gone past_repair", S.SERVICE),
+    *_row(S.QUARANTINED, T.TICK, "idle rung_impossible", does="skip_rung"),
     *_row(
         S.QUARANTINED,
         T.TICK,
@@ -237,7 +238,7 @@ _REMEDIATING = (
     *_row(S.REMEDIATING, T.TICK, "idle", S.QUARANTINED),
     *_row(S.REMEDIATING, T.ACHIEVED, "", S.VERIFYING, does="mended begin_verifying"),
     *_row(S.REMEDIATING, T.REFUSED, "", S.QUARANTINED, does="count_refusal next_rung"),
-    *_row(S.REMEDIATING, T.GAVE_UP, "", S.QUARANTINED, does="count_failure"),
+    *_row(S.REMEDIATING, T.GAVE_UP, "", S.QUARANTINED, does="rung_failed count_failure"),
     *_row(S.REMEDIATING, T.CANCELLED, "", S.QUARANTINED),
 )
 _VERIFYING = (

@@ -57,17 +57,6 @@ def _bounded(state: AttemptState) -> AttemptState:
     return replace(state, tried=tried)
 
 
-def next_rung(at: Scene) -> Remedy:
-    """This rung is not to be had on this node."""
-    if at.remedy.policy is None or not at.remedy.attempts:
-        return at.remedy
-    name = at.remedy.attempts[-1].rung
-    for index, rung in enumerate(at.remedy.policy.ladder):
-        if rung.name == name and index >= at.remedy.rung:
-            return replace(at.remedy, rung=index + 1)
-    return at.remedy
-
-
 def count_failure(at: Scene) -> Remedy:
     """An action has failed; enough of them open the breaker."""
     at.sur.set("breaker", breaker.failed(at.sur.state.breaker, at.sur.now, at.sur.settings.breaker))
@@ -280,11 +269,17 @@ def test_passed(at: Scene) -> Remedy:
 
 
 def unfit(at: Scene) -> Remedy:
-    """An active test has failed."""
+    """An active test has failed, or could not be run: its reason stays to be seen."""
     pursued = at.happening.pursued
-    text = "a test" if pursued is None else f"test {pursued.intent.test}: {pursued.text}"
-    at.sur.note(at.remedy, f"failed {text}", Loudness.TELL)
-    return replace(at.remedy, unfit=text)
+    if pursued is None:
+        return replace(at.remedy, unfit="a test")
+    test, text = pursued.intent.test, pursued.text
+    if pursued.refusal is RefusalKind.UNFIT:
+        at.sur.note(at.remedy, f"failed test {test}: {text}", Loudness.TELL)
+        return replace(at.remedy, unfit=f"test {test}: {text}")
+    unfit = f"test {test} could not be run: {text}"
+    at.sur.note(at.remedy, unfit, Loudness.TELL)
+    return replace(at.remedy, unfit=unfit)
 
 
 def tell_verified(at: Scene) -> Remedy:
@@ -318,7 +313,7 @@ def ticket_failed(at: Scene) -> Remedy:
 
 def fit(at: Scene) -> Remedy:
     """What was seen before of its tests counts no more."""
-    return replace(at.remedy, unfit="", ticketed=False)
+    return replace(at.remedy, unfit="", ticketed=False, left_out=())
 
 
 def swap(at: Scene) -> Remedy:
@@ -328,4 +323,4 @@ def swap(at: Scene) -> Remedy:
     present = frozenset(serials.values())
     left = tuple(case for case in at.remedy.cases if not case.serial or case.serial in present)
     at.sur.note(at.remedy, f"other hardware is in {at.remedy.node}; it is verified", Loudness.TELL)
-    return replace(at.remedy, serials=serials, cases=left, rung=0, attempts=())
+    return replace(at.remedy, serials=serials, cases=left, rung=0, attempts=(), left_out=())

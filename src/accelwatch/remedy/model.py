@@ -153,6 +153,8 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a job could not leave the node because that did not answer."""
     hanging: tuple[str, ...] = ()
     """Other nodes that a moved job could not leave, and of which people were told."""
+    left_out: tuple[str, ...] = ()
+    """Rungs that were refused, that have failed, or that cannot be done here, each with the reason."""
     ticketed: bool = False
     unfit: str = ""
     """Which test it has failed; it is not well before something was done about it."""

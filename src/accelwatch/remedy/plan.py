@@ -13,7 +13,7 @@ from accelwatch.remedy.denial import Denial, denials
 from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.gates import asked, leader
 from accelwatch.remedy.model import Remedy, RemedyState
-from accelwatch.remedy.planned_steps import steps_of
+from accelwatch.remedy.planned_steps import not_done, steps_of
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.surroundings import Surroundings
@@ -117,7 +117,7 @@ def planned(
         digest=digest,
         steps=steps,
         price=None if worth is None else price_of(steps, policy, worth),
-        text=remedy.trouble,
+        text=not_done(sur, led, policy),
         as_of=as_of,
     )
 

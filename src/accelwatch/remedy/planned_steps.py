@@ -7,7 +7,7 @@ from accelwatch.action.intent import JobKey
 from accelwatch.remedy.case import Policy
 from accelwatch.remedy.denial import Denial
 from accelwatch.remedy.jobs import gone_jobs, jobs_of, lost_jobs, needs_fence, silent
-from accelwatch.remedy.ladder import INTENTS
+from accelwatch.remedy.ladder import INTENTS, impossible
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.relapses import MOST
 from accelwatch.remedy.stage import Stage
@@ -29,10 +29,10 @@ def steps_of(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tupl
         for rung in policy.ladder[remedy.rung :] if remedy.relapses < MOST else ():
             kind = INTENTS.get(rung.name)
             tried = sum(one.rung == rung.name for one in remedy.attempts)
-            if kind is not None and tried < rung.most:
+            if kind is not None and tried < rung.most and not impossible(sur, kind):
                 yield kind, f"{rung.name.replace('_', ' ')} {node}"
     passed = () if remedy.verification is None else remedy.verification.passed
-    for test in policy.tests:
+    for test in () if impossible(sur, Kind.TEST) else policy.tests:
         if test not in passed:
             yield Kind.TEST, f"test {test} on {node}"
     if remedy.stage is not Stage.PROBATION:
@@ -105,3 +105,16 @@ def _leaving(
 def _spare(sur: Surroundings, remedy: Remedy) -> str:
     answer = drawn(sur, remedy)[1]
     return answer.text if isinstance(answer, Denial) else f"have {answer.name} stand in"
+
+
+def not_done(sur: Surroundings, remedy: Remedy, policy: Policy) -> str:
+    """For people: what could not be done for a node, and what of its policy can be done to none."""
+    said = [remedy.trouble, *remedy.left_out, remedy.unfit]
+    if remedy.stage not in _MENDED:
+        for rung in policy.ladder[remedy.rung :]:
+            kind = INTENTS.get(rung.name)
+            if kind is not None and (why := impossible(sur, kind)):
+                said.append(f"{rung.name.replace('_', ' ')} is left out: {why}")
+    if policy.tests and (why := impossible(sur, Kind.TEST)):
+        said.append(f"test {policy.tests[0]} cannot be run: {why}")
+    return "; ".join(dict.fromkeys(filter(None, said)))

@@ -1,10 +1,11 @@
 """What comes back to the state machine from the world: ends of intents, and looks at all nodes."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
 
-from accelwatch.action.intent import Intent
+from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import NodeSeen, Observed, ReservationSeen
 from accelwatch.action.step import RefusalKind
 
@@ -57,6 +58,8 @@ class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the action can have its scheduler find out that its daemon on a node is silent."""
     controller_boot: str = ""
     """Of which start of the scheduler's controller this is; empty where it does not say."""
+    impossible: Mapping[IntentKind, str] = {}
+    """What can be done to no node by this action, and why."""
 
 
 Observation = Pursued | Surveyed

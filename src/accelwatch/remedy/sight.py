@@ -103,15 +103,18 @@ def _surveyed(sur: Surroundings, survey: Surveyed) -> None:
     if known is not None and survey.time < known.time:
         return
     if survey.unavailable:
-        time = survey.time if known is None else known.time
-        scheduler = Scheduler(time=time, unavailable=survey.unavailable)
+        before = known or Scheduler(time=survey.time)
+        scheduler = replace(before, unavailable=survey.unavailable, probes=False)
         sur.touched.everything = True
         sur.look("schedulers", survey.action, scheduler)
         return
     _take_up(sur, survey)
     _answers(sur, known, survey.time)
     scheduler = Scheduler(
-        time=survey.time, probes=survey.probes, controller_boot=survey.controller_boot
+        time=survey.time,
+        probes=survey.probes,
+        controller_boot=survey.controller_boot,
+        impossible=survey.impossible,
     )
     sur.look("schedulers", survey.action, scheduler)
     lost = marks_lost(sur)

@@ -7,11 +7,14 @@ from collections.abc import Callable, Mapping
 from accelwatch.action.contract import (
     Action,
     ActionUnavailableError,
+    FindsLimits,
     HasController,
     KeepsReservations,
+    NeedsOptions,
 )
 from accelwatch.action.intent import IntentKind
 from accelwatch.clock import Clock
+from accelwatch.remedy.ladder import INTENTS
 from accelwatch.remedy.pursued import Surveyed
 
 logger = logging.getLogger(__name__)
@@ -41,6 +44,7 @@ async def surveyed(name: str, action: Action, clock: Clock) -> Surveyed:
                 reservations=tuple(kept),
                 probes=probes,
                 controller_boot=boot,
+                impossible=_impossible(action),
             )
     except ActionUnavailableError as error:
         why = str(error)
@@ -50,6 +54,17 @@ async def surveyed(name: str, action: Action, clock: Clock) -> Surveyed:
         logger.exception("an action failed to look at all nodes action=%s", name)
         why = f"looking failed: {error!r}"
     return Surveyed(action=name, time=asked, unavailable=why or "it does not answer")
+
+
+def _impossible(action: Action) -> dict[IntentKind, str]:
+    """Which remedies and tests an action can do to no node, and why; as of its latest survey."""
+    found = dict(action.impossible) if isinstance(action, FindsLimits) else {}
+    for kind in (*INTENTS.values(), IntentKind.TEST):
+        if kind not in action.intents:
+            found[kind] = "no action can do it"
+        elif isinstance(action, NeedsOptions) and (lacks := action.needs(kind)):
+            found[kind] = lacks
+    return found
 
 
 class Surveys:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import NodeSeen, ReservationSeen
 from accelwatch.remedy.census import Census
 from accelwatch.remedy.data_guard import DataGuardState
@@ -63,6 +64,8 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it can be made to find out that its daemon on a node is silent."""
     controller_boot: str = ""
     """Of which start of its controller the last answer was; empty where it does not say."""
+    impossible: Mapping[IntentKind, str] = {}
+    """What it can do to no node, and why."""
 
 
 class Good(msgspec.Struct, frozen=True, kw_only=True):

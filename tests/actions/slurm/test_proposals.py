@@ -384,7 +384,9 @@ def test_the_second_reboot_of_an_incident_is_another_one() -> None:
     done = node("DOWN", "accelwatch:inc-1:r x : reboot complete", extra % NOW, boot=NOW + 90)
     assert isinstance(propose(intent(IntentKind.REBOOT), {"node": done}), Achieved)
     earlier = node("DOWN", "accelwatch:inc-1:r x : reboot complete", extra % (NOW - 900))
-    assert kind_of(propose(intent(IntentKind.REBOOT), {"node": earlier})) == "reboot"
+    assert isinstance(propose(intent(IntentKind.REBOOT), {"node": earlier}), Refusal)
+    can = {"node": earlier, "reboots": "yes"}
+    assert kind_of(propose(intent(IntentKind.REBOOT), can)) == "reboot"
 
 
 def test_what_is_taken_back_is_only_what_this_move_changed() -> None:
