@@ -158,3 +158,31 @@ def test_where_only_a_person_wants_it_out_nobody_is_told_that_data_is_missing() 
     ground.wait(2 * HOUR)
     assert ground.stage(NODE) is Stage.SUSPECT
     assert [note.text for note in ground.notes if "data is missing" in note.text] == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        ("swap the riser", "by ana: swap the riser"),
+        ("", "by ana"),
+        ("Lüfter kaputt", "by ana: L?fter kaputt"),
+    ],
+)
+def test_a_quarantine_by_hand_says_who_and_why(reason: str, shown: str) -> None:
+    ground = Ground()
+    ground.say(Verb.QUARANTINE, "n03", reason=reason)
+    assert ground.flying["n03"].reason == shown
+
+
+def test_who_takes_a_suspect_out_by_hand_is_named_in_the_place_of_its_fault() -> None:
+    ground = Ground()
+    approve = msgspec.structs.replace(POLICY, mode=Mode.APPROVE)
+    ground.fault("n03", policy=approve, title="GPU 3 has fallen off the bus")
+    ground.say(Verb.QUARANTINE, "n03", reason="I go there now")
+    assert ground.flying["n03"].reason == "by ana: I go there now"
+
+
+def test_a_reason_is_as_long_as_a_scheduler_keeps_it() -> None:
+    ground = Ground()
+    ground.say(Verb.QUARANTINE, "n03", reason="long " * 100)
+    assert len(ground.flying["n03"].reason) == 200

@@ -26,8 +26,10 @@ def actor_of(happening: Happening) -> str:
 
 
 def by_hand(at: Scene) -> Remedy:
-    """A person takes the node out: nothing but a person lets it go."""
-    return replace(at.remedy, manual=True, vouched="", forced="")
+    """A person takes the node out: nothing but a person lets it go. Who and why goes with it."""
+    command = at.happening.command
+    said = "" if command is None else f"{command.by}: {command.reason}".removesuffix(": ")
+    return replace(at.remedy, manual=True, wanted_out=said, vouched="", forced="")
 
 
 def ask(at: Scene) -> Remedy:

@@ -113,7 +113,12 @@ def restoring(moved: Intent, now: float) -> Intent:
 
 def reason_of(remedy: Remedy, title: str) -> str:
     """For people who look at the node, in ASCII; the rule is told beside it."""
-    words = f"by hand {title}".strip() if remedy.policy is None else title or remedy.policy.rule
+    if remedy.manual and remedy.wanted_out:
+        words = f"by {remedy.wanted_out}"
+    elif remedy.policy is None:
+        words = f"by hand {title}".strip()
+    else:
+        words = title or remedy.policy.rule
     text = words.encode("ascii", "replace").decode("ascii")
     return text[:MOST_REASON]
 

@@ -90,6 +90,8 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """The incident that leads, by which our mark is known; also after it was closed."""
     manual: bool = False
     """A person took the node out: only a person lets it go."""
+    wanted_out: str = ""
+    """Who that was, and why: `ana: swap the riser`."""
     vouched: str = ""
     """Who said that the node is well, and so skips the passive time."""
     forced: str = ""

@@ -6,10 +6,13 @@ import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
+
 from accelwatch.action.intent import IntentKind, Mark
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.action.step import Achieved, Refusal, RefusalKind
 from accelwatch.remedy.ownership import Ownership, ownership
+from pursuits import pursue
 from slurm_hand import Hand, imprint_of
 from working_slurm import WorkingSlurm, until
 
@@ -215,3 +218,12 @@ def test_an_idle_spare_is_tested_without_being_drained(
     assert isinstance(theirs.ending, Refusal)
     assert (theirs.kinds, theirs.ending.kind) == ([], RefusalKind.FOREIGN)
     assert "Reason=disk" in slurm.node("n5")
+
+
+def test_a_quarantine_by_hand_shows_who_and_why(slurm: WorkingSlurm, hand: Hands) -> None:
+    one = hand()
+    wanted = one.intent(IntentKind.QUARANTINE, "n1", "by-hand")
+    wanted = msgspec.structs.replace(wanted, rule="", reason="by ana: swap the riser")
+    assert isinstance(asyncio.run(pursue(one.action, wanted)).ending, Achieved)
+    assert "Reason=accelwatch:by-hand: by ana: swap the riser [" in slurm.node("n1")
+    assert seen(one, "n1") is Standing.OURS
