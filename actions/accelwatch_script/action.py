@@ -105,6 +105,7 @@ class ScriptAction:
                     reversible=hook.options.reversible,
                     timeout_s=hook.longest_s + observing,
                     settle_s=hook.longest_s + hook.options.observe_for_s,
+                    observe_for_s=hook.options.observe_for_s,
                 )
                 for kind, hook in self.hooks.items()
             }

@@ -166,3 +166,66 @@ def test_a_node_that_somebody_gives_back_is_begun_anew() -> None:
     assert (remedy.stage, remedy.hold) == (Stage.HELD_BY_OTHER, None)
     assert (remedy.attempts, remedy.rung, remedy.policy) == ((), 0, None)
     assert "i-second" in {case.incident for case in remedy.cases}
+
+
+def release_note(ground: Ground) -> str:
+    """What a person is told who asks for a release."""
+    outcome = ground.say(Verb.RELEASE, NODE)
+    (note,) = [one for one in outcome.notes if one.text.startswith("release changes nothing")]
+    return note.text
+
+
+def test_a_release_of_a_bad_node_says_that_it_looks_bad_and_what_force_does() -> None:
+    ground = Ground()
+    ground.fault(NODE, policy=ONLY_OUT, title="GPU 3 has fallen off the bus")
+    ground.end(NODE)
+    text = release_note(ground)
+    assert "looks bad: GPU 3 has fallen off the bus; it comes back by itself" in text
+    assert f"accelwatch release {NODE} --force gives it back now: nothing is verified" in text
+    assert "for 4 h it is not taken out again" in text
+    assert ground.stage(NODE) is not Stage.RELEASING
+
+
+def test_a_release_of_a_bad_node_that_a_person_took_out_does_not_promise_its_return() -> None:
+    ground = Ground()
+    ground.fault(NODE, policy=ONLY_OUT)
+    ground.end(NODE)
+    ground.say(Verb.QUARANTINE, NODE)
+    assert "nvidia.gpu.lost; only a person gives it back" in release_note(ground)
+
+
+def test_a_release_of_a_node_that_is_well_is_no_warning() -> None:
+    ground = Ground()
+    ground.say(Verb.QUARANTINE, NODE)
+    ground.end(NODE)
+    outcome = ground.say(Verb.RELEASE, NODE)
+    assert not [one for one in outcome.notes if "changes nothing" in one.text]
+
+
+def verified(ground: Ground) -> list[str]:
+    return [one.text for one in ground.notes if " is well" in one.text]
+
+
+def test_what_a_clock_that_was_set_has_added_is_not_told_as_verified() -> None:
+    ground = Ground()
+    case = ground.fault(NODE, policy=msgspec.structs.replace(ONLY_OUT, passive_s=600.0))
+    ground.end(NODE)
+    ground.clear(NODE, case)
+    ground.wait(120)
+    assert ground.stage(NODE) is Stage.VERIFYING
+    ground.now += 7200.0
+    ground.step()
+    ground.wait(590, every=10)
+    assert verified(ground) == []
+    ground.wait(60, every=10)
+    (text,) = verified(ground)
+    assert text == f"{NODE} is well: it has looked so for 600 s on end"
+
+
+def test_one_for_whom_a_person_vouches_is_not_said_to_be_verified() -> None:
+    ground = Ground()
+    ground.say(Verb.QUARANTINE, NODE)
+    ground.end(NODE)
+    ground.say(Verb.RELEASE, NODE)
+    ground.wait(60)
+    assert verified(ground) == [f"{NODE} is well, as ana says, and is seen to be so now"]

@@ -171,3 +171,25 @@ def test_what_was_accepted_before_a_restart_is_asked_for_after_it(
     assert (tmp_path / "polls").read_text().splitlines()[1:] == ["t 9"]
     assert len(set(site.calls())) == 1, "it is asked for as the same operation"
     assert [one.id for one in site.operations()] == [operation.id]
+
+
+OBSERVE_FOR_S = 60.0
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+def test_a_word_without_an_effect_is_told_when_the_time_to_see_it_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idempotent: bool
+) -> None:
+    """A program may take a minute to answer; one that has answered is not given that minute more."""
+    site = Site(tmp_path, "echo ok", idempotent=idempotent, observe_for="60s")
+    _wait_for_programs(site, monkeypatch)
+    began = site.clock.wall()
+    try:
+        site.pursue(QUARANTINE, within_s=OBSERVE_FOR_S + 10.0)
+        (told, *_) = site.reported
+        assert told.ending is (Ending.REFUSED if idempotent else Ending.UNKNOWN)
+        assert OBSERVE_FOR_S <= told.time - began < OBSERVE_FOR_S + 5.0
+        assert len(site.calls()) == 1
+    finally:
+        site.end_all()
+        site.loop.close()

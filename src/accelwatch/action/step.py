@@ -17,7 +17,9 @@ class StepKind(msgspec.Struct, frozen=True):
     timeout_s: float = 15.0
     """After that its outcome is unknown."""
     settle_s: float = 10.0
-    """How long after it was told its effect may take to be seen."""
+    """How long after it was begun its effect may take to be seen."""
+    observe_for_s: float | None = None
+    """How long after it was answered with done its effect may take to be seen; None: as `settle_s`."""
     at_once: int = 8
     """How many of this kind may be under way together; more only where one call does many."""
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from accelwatch.remedy import breaker
+from accelwatch.remedy.cases import leading
 from accelwatch.remedy.changes import Command, Verb
 from accelwatch.remedy.conditions import Happening, plan_of
 from accelwatch.remedy.model import Boundary, Remedy, Stop, Veto
@@ -54,6 +55,8 @@ def commanded(sur: Surroundings, command: Command) -> None:
 
 
 def _why_vain(sur: Surroundings, remedy: Remedy, command: Command) -> str:
+    if bad := _bad(sur, remedy, command):
+        return bad
     if command.verb is not Verb.APPROVE or remedy.stage is not Stage.AWAITING_APPROVAL:
         return f"{command.node} is {remedy.stage}"
     plan = plan_of(sur, remedy)
@@ -75,3 +78,22 @@ def _of_node(sur: Surroundings, command: Command) -> None:
     elif command.verb is not Verb.RECOVERED:
         text = f"{command.verb} changes nothing: {_why_vain(sur, remedy, command)}"
         sur.note(remedy, text, Loudness.TELL, command.by)
+
+
+def _bad(sur: Surroundings, remedy: Remedy, command: Command) -> str:
+    """Why a node is not given back, and what `--force` would do; empty where that is not the reason."""
+    wrong = dict.fromkeys(case.title or case.policy.rule for case in leading(sur, remedy))
+    if command.verb is not Verb.RELEASE or not wrong:
+        return ""
+    node, hours = command.node, sur.settings.override_s / 3600
+    after = (
+        "only a person gives it back"
+        if remedy.manual
+        else "it comes back by itself when that is over"
+    )
+    return (
+        f"{node} is {remedy.stage.value.replace('_', ' ')} and looks bad: "
+        f"{'; '.join(wrong)}; {after}. accelwatch release {node} --force gives it back now: nothing is "
+        f"verified, jobs may start on it at once, and for {hours:g} h it is not taken out again for "
+        "what is seen now"
+    )

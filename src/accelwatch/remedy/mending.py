@@ -24,7 +24,7 @@ from accelwatch.remedy.score import Failing, added, tidied
 from accelwatch.remedy.stage import Trigger
 from accelwatch.remedy.standing_in import drawn, not_drawn, reserve, without, works
 from accelwatch.remedy.unfinished import finished
-from accelwatch.remedy.verify import scored
+from accelwatch.remedy.verify import scored, well_for_s
 from accelwatch.rules.document import Fence
 
 MOST_TRIED = 500
@@ -209,6 +209,8 @@ def leave_job(at: Scene) -> Remedy:
         return at.remedy
     job = pursued.intent.job
     if pursued.intent.kind is Kind.SIGNAL_JOB:
+        text = f"job {job} was not asked for a checkpoint before it leaves: {pursued.text}"
+        at.sur.note(at.remedy, text, Loudness.TELL)
         return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.sur.now)
     if _fence_first(at.remedy, pursued):
         take_back_resume(at.sur, job)
@@ -284,8 +286,11 @@ def unfit(at: Scene) -> Remedy:
 
 def tell_verified(at: Scene) -> Remedy:
     """It has shown that it is well, and may be given back."""
-    for_s = at.sur.now - at.remedy.since
-    text = f"{at.remedy.node} is well, as {for_s:.0f} s of verification show"
+    node, vouched = at.remedy.node, at.remedy.vouched
+    if vouched:
+        text = f"{node} is well, as {vouched} says, and is seen to be so now"
+    else:
+        text = f"{node} is well: it has looked so for {well_for_s(at.sur, at.remedy):.0f} s on end"
     at.sur.note(at.remedy, text, Loudness.TELL)
     return at.remedy
 
@@ -305,9 +310,9 @@ def ticketed(at: Scene) -> Remedy:
 
 def ticket_failed(at: Scene) -> Remedy:
     """Nobody was told by the way that is meant for it."""
-    at.sur.note(
-        at.remedy, f"{at.remedy.node} needs a repair; the ticket was not taken", Loudness.ALERT
-    )
+    why = f": {_text(at)}" if _text(at) else ""
+    text = f"{at.remedy.node} needs a repair; the ticket was not taken{why}"
+    at.sur.note(at.remedy, text, Loudness.ALERT)
     return replace(at.remedy, ticketed=True, pursuing=None, cancelling=False)
 
 

@@ -88,6 +88,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     reserved: float
     started: float | None = None
     told: Told | None = None
+    answered: float | None = None
+    """When it was told."""
     ended: float | None = None
     text: str = ""
     """For people: how it came to its state."""
@@ -129,6 +131,7 @@ def advanced(
         state=to,
         started=now if to is OperationState.STARTED else operation.started,
         told=operation.told if told is None else told,
+        answered=operation.answered if told is None else now,
         ended=None if to in OPEN else now,
         text=text,
         by=person,

@@ -8,6 +8,7 @@ other until an observation or a person has told what became of it.
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -223,7 +224,9 @@ class Pursuit:
         elif recovery is Recovery.REDO and (settling <= 0 or not _was_accepted(operation)):
             await self._settle(operation, OperationState.FAILED, "seen not to have happened")
         elif settling > 0:
-            return self._next_look(f"{operation.step.text}: its effect is not seen yet")
+            text = f"{operation.step.text}: its effect is not seen yet"
+            promised = self._site.kind(operation.step).observe_for_s is not None
+            return self._next_look(text, within_s=settling if promised else math.inf)
         else:
             return await self._leave_unknown(operation)
         self._looks = 0
@@ -247,11 +250,16 @@ class Pursuit:
     def _settles_for(self, operation: Operation) -> float:
         """Seconds for which its effect may still come to be seen."""
         began = operation.started or operation.reserved
+        kind = self._site.kind(operation.step)
+        lasts = kind.settle_s
+        done = operation.told is not None and operation.told.status is ToldStatus.DONE
+        if done and operation.answered is not None and kind.observe_for_s is not None:
+            began, lasts = operation.answered, kind.observe_for_s
         first = began if self._first_look is None else max(began, self._first_look)
-        return first + self._site.kind(operation.step).settle_s - self._site.clock.wall()
+        return first + lasts - self._site.clock.wall()
 
-    def _next_look(self, text: str) -> _Pause:
-        pause = LOOK_S[min(self._looks, len(LOOK_S) - 1)]
+    def _next_look(self, text: str, within_s: float = math.inf) -> _Pause:
+        pause = min(LOOK_S[min(self._looks, len(LOOK_S) - 1)], max(within_s, LEAST_WAIT_S))
         self._looks += 1
         return _Pause(pause, text)
 

@@ -46,12 +46,23 @@ def looks_well(sur: Surroundings, remedy: Remedy) -> Answer:
         return _denial("it is another boot or other hardware than was verified")
     if good.until <= known.since:
         return _denial("it was not looked at since")
-    lasted, needed = good.until - max(good.since, known.since), passive_s(sur, remedy)
+    lasted, needed = well_for_s(sur, remedy), passive_s(sur, remedy)
     if lasted < needed:
         until = sur.now + needed - lasted
         text = f"it has looked well for {lasted:.0f} s of {needed:.0f} s"
         return Denial(why=DenialKind.DATA, text=text, until=until)
     return PERMIT
+
+
+def well_for_s(sur: Surroundings, remedy: Remedy) -> float:
+    """For how many seconds looks at it were good without a gap, since it is verified.
+
+    Counted from look to look: a clock that was set makes no look, and so no time.
+    """
+    good, known = sur.world.good.get(remedy.node), remedy.verification
+    if good is None or known is None:
+        return 0.0
+    return max(good.until - max(good.since, known.since), 0.0)
 
 
 def next_test(remedy: Remedy) -> str:
