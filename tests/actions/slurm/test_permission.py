@@ -12,6 +12,7 @@ from accelwatch.action.step import Committed, Step, Told, ToldStatus
 from accelwatch_slurm import SlurmAction
 from accelwatch_slurm.commands import Commands, NotBegunError, permitted
 from accelwatch_slurm.settings import SlurmOptions
+from accelwatch_slurm.steps import STEPS
 from shell_scripts import script
 
 STOPPED = "everything is stopped by ada"
@@ -58,6 +59,8 @@ def cluster(tmp_path: Path) -> Cluster:
 NODE_STEPS = {
     "drain": {"node": "n1", "reason": REASON},
     "undrain": {"node": "n1"},
+    "resume": {"node": "n1"},
+    "leave_down": {"node": "n1", "reason": "Not responding"},
     "unmark": {"node": "n1"},
     "set_down": {"node": "n1", "reason": REASON},
     "reboot": {"node": "n1", "reason": REASON, "asked": "1"},
@@ -74,6 +77,7 @@ JOB_STEPS = {
 WAITING_STEPS = {
     "let_go": {"job": "17", "word": "held"},
     "steer": {"job": "17", "ExcNodeList": "n1"},
+    "unsteer": {"job": "17", "ExcNodeList": ""},
     "start": {"job": "17"},
 }
 PLACES = {
@@ -81,11 +85,21 @@ PLACES = {
     "renew_reservation": {"name": "place", "minutes": "720"},
     "delete_reservation": {"name": "place"},
     "draw": {"name": "spares", "nodes": "n8", "user": "ada"},
+    "return": {"name": "spares", "nodes": "n8,n9", "user": "ada"},
 }
 
 
+OF_OPTIONS = {"power_off", "run_test"}
+"""Steps that need commands of the site besides."""
+
+
+def test_no_step_is_forgotten_here() -> None:
+    tried = {*NODE_STEPS, *JOB_STEPS, *WAITING_STEPS, *PLACES}
+    assert tried | OF_OPTIONS == STEPS.keys()
+
+
 def step(kind: str, arguments: dict[str, str]) -> Step:
-    precondition = {"restarts": "0", "nodes": "n9" if kind == "draw" else "n1"}
+    precondition = {"restarts": "0", "nodes": "n9" if kind in ("draw", "return") else "n1"}
     precondition |= {"reason": REASON, "boot": "1000.0"}
     return Step(kind=kind, arguments=arguments, precondition=precondition)
 
