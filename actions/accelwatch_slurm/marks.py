@@ -16,7 +16,10 @@ from accelwatch_slurm.node_text import SlurmNode
 
 _PREFIX = "accelwatch"
 _OURS = re.compile(rf"{_PREFIX}:([^:\s]+):")
-_SLURMS_OWN = re.compile(r"( : reboot (?:issued|requested|complete|timed out))+$")
+_SLURMS_OWN = re.compile(
+    r"( : (?:reboot (?:issued|requested|complete|timed out)"
+    r"|Not responding|Node unexpectedly rebooted))+$"
+)
 """What Slurm itself adds to a reason."""
 FENCED = "fenced"
 """Second word of the reason of a node that we set down."""

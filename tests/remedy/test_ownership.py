@@ -98,6 +98,8 @@ def test_a_scheduler_that_tells_no_moment_is_held_to_name_and_reason() -> None:
         (" : reboot issued", "slurm", Ownership.OURS),
         (" : reboot issued : reboot complete", "slurm", Ownership.OURS),
         (" : reboot issued : reboot complete", "watch", Ownership.OURS),
+        (" : Not responding", "slurm", Ownership.OURS),
+        (" : reboot issued : Node unexpectedly rebooted", "slurm", Ownership.OURS),
         (" : reboot issued", "root", Ownership.TAKEN_OVER),
         ("", "slurm", Ownership.TAKEN_OVER),
         (" : reboot issued by me", "slurm", Ownership.TAKEN_OVER),

@@ -12,8 +12,15 @@ from accelwatch.action.intent import Mark
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.remedy.foreign_reasons import SCHEDULER_USERS, holder_of
 
-OWN_ADDITIONS = (" : reboot issued", " : reboot complete", " : reboot requested")
-"""What Slurm appends to a reason when it reboots a node: the moment is new then, and mostly the name."""
+OWN_ADDITIONS = (
+    " : reboot issued",
+    " : reboot complete",
+    " : reboot requested",
+    " : Not responding",
+    " : Node unexpectedly rebooted",
+)
+"""What Slurm appends to a reason when it reboots a node, and newer ones when they give a node up: the
+moment is new then, and mostly the name."""
 SAME_SECOND_S = 1.0
 
 
