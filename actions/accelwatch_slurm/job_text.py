@@ -26,6 +26,7 @@ _DIED = frozenset(
 """It ended before it should; not by a person's wish, a time limit or a job of more weight."""
 _WORDS = re.compile(r"[\s,;]+")
 _ID = re.compile(r"(\d+)(?:_(\d+)|(\+\d+))?")
+_SUBMIT_LINE = re.compile(r" SubmitLine=.*? WorkDir=")
 SQUEUE_FORMAT = "%i|%V|%N|%u|%k"
 """Id as users write it, time of submission, nodes, user, and the comment: what a user has written."""
 BEGIN_AGAIN = "accelwatch:retry"
@@ -110,6 +111,20 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
         if not key.submitted or self.submitted == key.submitted:
             return True
         return self.submitted > key.submitted and self.restarts > 0
+
+
+def job_lines_of(text: str) -> list[str]:
+    """The lines of jobs, each whole and without the line that its user submitted it by.
+
+    Slurm 23.11 and later print that in the middle, with every line feed of a script that is in it.
+    """
+    jobs: list[str] = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if line.startswith("JobId=") or not jobs:
+            jobs.append(line)
+        else:
+            jobs[-1] = f"{jobs[-1]} {line}"
+    return [_SUBMIT_LINE.sub(" WorkDir=", line, count=1) for line in jobs]
 
 
 def job_of(line: str) -> SlurmJob | None:

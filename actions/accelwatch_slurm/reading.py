@@ -12,7 +12,15 @@ from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import JobKey
 from accelwatch.scontrol_text import pairs_of
 from accelwatch_slurm.commands import Commands, why
-from accelwatch_slurm.job_text import SQUEUE_FORMAT, JobTable, SlurmJob, job_of, job_table, names_of
+from accelwatch_slurm.job_text import (
+    SQUEUE_FORMAT,
+    JobTable,
+    SlurmJob,
+    job_lines_of,
+    job_of,
+    job_table,
+    names_of,
+)
 from accelwatch_slurm.node_text import SlurmNode, node_of
 from accelwatch_slurm.reservation_text import OWN, SlurmReservation, reservations_of
 from accelwatch_slurm.sharing import Rush, SharedRead
@@ -149,14 +157,16 @@ class Reader:
         """Line of a job; empty when there is none of that id."""
         if not _JOB.fullmatch(job):
             return ""
-        line = _line(await self._commands.read("scontrol", "--oneliner", "show", "job", job))
+        text = await self._commands.read("scontrol", "--oneliner", "show", "job", job)
+        line = next(iter(job_lines_of(text)), "")
         if line and job_of(line) is None:
             raise ActionUnavailableError(f"scontrol printed what is no job: {line[:80]!a}")
         return line
 
     async def part_lines(self, job: str) -> str:
         """Lines of all components of a heterogeneous job, by its number."""
-        return await self._commands.read("scontrol", "--oneliner", "show", "job", job)
+        text = await self._commands.read("scontrol", "--oneliner", "show", "job", job)
+        return "\n".join(job_lines_of(text))
 
     async def job(self, job: str) -> SlurmJob | None:
         """A job; None when there is none of that id."""

@@ -443,7 +443,7 @@ def test_a_job_that_dies_again_is_seen_and_begun_again_from_its_checkpoint(
 ) -> None:
     pattern = f"{tmp_path}/{{job}}/step-{{step}}"
     one = hand(checkpoints={"pattern": pattern, "earlier": True})
-    begin = "scontrol -o show job $SLURM_JOB_ID | grep -o 'accelwatch:begin:[^ ]*'"
+    begin = "scontrol -o show job $SLURM_JOB_ID | grep -o 'accelwatch:begin:[0-9][^ ]*'"
     script = (
         f"{begin} >>{tmp_path}/told\n"
         f"while [ ! -e {tmp_path}/die ]; do sleep 0.1; done; rm {tmp_path}/die; exit 3"

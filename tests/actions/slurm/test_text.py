@@ -7,7 +7,7 @@ import pytest
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import JobState, Standing
 from accelwatch.scontrol_text import pairs_of, states_of
-from accelwatch_slurm.job_text import SlurmJob, job_of, job_table
+from accelwatch_slurm.job_text import SlurmJob, job_lines_of, job_of, job_table
 from accelwatch_slurm.marks import mark_of
 from accelwatch_slurm.node_text import SlurmNode, node_of
 from accelwatch_slurm.reservation_text import reservations_of
@@ -172,3 +172,17 @@ def test_what_somebody_writes_into_a_comment_is_no_line() -> None:
 def test_what_is_no_node_and_no_job_is_none(line: str) -> None:
     assert node_of(line) is None
     assert job_of(line) is None
+
+
+def test_what_a_user_submitted_hides_nothing_of_what_we_know_a_job_by() -> None:
+    text = (
+        "JobId=7 JobName=wrap JobState=PENDING Priority=0 "
+        "SubmitLine=sbatch --wrap=\nwhile :; do echo AdminComment=theirs; done & wait\n "
+        "WorkDir=/home/u AdminComment=accelwatch:inc-1:held StdErr=\n"
+        "JobId=8 JobName=wrap JobState=RUNNING WorkDir=/home/u\n"
+    )
+    first, second = map(job_of, job_lines_of(text))
+    assert first is not None
+    assert first.admin_comment == "accelwatch:inc-1:held"
+    assert second is not None
+    assert (second.id, second.word) == ("8", "RUNNING")
