@@ -63,6 +63,14 @@ peers:
 mutants: $(STAMP)
 	@PYTHONDONTWRITEBYTECODE= BIN=$(BIN) JOBS=$(JOBS) sh tests/mutants/run.sh $(MODULE)
 
+# The action's tests on another Slurm than the installed one, unpacked from the system's own package sources without root:
+# the newest that they have, or the newest 26.05 with VERSION=26.05.
+.PHONY: slurm
+VERSION ?= newest
+slurm: $(STAMP)
+	@folder=$$($(BIN)/python tests/unpacked_slurm.py $(VERSION)) \
+		&& PATH="$$folder/bin:$$PATH" PYTHONDONTWRITEBYTECODE= $(BIN)/pytest tests/actions/slurm
+
 # The remedies' state machine over seeded histories: docs/remediation.md. `make walk HISTORIES=100000` takes minutes.
 HISTORIES ?= 100000
 .PHONY: walk

@@ -85,7 +85,7 @@ async def pursue(
             assert again.status is not ToldStatus.UNKNOWN, again
         done.append(proposal)
         tolds.append(told)
-        assert len(done) < MOST_STEPS, tolds
+        assert len(done) < MOST_STEPS, (done, tolds)
         settle_s = 0.2 if told.status is ToldStatus.RETRY else action.steps[proposal.kind].settle_s
         last = proposal, time.monotonic() + settle_s
     ways = [step.text for step in done]

@@ -2,11 +2,13 @@
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
 from accelwatch.action.observed import NodeSeen
+from accelwatch.lab.installed import program
 from accelwatch.remedy.ownership import Imprint
 from accelwatch_slurm import SlurmAction
 from accelwatch_slurm.job_text import job_of
@@ -26,9 +28,8 @@ class Hand:
 
     def __init__(self, slurm: WorkingSlurm, **options: Any) -> None:
         self.slurm = slurm
-        self.action = SlurmAction(
-            ActionContext(name="lab", options={"slurm_conf": str(slurm.conf), **options})
-        )
+        known = {"slurm_conf": str(slurm.conf), "commands": str(Path(program("scontrol")).parent)}
+        self.action = SlurmAction(ActionContext(name="lab", options={**known, **options}))
 
     def intent(self, kind: IntentKind, node: str, incident: str = "inc-1", **more: Any) -> Intent:
         return Intent(
@@ -50,7 +51,7 @@ class Hand:
         return JobKey("lab", number, seen.submitted, part or f"{joint}{component}")
 
     def pursue(self, kind: IntentKind, node: str, **more: Any) -> Pursuit:
-        within_s = more.pop("within_s", 30.0)
+        within_s = more.pop("within_s", 90.0)
         before = more.pop("before", None)
         twice = more.pop("twice", False)
         intent = self.intent(kind, node, **more)

@@ -1,12 +1,16 @@
 """Where the daemons of Slurm and munge are on this machine, and what to install where they are not."""
 
 import os
+import re
 import shutil
+import subprocess
+from pathlib import Path
 
 from accelwatch.errors import UnmetError
 
 SLURM = ("munged", "slurmctld", "slurmd", "scontrol", "sbatch", "squeue", "scancel")
 """Programs that a cluster on one machine needs."""
+_VERSION = re.compile(r"(\d+)\.(\d+)")
 MEND = "on Debian and Ubuntu: apt-get install --no-install-recommends slurm-wlm slurm-client munge"
 
 
@@ -21,6 +25,20 @@ def program(name: str) -> str:
     if path is None:
         raise UnmetError(f"{name} is not installed ({MEND})")
     return path
+
+
+def slurm_version() -> tuple[int, int]:
+    """Of the controller, `(22, 5)`. Raises UnmetError where it is not installed."""
+    words = [program("slurmctld"), "-V"]
+    said = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False).stdout
+    found = _VERSION.search(said)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def plugin_folder() -> str:
+    """Of a Slurm that was unpacked into a folder of its own, beside its programs'; else empty."""
+    folder = Path(program("slurmctld")).parent.parent / "plugins"
+    return str(folder) if folder.is_dir() else ""
 
 
 def _where(name: str) -> str | None:

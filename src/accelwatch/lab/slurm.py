@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 
 from accelwatch.errors import AccelwatchError
-from accelwatch.lab.installed import program
+from accelwatch.lab.installed import plugin_folder, program, slurm_version
 from accelwatch.lab.munge import begin_munge
 from accelwatch.lab.ports import free_ports
 from accelwatch.lab.processes import MARK, Processes
-from accelwatch.lab.slurm_configuration import slurm_conf
+from accelwatch.lab.slurm_configuration import CGROUP_CONF, NEEDS_CGROUP_CONF, slurm_conf
 from accelwatch.lab.waiting import until
 
 NODE = "ACCELWATCH_LAB_NODE"
@@ -60,8 +60,11 @@ class Slurm:
             slurmd_timeout_s=slurmd_timeout_s,
             message_timeout_s=message_timeout_s,
             reboot_program=reboot_program,
+            plugins=plugin_folder(),
         )
         self.conf.write_text(text)
+        if slurm_version() >= NEEDS_CGROUP_CONF:
+            self.conf.with_name("cgroup.conf").write_text(CGROUP_CONF)
         (self.folder / "state").mkdir(exist_ok=True)
         begin_munge(self.folder, self.processes)
         self.processes.begin("slurmctld", [slurmctld, "-D", "-f", str(self.conf)])
@@ -124,6 +127,7 @@ class Slurm:
         Raises SlurmError.
         """
         words = [program("slurmd"), "-D", "-f", str(self.conf), "-N", node]
+        words += ["-d", program("slurmstepd")]  # the one beside it, not the one it was built for
         words += ["-b"] if booted else []
         pid = self.folder / f"slurmd.{node}.pid"
         for _ in range(_STARTS):

@@ -11,7 +11,6 @@ SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={port}
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.sock
-CryptoType=crypto/munge
 SlurmUser={user}
 SlurmdUser={user}
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -37,9 +36,14 @@ SlurmdTimeout={slurmd_timeout_s}
 MessageTimeout={message_timeout_s}
 ResumeTimeout=60
 RebootProgram={reboot_program}
+{plugins}
 {nodes}
 PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE State=UP
 """
+CGROUP_CONF = "CgroupPlugin=disabled\n"
+"""Else newer daemons want a cgroup of their own, which takes root."""
+NEEDS_CGROUP_CONF = (23, 2)
+"""Earlier ones know no such plugin."""
 _NODE = (
     "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port}"
     " CPUs=1 RealMemory=100 State=UNKNOWN"
@@ -55,8 +59,12 @@ def slurm_conf(
     slurmd_timeout_s: int,
     message_timeout_s: int,
     reboot_program: str,
+    plugins: str = "",
 ) -> str:
-    """The text for nodes of these names; `ports` are the controller's, then one a node."""
+    """The text for nodes of these names; `ports` are the controller's, then one a node.
+
+    `plugins` is the folder of Slurm's plugins, where that is not the one that it was built for.
+    """
     host = socket.gethostname().partition(".")[0]
     nodes = [
         _NODE.format(name=name, host=host, port=port)
@@ -71,6 +79,7 @@ def slurm_conf(
         slurmd_timeout_s=slurmd_timeout_s,
         message_timeout_s=message_timeout_s,
         reboot_program=reboot_program,
+        plugins=f"PluginDir={plugins}" if plugins else "",
         nodes="\n".join(nodes),
         names=",".join(names),
     )
