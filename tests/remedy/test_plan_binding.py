@@ -214,6 +214,20 @@ def test_a_scheduler_that_hiccups_asks_nobody_again(hiccup: Callable[[Ground], N
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
 
 
+def test_a_budget_that_is_spent_meanwhile_takes_no_question_back() -> None:
+    ground = waiting()
+    before = asked(ground)
+    ground.fault("n10")
+    assert ground.kinds("n10") == [IntentKind.QUARANTINE]
+    ground.wait(30)
+    assert (ground.stage(NODE), asked(ground)) == (Stage.AWAITING_APPROVAL, before)
+    approve(ground, before)
+    assert ground.kinds(NODE) == [], "an approved plan waits for the pace of the budget"
+    ground.wait(SETTINGS.budget.spacing_s)
+    assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
+    assert sum("n03" in text for text in alerts(ground)) == 1
+
+
 def test_what_changed_during_a_hiccup_takes_another_yes() -> None:
     ground = waiting()
     before = asked(ground)

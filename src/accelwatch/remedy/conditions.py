@@ -18,7 +18,7 @@ from accelwatch.remedy.gates import (
     in_the_way,
     lacks_only_a_yes,
     leader,
-    waits_for_a_look,
+    only_waits,
     withdrawn,
 )
 from accelwatch.remedy.jobs import (
@@ -145,11 +145,11 @@ def _askable(sur: Surroundings, remedy: Remedy) -> bool:
 
 
 def _still_asked(sur: Surroundings, remedy: Remedy) -> bool:
-    """Whether the question stands: also while nobody can look at what it is about."""
+    """Whether the question stands: also while nobody can look, or the budget is spent."""
     if _askable(sur, remedy):
         return True
     case = next((one for one in leading(sur, remedy) if one.incident == remedy.incident), None)
-    return case is not None and waits_for_a_look(sur, remedy, case)
+    return case is not None and only_waits(sur, remedy, case)
 
 
 def plan_of(sur: Surroundings, remedy: Remedy) -> str:

@@ -91,26 +91,24 @@ def lacks_only_a_yes(sur: Surroundings, remedy: Remedy, case: Case) -> bool:
     return bool(every) and all(why is DenialKind.APPROVAL for why in every)
 
 
-def waits_for_a_look(sur: Surroundings, remedy: Remedy, case: Case) -> bool:
-    """Whether a yes is missing, and besides that only a look: the scheduler does not answer, too little
-    is seen of the fleet, or we have just begun.
+def only_waits(sur: Surroundings, remedy: Remedy, case: Case) -> bool:
+    """Whether a yes is missing, and besides that only what takes no question back: the budget, for which
+    an approved plan waits too, and a look, where the scheduler does not answer or we have just begun.
     """
     starting = not sur.world.guard.looked_around
     unseen = starting or isinstance(_answering(sur, remedy), Denial)
-    if not (unseen or sur.world.guard.why):
-        return False
-    passing = _FOR_A_LOOK | _UNSEEN if unseen else _FOR_A_LOOK
+    passing = _PACE | {DenialKind.APPROVAL, DenialKind.STALE_READING}
+    if unseen or sur.world.guard.why:
+        passing |= {DenialKind.DATA, DenialKind.STARTING}
+    if unseen:
+        passing |= {DenialKind.IDENTITY}
     every = {denial.why for denial in denials(asked(sur, remedy, Kind.QUARANTINE, case))}
     return DenialKind.APPROVAL in every and every <= passing
 
 
-_FOR_A_LOOK = frozenset(
-    {DenialKind.APPROVAL, DenialKind.DATA, DenialKind.STALE_READING, DenialKind.STARTING}
+_PACE = frozenset(
+    {DenialKind.RATE, DenialKind.BUDGET, DenialKind.DOMAIN_BUDGET, DenialKind.AVAILABLE}
 )
-_UNSEEN = frozenset(
-    {DenialKind.IDENTITY, DenialKind.BUDGET, DenialKind.DOMAIN_BUDGET, DenialKind.AVAILABLE}
-)
-"""What nobody can tell either while no node is seen."""
 
 
 def _first(sur: Surroundings, remedy: Remedy, kind: Kind) -> Answer:
