@@ -42,8 +42,8 @@ async def release(
     except NotReleasedError as error:
         _audit(command, address, f"not done: {error}")
         by_hand = list(_commands(actions, command.node))
-        more = f". On a machine of the scheduler: {' or '.join(by_hand)}" if by_hand else ""
-        raise NotReleasedError(f"{error}{more}") from error
+        way = f"by hand it is `{'` or `'.join(by_hand)}`: " if by_hand else ""
+        raise NotReleasedError(f"{way}{error}") from error
     _audit(command, address, text)
     return text
 

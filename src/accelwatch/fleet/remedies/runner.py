@@ -184,7 +184,9 @@ class RemedyRunner:
             reply = await self.engine.ask(command, address, looked=looked)
             if reply.problem and command.verb is Verb.RELEASE and self._lost_journal:
                 way = f"accelwatch release {command.node} --force works without a journal"
-                return reply._replace(problem=f"{self._lost_journal}. {way}")
+                return reply._replace(
+                    problem=f"{way}, which cannot be written: {self._lost_journal}"
+                )
             problem = reply.problem
             if not forced or not problem:
                 return reply
@@ -205,7 +207,8 @@ class RemedyRunner:
         try:
             done = await release(self._actions, command, prove, self._clock, address)
         except NotReleasedError as error:
-            return Reply(problem=f"{why}. Nor is it done without the journal: {error}")
+            # Long answers lose their end.
+            return Reply(problem=f"{error}. Nor can the journal be written: {why}")
         text = f"{done}; the journal has nothing of it: {why}"
         note = Note(text=text, loudness=Loudness.LOG, node=command.node, actor=command.by)
         return Reply(notes=(note,))
