@@ -44,6 +44,12 @@ it counts as done when it is observed, not when somebody says so.
   neither has a node rebooted nor keeps a mended one or a job out, unless it is critical.
 - **The rules as they are now count** until something is begun; what was begun is ended as it was begun.
   A rule that has cleared wants nothing any more, though its incident goes on for another one.
+- **A worse fault is judged anew.** While a node is out and its jobs are waited for, the strictest of all
+  that open rules want counts: jobs leave now before at their checkpoint before after they have ended,
+  leave before left alone, the node before its device. What counts is one rule's whole wish, never the
+  time of one with what another does to jobs, and only that of a rule that might take the node out by
+  itself now. When that fault is over before the jobs have left, the first rule counts again. To be given
+  back the node has to pass the most that was asked of it.
 - **People are respected.** A node that somebody else holds is not touched. A node that somebody gave
   back is left alone for four hours, and after that only newer evidence counts. When it looks bad, one
   message says that a bad node is back in the pool, and with what.

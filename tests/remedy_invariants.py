@@ -16,7 +16,7 @@ from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.outcome import Loudness, Outcome, RemedyRecord, StateRecord, replay
 from accelwatch.remedy.reservations import INCIDENT as RESERVATION
-from accelwatch.remedy.resuming import OWN_END
+from accelwatch.remedy.resuming import MOVED_ON, OWN_END
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.spare_tests import INCIDENT
 from accelwatch.remedy.spares import SpareStanding
@@ -260,12 +260,36 @@ class Watch:
         need(seen.standing is not Standing.FOREIGN, f"{kind} of a node of somebody else")
         if kind in ON_EVIDENCE:
             _read_lately(state, remedy, intent, now)
+            if kind is not Kind.QUARANTINE:
+                self._led(state, remedy)
         if not remedy.manual:
             height = NEEDS[kind].height
             need(Ceiling(heard.ceiling).height >= height, f"{kind} above the profile's ceiling")
             need(
                 Ceiling(self.settings.ceiling).height >= height, f"{kind} above the site's ceiling"
             )
+
+    def _led(self, state: RemedyState, remedy: Remedy) -> None:
+        """A policy that has taken the place of the first is that of an open case that may act."""
+        if not remedy.led_by:
+            need(remedy.first_policy is None, "nobody knows whose policy it is")
+            return
+        case = next(
+            (one for one in _counting(state, remedy) if one.incident == remedy.led_by), None
+        )
+        need(case is not None and remedy.first_policy is not None, "the worse fault is over")
+        assert case is not None
+        wish = case.policy if case.wanted is None else case.wanted
+        auto = wish.mode is Mode.AUTO
+        sure = Confidence.HIGH is wish.confidence or Confidence.LOW is wish.act_on
+        need(auto and sure, "a worse fault whose rule may not act by itself")
+        need(not (case.muted or case.blind or case.orphaned), "a worse fault that counts not now")
+        need(not case.group, "a worse fault that befalls many")
+        need(
+            remedy.policy is not None
+            and (remedy.policy.when, remedy.policy.job) == (wish.when, wish.job),
+            "another policy than that of the worse fault",
+        )
 
     def _quarantine(self, state: RemedyState, remedy: Remedy, now: float) -> None:
         self._budget(state, remedy, now)
@@ -408,7 +432,10 @@ class Watch:
 
     def _goes_on(self, state: RemedyState, intent: Intent, now: float) -> None:
         """A job is moved that is no node's any more: it has died, or its move was begun before."""
-        if intent.revive:
+        is_handed_on = any(
+            key.startswith(MOVED_ON) and one == intent for key, one in state.chores.items()
+        )
+        if intent.revive and not is_handed_on:
             self._revival(state, intent, now)
             return
         begun = any(job == str(intent.job) for _, job in self.moves)

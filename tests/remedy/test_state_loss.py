@@ -5,17 +5,19 @@ import pytest
 
 from accelwatch.action.intent import IntentKind, Mark
 from accelwatch.action.observed import Standing
+from accelwatch.remedy.case import Policy
 from accelwatch.remedy.changes import Verb
 from accelwatch.remedy.conditions import plan_of
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.surroundings import Surroundings
-from accelwatch.rules.document import Mode
+from accelwatch.rules.document import Confidence, Mode
 from remedy_ground import POLICY, Ground
 
 OUT = msgspec.structs.replace(POLICY, ladder=())
 APPROVE = msgspec.structs.replace(OUT, mode=Mode.APPROVE)
+UNSURE = msgspec.structs.replace(OUT, confidence=Confidence.LOW)
 
 
 def taken_out(*names: str) -> Ground:
@@ -60,9 +62,12 @@ def test_a_fault_that_is_still_seen_keeps_its_node_out_and_a_person_is_told_once
     assert "Taken out again" in call
 
 
-def test_where_no_rule_acts_by_itself_a_person_is_asked_and_the_mark_is_set_after_a_yes() -> None:
+@pytest.mark.parametrize("policy", [APPROVE, UNSURE], ids=["approve", "unsure"])
+def test_where_no_rule_acts_by_itself_a_person_is_asked_and_the_mark_is_set_after_a_yes(
+    policy: Policy,
+) -> None:
     ground = Ground()
-    ground.fault("n03", policy=APPROVE)
+    ground.fault("n03", policy=policy)
     approve(ground, "n03")
     ground.end("n03")
     ground.notes.clear()

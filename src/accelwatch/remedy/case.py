@@ -70,6 +70,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     incident: str
     policy: Policy
+    wanted: Policy | None = None
+    """What its rules want by now, where something was begun by another policy."""
     open: bool = True
     since: float
     """Unix seconds at which what is wrong began."""

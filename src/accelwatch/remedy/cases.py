@@ -5,6 +5,8 @@ what keeps work away from it (`barring`), and what wants it taken out and mended
 without an action only tells people: it begins nothing, and keeps nothing from ending.
 """
 
+from msgspec.structs import replace
+
 from accelwatch.remedy.case import Case
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.surroundings import Surroundings
@@ -63,6 +65,11 @@ def leading(sur: Surroundings, remedy: Remedy) -> list[Case]:
             )
         )
     return cases
+
+
+def as_wanted(case: Case) -> Case:
+    """A case with what its rules want now, whatever was begun by."""
+    return case if case.wanted is None else replace(case, policy=case.wanted, wanted=None)
 
 
 def fresh(sur: Surroundings, node: str, case: Case) -> bool:

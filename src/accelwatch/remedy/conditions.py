@@ -56,6 +56,7 @@ from accelwatch.remedy.verify import (
     still_wrong,
     wrong_again,
 )
+from accelwatch.remedy.wishes import is_otherwise
 
 
 class Happening(NamedTuple):
@@ -316,6 +317,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
             or _look_next(at)
         ),
         "jobs_gone": lambda at: jobs_gone(at.sur, at.remedy) and not _look_next(at),
+        "judged_otherwise": lambda at: is_otherwise(at.sur, at.remedy),
         "look_next": _look_next,
         "may_look": _may(Kind.FOLLOW_JOB),
         "of_look": lambda at: (

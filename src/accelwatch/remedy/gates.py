@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy import attempts, breaker, budget, canary, data_guard, readings
 from accelwatch.remedy.case import Case, Policy
-from accelwatch.remedy.cases import fresh, leading
+from accelwatch.remedy.cases import as_wanted, fresh, leading
 from accelwatch.remedy.ceiling import Bearing, Ceiling, answers
 from accelwatch.remedy.clocks import FRESH_S
 from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind, denials
@@ -128,6 +128,14 @@ def _blocked(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -
     return None
 
 
+def may_lead(sur: Surroundings, remedy: Remedy, case: Case) -> bool:
+    """Whether a case may have more done to a node that is out: as it might have it taken out by itself.
+
+    Whoever said yes to taking it out has seen another plan.
+    """
+    return not denials(_of_quarantine(sur, remedy, case))
+
+
 def is_approved(sur: Surroundings, remedy: Remedy, case: Case | None) -> bool:
     """Whether a person has approved what would be done now, and not something else."""
     if not remedy.approved:
@@ -224,8 +232,8 @@ def remedy_case(sur: Surroundings, remedy: Remedy) -> Case | None:
     """What is to be mended about a node that is out: the case that leads, else the worst."""
     cases = leading(sur, remedy)
     for case in cases:
-        if case.incident == remedy.incident:
-            return case
+        if case.incident == (remedy.led_by or remedy.incident):
+            return as_wanted(case) if remedy.led_by else case
     return max(cases, key=lambda case: case.severity.weight, default=None)
 
 

@@ -139,13 +139,14 @@ def cancels(remedy: Remedy) -> bool:
     return remedy.policy is not None and remedy.policy.job is JobPolicy.CANCEL
 
 
-_LEAVING = frozenset({JobPolicy.REQUEUE, JobPolicy.CANCEL, JobPolicy.IN_JOB})
+LEAVING = frozenset({JobPolicy.REQUEUE, JobPolicy.CANCEL, JobPolicy.IN_JOB})
+"""By which jobs leave the node before they have ended."""
 
 
 def next_job(sur: Surroundings, remedy: Remedy) -> JobKey | None:
     """The job that is to be moved or cancelled next."""
     policy = remedy.policy
-    if policy is None or policy.job not in _LEAVING or policy.when is When.AFTER_JOB:
+    if policy is None or policy.job not in LEAVING or policy.when is When.AFTER_JOB:
         return None
     if not to_be_mended(sur, remedy):
         return None

@@ -143,6 +143,7 @@ _OVERRIDES = (
     *_row(S.OVERRIDDEN, T.SEEN_OURS, "", S.RELEASING, does="take_mark take_back"),
 )
 _NEXT = (
+    *_row((S.QUARANTINED, S.DRAINING), T.TICK, "idle judged_otherwise", does="judge_anew"),
     *_row(S.QUARANTINED, T.TICK, "idle well", S.VERIFYING, does="begin_verifying"),
     *_row(
         S.QUARANTINED,

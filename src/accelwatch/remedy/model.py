@@ -86,6 +86,10 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """Of what a person was notified that it still waits, in this stage."""
     policy: Policy | None = None
     """Of the case that leads; None when a person alone began it."""
+    first_policy: Policy | None = None
+    """By which the node was taken out; only while a stricter one counts instead."""
+    led_by: str = ""
+    """The incident of that stricter policy."""
     incident: str = ""
     """The incident that leads, by which our mark is known; also after it was closed."""
     manual: bool = False

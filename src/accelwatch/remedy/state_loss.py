@@ -84,7 +84,7 @@ def _is_asked(sur: Surroundings, remedy: Remedy) -> bool:
     if remedy.manual or _is_over(sur, remedy):
         return False
     return not any(
-        case.policy.mode is Mode.AUTO and case.standing and not (case.blind or case.orphaned)
+        case.policy.reach >= Mode.AUTO.reach and case.standing and not (case.blind or case.orphaned)
         for case in leading(sur, remedy)
     )
 

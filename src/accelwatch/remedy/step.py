@@ -101,7 +101,9 @@ def _case(sur: Surroundings, change: CaseChanged) -> None:
     begun = before.stage in _BEGUN or before.hold is not None
     if begun and known is not None and case.incident == before.incident:
         # What was begun is ended as it was begun, whatever becomes of its rule meanwhile.
-        case = msgspec.structs.replace(case, policy=known.policy)
+        # A rule that wants more by now is heeded beside it (`wishes`).
+        wanted = None if case.policy == known.policy else case.policy
+        case = msgspec.structs.replace(case, policy=known.policy, wanted=wanted)
     case = msgspec.structs.replace(case, evidence_at=set_back.evidence_at(sur, case, known))
     case = msgspec.structs.replace(case, boot_id=_boot(sur, change.node, case, known))
     others = tuple(one for one in before.cases if one.incident != case.incident)

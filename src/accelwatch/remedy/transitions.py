@@ -123,7 +123,7 @@ def _reserved(sur: Surroundings, remedy: Remedy) -> Remedy:
     case = None if remedy.manual else leader(sur, remedy)
     if case is not None:
         remedy = replace(remedy, policy=case.policy, incident=case.incident)
-    remedy = replace(remedy, target=target)
+    remedy = replace(remedy, target=target, first_policy=None, led_by="")
     incident = remedy.incident or BY_HAND
     if remedy.node not in sur.state.budget.own:
         state, _ = budget.reserve(

@@ -1,0 +1,24 @@
+"""What a row of the table does when another rule's wish counts for a node that is out."""
+
+from accelwatch.remedy.conditions import Scene
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.wishes import led_by, said_of, strictest
+
+
+def judge_anew(at: Scene) -> Remedy:
+    """Have the strictest wish count; what was begun by another goes on to its end."""
+    wish, before = strictest(at.sur, at.remedy), at.remedy.policy
+    if wish is None or before is None:
+        return at.remedy
+    if wish.incident:
+        text = (
+            f"rule {wish.policy.rule} wants {said_of(wish.policy)}; until then it was, by rule "
+            f"{before.rule}: {said_of(before)}"
+        )
+    else:
+        text = (
+            f"the worse fault is over; rule {wish.policy.rule} counts again: {said_of(wish.policy)}"
+        )
+    at.sur.note(at.remedy, text, Loudness.TELL)
+    return led_by(at.remedy, wish)
