@@ -3,18 +3,22 @@
 import http.client
 import socket
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from accelwatch.agent.rules.counts import DeviceCounts, count_devices, is_silent
 from accelwatch.agent.rules.glance import Finding, concerned, glance
-from accelwatch.cli.check_report import Report
+from accelwatch.agent.rules.own_health import unhealthy_devices
+from accelwatch.cli.check_report import Report, Status
 from accelwatch.display import counted
 from accelwatch.errors import AccelwatchError
+from accelwatch.judging.documents import DeviceNote
 from accelwatch.rules.document import Severity
 from accelwatch.rules.loading import RuleFiles
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendState, Snapshot, whole_devices
 
 MOST_BYTES = 32 << 20
@@ -82,13 +86,15 @@ def of_incidents(page: bytes) -> Report:
             findings=tuple(map(_of_incident, told["incidents"])),
             notes=tuple(map(str, told["problems"])),
         )
+        unhealthy = msgspec.convert(node.get("unhealthy", ()), tuple[DeviceNote, ...])
+        report = _with_health(report, unhealthy)
     except (msgspec.MsgspecError, LookupError, TypeError, ValueError) as error:
         raise AgentSilent(f"the agent's incidents cannot be read: {error}") from None
-    if devices.lost and not report.findings:
+    if devices.lost and report.status is not Status.CRITICAL:
         verb = "is" if devices.lost == 1 else "are"
         title = f"{counted(devices.lost, 'device')} {verb} lost"
         lost = Finding(severity=Severity.CRITICAL, title=title)
-        report = msgspec.structs.replace(report, findings=(lost,))
+        report = msgspec.structs.replace(report, findings=(*report.findings, lost))
     if devices.silent:
         report = _blinded(report, f"{counted(devices.silent, 'device')} without an answer")
     return report if devices.total else _blinded(report, "no accelerator was found")
@@ -139,10 +145,33 @@ def of_snapshot(snapshot: Snapshot, files: RuleFiles, source: str, *, listened: 
         notes=tuple(notes),
         unknown=seen.unknown,
     )
+    report = _with_health(report, unhealthy_devices(snapshot))
     for status in snapshot.backends:
         if status.state not in (BackendState.OK, BackendState.ABSENT):
             report = _blinded(report, f"backend {status.name}: {status.message or status.state}")
     return report if views else _blinded(report, "no accelerator was found")
+
+
+_SEVERITY = {Health.FAILED: Severity.CRITICAL, Health.DEGRADED: Severity.WARNING}
+
+
+def _with_health(report: Report, unhealthy: Iterable[DeviceNote]) -> Report:
+    """With each device that calls itself failed or degraded, where no rule says as much of it."""
+    weights: dict[str, int] = {}
+    for known in report.findings:
+        weights[known.device] = max(weights.get(known.device, 0), known.severity.weight)
+    more = tuple(
+        Finding(
+            severity=_SEVERITY[Health(note.health)],
+            device=note.name,
+            title=f"health is {note.health}",
+            text=note.text,
+            what_to_do=note.what_to_do,
+        )
+        for note in unhealthy
+        if weights.get(note.name, 0) < _SEVERITY[Health(note.health)].weight
+    )
+    return msgspec.structs.replace(report, findings=(*report.findings, *more))
 
 
 def _blinded(report: Report, why: str) -> Report:

@@ -91,6 +91,16 @@ class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Why nobody is told of it; null when people are."""
 
 
+class DeviceNote(msgspec.Struct, frozen=True, kw_only=True):
+    """A device that says itself that something is wrong with it."""
+
+    name: str
+    health: str
+    """`failed` or `degraded`."""
+    text: str
+    what_to_do: str = ""
+
+
 class NodeNote(msgspec.Struct, frozen=True, kw_only=True):
     """The node that an agent looks after; partitions of devices are not counted."""
 
@@ -99,6 +109,8 @@ class NodeNote(msgspec.Struct, frozen=True, kw_only=True):
     lost: int
     silent: int
     """Devices that should answer and do not."""
+    unhealthy: tuple[DeviceNote, ...] = ()
+    """Devices and partitions whose own health is failed or degraded."""
 
 
 class IncidentsPage(msgspec.Struct, frozen=True, kw_only=True):

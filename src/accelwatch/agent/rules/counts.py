@@ -18,9 +18,12 @@ class DeviceCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_silent(view: DeviceView) -> bool:
-    """Whether nothing can be told of a device that was not left alone."""
+    """Whether nothing can be told of a device that was not left alone.
+
+    One whose reads fail has answered: it is degraded, not silent.
+    """
     known = view.state in UP or view.state in _LEFT_ALONE or view.state is DeviceState.LOST
-    return not known or (view.state in UP and view.sample_time is None)
+    return not known or (view.state is DeviceState.OK and view.sample_time is None)
 
 
 def count_devices(snapshot: Snapshot) -> DeviceCounts:

@@ -11,6 +11,8 @@ from accelwatch.rules.engine import Subject, truths_of
 from accelwatch.rules.evidence import evidence_of
 from accelwatch.rules.loading import Concerned
 from accelwatch.rules.rule import Rule, RuleSet
+from accelwatch.schema.health import SIGNALS, Health
+from accelwatch.schema.metrics import Kind, Series, by_key
 from accelwatch.schema.snapshot import Snapshot
 
 
@@ -32,7 +34,7 @@ class Glance(msgspec.Struct, frozen=True, kw_only=True):
 
     findings: tuple[Finding, ...] = ()
     pending: tuple[str, ...] = ()
-    """Rules that hold now and count only when they have held for a while."""
+    """Rules on numbers that hold now and count only when they have held for a while."""
     unknown: tuple[str, ...] = ()
     """Rules with windows or events that one look cannot tell."""
 
@@ -42,6 +44,7 @@ def glance(snapshot: Snapshot, loaded: RuleSet, *, listened: bool) -> Glance:
     judge = NodeJudge(loaded.rules, 1.0, listened=listened, patience_s=0.0)
     subjects = judge.subjects(judge.scene(snapshot, snapshot.time))
     names = {view.device.id: view.device.name for view in snapshot.devices}
+    failed = {view.device.id for view in snapshot.devices if view.health is Health.FAILED}
     findings: list[Finding] = []
     pending: dict[str, None] = {}
     unknown: dict[str, None] = {}
@@ -49,10 +52,13 @@ def glance(snapshot: Snapshot, loaded: RuleSet, *, listened: bool) -> Glance:
         for subject in subjects.get(rule.scope, ()):
             truths = truths_of(rule, subject.environment, begun=True)
             if truths.when is True and truths.confirm is True:
-                if rule.timing.for_s > 0:
-                    pending[rule.id] = None
+                if rule.timing.for_s <= 0:
+                    findings.append(_finding(rule, subject, names, Severity.CRITICAL))
+                elif _is_latched(rule):
+                    most = _most(subject.entity.device in failed)
+                    findings.append(_finding(rule, subject, names, most))
                 else:
-                    findings.append(_finding(rule, subject, names))
+                    pending[rule.id] = None
             elif UNKNOWN in (truths.when, truths.confirm) and _looks_back(rule):
                 unknown[rule.id] = None
     return Glance(findings=tuple(findings), pending=tuple(pending), unknown=tuple(unknown))
@@ -75,12 +81,39 @@ def _looks_back(rule: Rule) -> bool:
     return any(one is not None and (one.needs.windows or one.needs.events) for one in parts)
 
 
-def _finding(rule: Rule, subject: Subject, names: dict[str, str]) -> Finding:
+def _is_latched(rule: Rule) -> bool:
+    """Whether a rule looks only at states that a device or driver latches, not at numbers.
+
+    There is no second look that could confirm them, so they count although the rule asks for time.
+    What a rule says of `health` alone, the device itself says in more words (`own_health`).
+    """
+    needs = rule.when.needs
+    if needs.windows or needs.events or needs.groups or needs.rules:
+        return False
+    states = all(series in _SIGNALS or _is_state(series) for series in needs.series)
+    return states and bool(needs.series)
+
+
+def _is_state(series: Series) -> bool:
+    row = by_key().get(series[0])
+    return row is not None and row.kind in (Kind.INFO, Kind.STATE)
+
+
+_SIGNALS = frozenset(series for series, _, _ in SIGNALS)
+
+
+def _most(has_failed: bool) -> Severity:
+    """How severe a rule may be before its time is over: such a state may pass, but for a failure."""
+    return Severity.CRITICAL if has_failed else Severity.WARNING
+
+
+def _finding(rule: Rule, subject: Subject, names: dict[str, str], most: Severity) -> Finding:
     evidence = evidence_of(rule, subject.environment)
     trusted = not evidence or any(one.trusted for one in evidence)
     device = subject.entity.device if rule.scope is Scope.DEVICE else HOST
+    severity = min(rule.severity, most, key=lambda one: one.weight)
     return Finding(
-        severity=rule.severity if trusted else Severity.INFO,
+        severity=severity if trusted else Severity.INFO,
         device=names.get(device, device),
         title=rule.title,
         text=evidence[0].text if evidence else "",

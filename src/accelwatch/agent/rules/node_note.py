@@ -1,13 +1,18 @@
 """What the page of incidents says of the node itself."""
 
 from accelwatch.agent.rules.counts import count_devices
+from accelwatch.agent.rules.own_health import unhealthy_devices
 from accelwatch.judging.documents import NodeNote
 from accelwatch.schema.snapshot import Snapshot
 
 
 def node_note(snapshot: Snapshot) -> NodeNote:
-    """The node of a snapshot, and how many devices it has."""
+    """The node of a snapshot, how many devices it has, and which of them are unhealthy."""
     counts = count_devices(snapshot)
     return NodeNote(
-        host=snapshot.host, devices=counts.total, lost=counts.lost, silent=counts.silent
+        host=snapshot.host,
+        devices=counts.total,
+        lost=counts.lost,
+        silent=counts.silent,
+        unhealthy=unhealthy_devices(snapshot),
     )

@@ -1,0 +1,37 @@
+"""Devices that say of themselves, or whose driver says of them, that something is wrong.
+
+Such a state is latched: it does not jump from one reading to the next as a number does, so a single
+look is enough for it, whatever time a rule about it asks for.
+"""
+
+from accelwatch.judging.documents import DeviceNote
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.health import Health
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.standing import standing
+from accelwatch.schema.verdict import verdict
+
+UNHEALTHY = frozenset({Health.FAILED.value, Health.DEGRADED.value})
+
+
+def unhealthy_devices(snapshot: Snapshot) -> tuple[DeviceNote, ...]:
+    """The devices and partitions of a node that answer and whose health is failed or degraded."""
+    return tuple(
+        _note(view, snapshot)
+        for view in snapshot.devices
+        if standing(view.state, view.health) in UNHEALTHY
+    )
+
+
+def _note(view: DeviceView, snapshot: Snapshot) -> DeviceNote:
+    known = verdict(view, snapshot)
+    reasons = "; ".join(view.health_reasons)
+    # Of a device without a reading the reason of the failed read says more than its health.
+    unread = view.state is DeviceState.DEGRADED and view.sample_time is None
+    text = known.said if unread or not reasons else reasons
+    return DeviceNote(
+        name=view.device.name,
+        health=standing(view.state, view.health),
+        text=text,
+        what_to_do=known.remedy,
+    )
