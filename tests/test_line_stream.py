@@ -8,6 +8,7 @@ import pytest
 from accelwatch.clock import ManualClock
 from accelwatch.line_stream import SILENCE_S, LineStream, first_line
 from shell_scripts import script
+from waiting import wait_until
 
 
 def newest(stream: LineStream) -> tuple[bytes, float]:
@@ -31,15 +32,37 @@ def test_the_newest_line_with_its_age_and_nothing_after_a_silence(tmp_path: Path
         stream.close()
 
 
+def test_the_first_line_is_awaited_until_it_comes_or_is_overdue(tmp_path: Path) -> None:
+    clock = ManualClock()
+    stream = LineStream([script(tmp_path / "monitor", "exec sleep 600")], clock)
+    try:
+        assert stream.newest() is None
+        assert stream.awaits_first
+        clock.advance(SILENCE_S + 1)
+        assert not stream.awaits_first
+        assert stream.newest() is None
+        assert not stream.awaits_first, "also when it was begun again"
+    finally:
+        stream.close()
+    spoken = LineStream([script(tmp_path / "speaks", "echo one; exec sleep 600")], clock)
+    try:
+        newest(spoken)
+        assert not spoken.awaits_first
+    finally:
+        spoken.close()
+
+
 @pytest.mark.parametrize("text", ["exit 1", "printf unfinished"])
 def test_a_command_without_a_line_says_nothing(tmp_path: Path, text: str) -> None:
     stream = LineStream([script(tmp_path / "monitor", text)], ManualClock())
+    wait_until(lambda: not stream.awaits_first)
     stream.close()
     assert stream.newest() is None
 
 
 def test_a_command_that_cannot_be_run_says_nothing(tmp_path: Path) -> None:
     stream = LineStream([str(tmp_path / "none")], ManualClock())
+    wait_until(lambda: not stream.awaits_first)
     stream.close()
     assert stream.newest() is None
 

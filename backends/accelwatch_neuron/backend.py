@@ -179,7 +179,8 @@ class NeuronBackend:
             return Absence.UNSUPPORTED, 0.0
         newest = self._stream.newest()
         if newest is None:
-            return Absence.TIMEOUT, 0.0
+            early = self._stream.awaits_first
+            return Absence.NOT_COLLECTED if early else Absence.TIMEOUT, 0.0
         line, age_s = newest
         told = load.parse(line)
         return (Absence.ERROR, 0.0) if told is None else (told, age_s)

@@ -37,6 +37,7 @@ class LineStream:
         self._closed = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._line: bytes | None = None
+        self._awaits_first = True
         self._recent: deque[tuple[bytes, float]] = deque(maxlen=keep)
         self._heard_at = clock.monotonic()
         self._thread = threading.Thread(target=self._go, daemon=True)
@@ -49,9 +50,16 @@ class LineStream:
             age_s, process = now - self._heard_at, self._process
             if age_s <= self._silence_s:
                 return None if self._line is None else (self._line, age_s)
-            self._line, self._heard_at = None, now
+            self._line, self._heard_at, self._awaits_first = None, now, False
         _end(process)
         return None
+
+    @property
+    def awaits_first(self) -> bool:
+        """Whether no line has come yet, the first is not overdue, and the command has not ended."""
+        with self._lock:
+            overdue = self._clock.monotonic() - self._heard_at > self._silence_s
+            return self._awaits_first and not overdue
 
     def recent(self, within_s: float) -> list[bytes] | None:
         """Lines of the last seconds, oldest first; None as `newest`."""
@@ -74,6 +82,9 @@ class LineStream:
         while not self._closed.is_set():
             if self._follow():
                 backoff.succeeded()
+            else:
+                with self._lock:
+                    self._awaits_first = False
             self._closed.wait(backoff.failed(self._clock.monotonic()))
 
     def _follow(self) -> bool:
@@ -99,6 +110,7 @@ class LineStream:
             while (line := output.readline(_LONGEST)).endswith(b"\n"):
                 with self._lock:
                     self._line, self._heard_at = line, self._clock.monotonic()
+                    self._awaits_first = False
                     self._recent.append((line, self._heard_at))
                 told = True
         return told

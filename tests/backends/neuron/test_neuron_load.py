@@ -12,12 +12,16 @@ from hypothesis import strategies as st
 from accelwatch.backend import Context, Request
 from accelwatch.clock import ManualClock
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_neuron import NeuronBackend, load
 from backends.neuron.machines import TRN1, lay_out
 from samples import sample
 from shell_scripts import script
+from staged_machines import Stage
+from staging import two_ticks
 
 BUSY: Series = ("utilization_ratio",)
 
@@ -146,7 +150,7 @@ def test_load_of_a_device_with_its_age(tmp_path: Path) -> None:
             (reading,) = backend.read(second, Request())
             if BUSY in reading.values:
                 break
-            assert reading.absent[BUSY] is Absence.TIMEOUT
+            assert reading.absent[BUSY] is Absence.NOT_COLLECTED
             time.sleep(0.005)
         clock.advance(3)
         (reading,) = backend.read(second, Request())
@@ -154,3 +158,13 @@ def test_load_of_a_device_with_its_age(tmp_path: Path) -> None:
         assert backend.read(first, Request())[0].values[BUSY] == 0
     finally:
         backend.close()
+
+
+def test_one_look_at_a_machine_whose_monitor_has_not_spoken_yet_finds_it_well(
+    tmp_path: Path,
+) -> None:
+    lay_out(tmp_path, TRN1)
+    script(tmp_path / "opt/aws/neuron/bin/neuron-monitor", "exec sleep 600")
+    snapshot = two_ticks(Stage(NeuronBackend, tmp_path))
+    assert {view.reading.absent[BUSY] for view in snapshot.devices} == {Absence.NOT_COLLECTED}
+    assert {(view.state, view.health) for view in snapshot.devices} == {(DeviceState.OK, Health.OK)}
