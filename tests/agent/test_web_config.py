@@ -86,6 +86,32 @@ BAD = [
         " Content-Security-Policy, Strict-Transport-Security, X-Content-Type-Options, X-Frame-Options,"
         " X-XSS-Protection",
     ),
+    *(
+        (
+            f"T\n{text}",
+            "F:4: roles: is empty; whoever is admitted could do everything: name somebody under"
+            " approve, act or admin, or leave the key out",
+        )
+        for text in ("roles:", "roles: {}", "roles: null", "roles: []")
+    ),
+    (
+        "basic_auth_users: {}",
+        "F:1: basic_auth_users: is empty; anybody would be admitted: name a user, or leave the key"
+        " out",
+    ),
+    *(
+        (
+            f"{key}: {value}",
+            f"F:1: {key}: is empty; anybody would be admitted: name a file, or leave the key out",
+        )
+        for key in ("bearer_token_file", "bearer_token_files")
+        for value in ("", "[]", '""')
+    ),
+    (
+        "tls_server_config:",
+        "F:1: tls_server_config: is empty; connections would not be encrypted: write cert_file and"
+        " key_file, or leave the key out",
+    ),
     ("rate_limit: {}", "F:1: rate_limit: is not supported; see web.max_requests in agent.yaml"),
 ]
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import inspect
@@ -28,12 +28,27 @@ Values = dict[str, LocatedValue]
 _NUMBER = re.compile(r"\[\d+\]")
 
 
-class Reader:
-    """Reads files of one struct type; `refused` gives keys that other programs know a reason."""
+class _KeyRules(NamedTuple):
+    """What is said of keys besides their types; dotted key to text."""
 
-    def __init__(self, shape: type[msgspec.Struct], refused: dict[str, str] | None = None) -> None:
+    refused: Mapping[str, str]
+    never_empty: Mapping[str, str]
+
+
+class Reader:
+    """Reads files of one struct type; `refused` gives keys that other programs know a reason.
+
+    `never_empty` gives keys of which an empty value would take a protection away, with what to write.
+    """
+
+    def __init__(
+        self,
+        shape: type[msgspec.Struct],
+        refused: Mapping[str, str] | None = None,
+        never_empty: Mapping[str, str] | None = None,
+    ) -> None:
         self._shape = inspect.type_info(shape)
-        self._refused = refused or {}
+        self._keys = _KeyRules(refused or {}, never_empty or {})
 
     def read(self, path: Path) -> tuple[Values, list[Complaint]]:
         """Values and mistakes of a file. Raises ConfigError when it is no YAML or unreadable."""
@@ -48,7 +63,8 @@ class Reader:
             return values, complaints
         if not isinstance(root, tree.Mapping):
             raise ConfigError(f"{path}:{line(root)}: a mapping is expected at the top")
-        walk = _Walk(str(path), path.absolute().parent, self._refused, values, complaints)
+        base = path.absolute().parent
+        walk = _Walk(str(path), base, self._keys, values, complaints)
         walk.struct(root, self._shape, "")
         return values, complaints
 
@@ -58,13 +74,13 @@ class _Walk:
         self,
         file: str,
         base: Path,
-        refused: dict[str, str],
+        keys: _KeyRules,
         values: Values,
         complaints: list[Complaint],
     ) -> None:
         self._file = file
         self._base = base
-        self._refused = refused
+        self._keys = keys
         self._values = values
         self._complaints = complaints
 
@@ -76,10 +92,13 @@ class _Walk:
         for key_node, value in nodes.pairs(node, (), mistakes):
             key = str(key_node.value)
             dotted = joined(prefix, key)
-            if key in known:
+            if dotted in self._keys.never_empty and _is_empty(value):
+                text = f"is empty; {self._keys.never_empty[dotted]}, or leave the key out"
+                self._complain(key_node, dotted, text)
+            elif key in known:
                 self._value(known[key], value, key_node, dotted)
             else:
-                text = self._refused.get(_NUMBER.sub("", dotted)) or unknown(key, known)
+                text = self._keys.refused.get(_NUMBER.sub("", dotted)) or unknown(key, known)
                 self._complain(key_node, dotted, text)
         self._complaints += nodes.complaints_of(mistakes, self._file, prefix)
 
@@ -133,6 +152,13 @@ class _Walk:
 
     def _complain(self, node: tree.Node, key: str, text: str) -> None:
         self._complaints.append(Complaint(f"{self._file}:{line(node)}", key, text))
+
+
+def _is_empty(node: tree.Node) -> bool:
+    """Whether a key was written with nothing behind it: null, `""`, `{}` or `[]`."""
+    if isinstance(node, tree.Mapping | tree.Sequence):
+        return not node.value
+    return kind(node) == "null" or not node.value
 
 
 def _alone(shape: inspect.StructType) -> inspect.Field | None:

@@ -34,6 +34,13 @@ _REFUSED = {
     "tls_server_config.curve_preferences": "cannot be set here; OpenSSL's own order is used",
     "rate_limit": "is not supported; see web.max_requests in agent.yaml",
 }
+_NEVER_EMPTY = {
+    "roles": "whoever is admitted could do everything: name somebody under approve, act or admin",
+    "basic_auth_users": "anybody would be admitted: name a user",
+    "bearer_token_file": "anybody would be admitted: name a file",
+    "bearer_token_files": "anybody would be admitted: name a file",
+    "tls_server_config": "connections would not be encrypted: write cert_file and key_file",
+}
 
 
 class Headers(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +106,7 @@ class Protection(msgspec.Struct, frozen=True, kw_only=True):
 def load_protection(path: Path) -> Protection:
     """Read the file and all it names. Raises ConfigError with every mistake, and its line."""
     data = read_file(path)
-    values, complaints = Reader(WebConfig, _REFUSED).parse(data, path)
+    values, complaints = Reader(WebConfig, _REFUSED, _NEVER_EMPTY).parse(data, path)
     complaints += _check_users(values)
     refuse(complaints)
     config: WebConfig = build(WebConfig, values)
