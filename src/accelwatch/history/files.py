@@ -8,14 +8,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from accelwatch.history.layout import ArchiveError, Segment, replace
-from accelwatch.history.tables import joined, ordered
+from accelwatch.history.tables import columns_within, joined, ordered
 
 MAX_GROUP_ROWS = 1 << 20
 """A row group covers less time where a fleet is so large that it would have more."""
+MAX_GROUP_CELLS = 256 << 20
+"""Rows times columns of a row group that is written: 2 GiB of numbers while they are in memory."""
 
 
 def write(path: Path, tables: Iterable[Any], schema: Any) -> None:
-    """A file with a row group for each table; columns that one lacks are null. Raises OSError."""
+    """A file with a row group for each table, of the columns of the schema; what one lacks is null.
+
+    Raises OSError.
+    """
 
     def fill(temporary: Path) -> None:
         with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
@@ -84,6 +89,11 @@ def write_day(parts: Sequence[Segment], target: Path) -> None:
         with opened(part.path) as file:
             schemas.append(file.schema_arrow.remove_metadata())
     schema = pa.unify_schemas(schemas, promote_options="default")
+    extents = [extent(part) for part in parts]
+    # Each row group gets all columns of the day, and one of them is in memory at a time.
+    widest = max(rows for rows, _ in extents)
+    kept = columns_within([(widest, names) for _, names in extents], MAX_GROUP_CELLS * len(extents))
+    schema = pa.schema([field for field in schema if field.name in kept])
     write(target, (rows for part in parts for rows in groups(part.path)), _standing_order(schema))
 
 
@@ -100,13 +110,10 @@ def write_rows(table: str, rows: Any, target: Path) -> None:
     write(target, [whole.select(schema.names)], schema)
 
 
-def row_count(parts: Sequence[Segment]) -> int:
-    """Rows of files. Raises ArchiveError."""
-    count = 0
-    for part in parts:
-        with opened(part.path) as file:
-            count += file.metadata.num_rows
-    return count
+def extent(part: Segment) -> tuple[int, frozenset[str]]:
+    """Rows of a file and the names of its columns. Raises ArchiveError."""
+    with opened(part.path) as file:
+        return file.metadata.num_rows, frozenset(file.schema_arrow.names)
 
 
 def _standing_order(schema: Any) -> Any:

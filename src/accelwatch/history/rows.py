@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.history.admission import Admission
 from accelwatch.history.layout import DEVICES, NODES
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -77,7 +78,8 @@ class Batch(msgspec.Struct, frozen=True):
 class Gathering:
     """Gathers samples; knows from one batch to the next which series a device tells."""
 
-    def __init__(self) -> None:
+    def __init__(self, admission: Admission | None = None) -> None:
+        self.admission = admission or Admission()
         self._shapes: dict[tuple[str, str], tuple[Series, ...]] = {}
         self._seen: set[tuple[str, str]] = set()
         self._blocks: dict[str, dict[tuple[Series, ...], Block]] = {DEVICES: {}, NODES: {}}
@@ -102,13 +104,15 @@ class Gathering:
         model: str | None,
         values: Mapping[Series, Number],
     ) -> None:
+        if self.admission.new_day(time):
+            self._shapes = {}
         shape = self._shapes.get(entity, ())
         if tuple(values) == shape:
             numbers = values.values()
         else:
-            more = values.keys() - set(shape)
-            if more:
-                shape = (*shape, *(series for series in values if series in more))
+            known = set(shape)
+            new = (series for series in values if series not in known)
+            shape = (*shape, *self.admission.admitted(table, entity[0], new))
             numbers = [values.get(series, math.nan) for series in shape]  # type: ignore[assignment]
         self._shapes[entity] = shape
         self._seen.add(entity)
@@ -134,7 +138,9 @@ class Gathering:
             jobs,
             maintenance,
         )
-        self._shapes = {entity: self._shapes[entity] for entity in self._seen}
+        self._shapes = {
+            entity: shape for entity, shape in self._shapes.items() if entity in self._seen
+        }
         self._seen, self._blocks = set(), {DEVICES: {}, NODES: {}}
         self.events, self.rows = [], 0
         return batch

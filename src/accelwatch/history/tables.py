@@ -1,6 +1,6 @@
 """Arrow tables of an archive: their columns, and rows turned into them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,35 @@ def maintenance_table(windows: Sequence[MaintenanceRow]) -> Any:
 
 def _texts(texts: Sequence[str | None]) -> Any:
     return pa.array(texts, type=pa.string()).dictionary_encode()
+
+
+def columns_within(extents: Iterable[tuple[int, Iterable[str]]], most: int) -> frozenset[str]:
+    """Names of the columns with which all rows of some tables together have at most `most` cells.
+
+    `extents` are rows and column names of each table. Columns that the fewest rows have go first.
+    """
+    rows = 0
+    rows_with: dict[str, int] = {}
+    for count, names in extents:
+        rows += count
+        for name in names:
+            rows_with[name] = rows_with.get(name, 0) + count
+    if rows * len(rows_with) <= most:
+        return frozenset(rows_with)
+    fixed = {name for columns in FIXED.values() for name in columns}
+    by_use = sorted(rows_with, key=lambda name: (name not in fixed, -rows_with[name], name))
+    return frozenset(by_use[: max(most // rows, len(fixed & rows_with.keys()))])
+
+
+def within_cells(tables: Sequence[Any], most: int) -> tuple[list[Any], int]:
+    """The tables without the columns that are too many, and how many values went with them."""
+    kept = columns_within(((len(table), table.schema.names) for table in tables), most)
+    narrow, lost = [], 0
+    for table in tables:
+        names = [name for name in table.schema.names if name in kept]
+        lost += len(table) * (table.num_columns - len(names))
+        narrow.append(table.select(names))
+    return narrow, lost
 
 
 def joined(tables: Sequence[Any]) -> Any:

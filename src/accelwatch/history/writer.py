@@ -16,9 +16,10 @@ import pyarrow as pa
 from accelwatch.history import layout
 from accelwatch.history.bounds import UNBOUNDED, Bounds, enforce
 from accelwatch.history.files import (
+    MAX_GROUP_CELLS,
     MAX_GROUP_ROWS,
+    extent,
     readable,
-    row_count,
     write,
     write_day,
     write_rows,
@@ -44,6 +45,7 @@ from accelwatch.history.tables import (
     joined,
     maintenance_table,
     span,
+    within_cells,
 )
 
 logger = logging.getLogger(__name__)
@@ -64,7 +66,7 @@ class Writer:
         self._interval_s = interval_s
         self._source = source
         self.dropped = 0
-        """Rows that were lost: they came too late, or could not be written for long."""
+        """Samples that were lost: too late, not to be written for long, or of too many columns."""
         self._waiting: dict[str, list[Any]] = {table: [] for table in TABLES}
         self._jobs: list[JobRow] | None = None
         self._maintenance: list[MaintenanceRow] | None = None
@@ -174,7 +176,9 @@ class Writer:
     def _write(self, table: str, before: int) -> None:
         if not self._waiting[table]:
             return
-        rows = joined(self._waiting[table])
+        waiting, lost = within_cells(self._waiting[table], MAX_GROUP_CELLS)
+        self.dropped += lost
+        rows = joined(waiting)
         floor = self._floor[table]
         first, last = span(rows)
         if first < floor:
@@ -213,14 +217,15 @@ class Writer:
     def _merge_span(self, table: str, parts: list[Segment]) -> None:
         """As few row groups as may be; a large fleet has several in a span."""
         together: list[Segment] = []
-        rows = 0
+        rows, columns = 0, frozenset[str]()
         for part in readable(table, parts, logger.warning):
-            count = row_count([part])
-            if rows + count > MAX_GROUP_ROWS:
+            more, names = extent(part)
+            cells = (rows + more) * len(columns | names)
+            if rows + more > MAX_GROUP_ROWS or cells > MAX_GROUP_CELLS:
                 self._merge_parts(table, together)
-                together, rows = [], 0
+                together, rows, columns = [], 0, frozenset()
             together.append(part)
-            rows += count
+            rows, columns = rows + more, columns | names
         self._merge_parts(table, together)
 
     def _merge_parts(self, table: str, parts: list[Segment]) -> None:

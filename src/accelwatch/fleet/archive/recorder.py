@@ -33,6 +33,8 @@ _EVENTS_BEHIND_MS = 600_000
 _MAX_PAUSE = 3.0
 """A pause is at most so many times as long as the slice before it."""
 _MAX_EVENTS = 100_000
+_MOST_WARNINGS = 20
+"""Nodes that the log names in a day because they have too many series."""
 
 
 Windows = Callable[[], Iterable[Maintenance] | None]
@@ -75,6 +77,8 @@ class Recorder:
         """The newest batch that a thread was given."""
         self._complaint = ""
         self._dropped = 0
+        self._crowded: set[str] = set()
+        """Nodes of which people were notified today that they have too many series."""
 
     async def run(self) -> None:
         """Record at the interval until cancelled."""
@@ -89,6 +93,7 @@ class Recorder:
             if node is not None:
                 self._node(node)
             await work.rest(_MAX_PAUSE)
+        self._warn_of_refused()
         self._events()
         windows = self._windows()
         if windows is not None:
@@ -124,6 +129,19 @@ class Recorder:
         if self._writer.dropped > self._dropped:
             more, self._dropped = self._writer.dropped - self._dropped, self._writer.dropped
             logger.warning("the history archive lacks %d samples", more)
+
+    def _warn_of_refused(self) -> None:
+        """Say once a day of each node that not all of its series are archived."""
+        refused = self._gathering.admission.refused
+        self._crowded &= refused.keys()
+        for node in refused.keys() - self._crowded:
+            self._crowded.add(node)
+            if len(self._crowded) <= _MOST_WARNINGS:
+                logger.warning(
+                    "node %s has too many different series for the history archive today; "
+                    "what is new is left out",
+                    node,
+                )
 
     def _node(self, node: Node) -> None:
         """A node's sample, if a new one has arrived."""
