@@ -211,6 +211,11 @@ def in_catalogue(series: Series) -> bool:
     return row is not None and len(series) == len(row.labels) + 1
 
 
+def may_be_absent(series: Series) -> bool:
+    """Whether a reason can stand for it: a series of the catalogue, or a whole quantity by its key."""
+    return len(series) == 1 or in_catalogue(series)
+
+
 def wholly_absent(device_id: str, reason: Absence) -> Reading:
     """A reading without a single value: `absent` holds the one entry `("*",)`."""
     return Reading(device_id=device_id, absent={("*",): reason})

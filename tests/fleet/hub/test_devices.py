@@ -16,6 +16,7 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import SENTINELS, bounds
 from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.wire import to_document
 
 POWER, GPU, MEMORY = (
     ("power_watts",),
@@ -149,3 +150,27 @@ def test_a_device_that_was_read_whole_stands_as_its_view() -> None:
     assert (device.state_since, device.sample_time) == (NOW - 600, NOW - 600)
     assert device.usage.health_reasons == view.health_reasons
     assert device.usage is device.usage
+
+
+ODD: tuple[Series, ...] = (
+    ("power_watts", "x"),
+    ("temperature_celsius",),
+    ("temperature_celsius", "gpu", "more"),
+    ("no_such_quantity", "x"),
+)
+
+
+@pytest.mark.parametrize("values", [(300, 50, 40, 1, 200), ("t", "t", "t", "t", 200)])
+def test_series_of_another_catalogue_have_no_value_and_spoil_no_document(
+    values: tuple[object, ...],
+) -> None:
+    columns = Columns((*ODD, POWER), [(series, "u") for series in ODD])
+    device = StreamDevice(machines.device(0), columns)
+    device.update(RawDevice(0, "ok", 0.0, "ok", 0.0, msgspec.Raw(msgspec.msgpack.encode(values))))
+    reading = device.reading()
+    assert reading.values == {POWER: 200}
+    assert {series for series in reading.absent if len(series) > 1} == set()
+    assert [device.number(series) for series in ODD] == [None] * len(ODD)
+    view = msgspec.structs.replace(machines.view(0), reading=reading)
+    (document,) = to_document(machines.snapshot(view))["devices"]
+    assert document["power_watts"] == 200

@@ -118,7 +118,9 @@ def test_marks_say_of_what_kind_a_number_is_and_why_there_is_none() -> None:
     line = (300.5, 80, 2**60 + 1, "t", 9999, 1)
     for packed in (False, True):
         block = Columns(SERIES, ()).pick((*SERIES, ("other",))).block([told(line, packed)])
-        assert bytes(block.marks[:, 0]) == b"dqQteqn"
+        assert bytes(block.marks[:, 0]) == b"dqQtenn", (
+            "what has no place in the catalogue is nothing"
+        )
         assert block.values[:2, 0].tolist() == [300.5, 80.0]
         assert np.isnan(block.values[3:5, 0]).all()
 

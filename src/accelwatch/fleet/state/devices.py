@@ -16,7 +16,7 @@ from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import SENTINELS, believed
-from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.reading import Number, Reading, may_be_absent
 from accelwatch.schema.snapshot import DeviceView, EventCount
 
 _STATES = frozenset(DeviceState)
@@ -153,7 +153,10 @@ class StreamDevice:
         decoded = self._decode()
         for series, value in zip(self.columns.series, decoded, strict=True):
             if isinstance(value, str):
-                absent[series] = REASONS.get(value, Absence.ERROR)
+                if may_be_absent(series):
+                    absent[series] = REASONS.get(value, Absence.ERROR)
+            elif series not in self.columns.index:
+                continue
             elif believed(series, value):
                 values[series] = value
             else:

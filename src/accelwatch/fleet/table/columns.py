@@ -11,23 +11,32 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.compact import REASONS, Layout
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import bounds
+from accelwatch.schema.reading import in_catalogue, may_be_absent
 
 _MAX_PICKS = 8
 
 
 class Columns:
-    """Series of a layout, where each stands in a tick, what it may be, which never have a value."""
+    """Series of a layout, where each stands in a tick, what it may be, which never have a value.
+
+    An agent of another version may say what this catalogue does not have, or has with other labels:
+    such a series keeps its place in a tick and has no value here.
+    """
 
     __slots__ = ("__weakref__", "_picks", "absent", "index", "limits", "of_key", "series")
 
     def __init__(self, series: Sequence[Series], absent: Sequence[tuple[Series, str]]) -> None:
         self.series = tuple(series)
-        self.index = {one: position for position, one in enumerate(self.series)}
+        self.index = {
+            one: position for position, one in enumerate(self.series) if in_catalogue(one)
+        }
         self.of_key: dict[str, list[int]] = {}
-        for position, one in enumerate(self.series):
+        for one, position in self.index.items():
             self.of_key.setdefault(one[0], []).append(position)
         self.limits = tuple(bounds(one[0]) for one in self.series)
-        self.absent = {one: REASONS.get(letter, Absence.ERROR) for one, letter in absent}
+        self.absent = {
+            one: REASONS.get(letter, Absence.ERROR) for one, letter in absent if may_be_absent(one)
+        }
         self._picks: dict[tuple[Series, ...], Pick] = {}
 
     def pick(self, wanted: tuple[Series, ...]) -> Pick:
