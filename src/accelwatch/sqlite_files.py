@@ -51,6 +51,19 @@ def keep_private(path: Path) -> None:
             file.chmod(stat.S_IMODE(file.stat().st_mode) & _MODE)
 
 
+def check_has_tables(database: sqlite3.Connection) -> None:
+    """Raise sqlite3.Error for a file that must be ours and has nothing of ours, as an emptied one.
+
+    SQLite takes a file of 0 bytes for a new database.
+    """
+    (written,) = database.execute("PRAGMA user_version").fetchone()
+    if not written:
+        text = "it was emptied, or another file was put in its place; put it back from a backup"
+        emptied = sqlite3.DatabaseError(text)
+        emptied.sqlite_errorcode = sqlite3.SQLITE_NOTADB
+        raise emptied
+
+
 def check_version(database: sqlite3.Connection, version: int, *, oldest: int | None = None) -> None:
     """Raise sqlite3.Error for a file that is damaged or written by another version.
 

@@ -1,6 +1,7 @@
 """The journal: what is written stays, in its order and unchanged; on a bad day nothing is begun anew."""
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 import subprocess
@@ -294,6 +295,32 @@ def test_a_journal_that_is_gone_is_not_begun_anew(tmp_path: Path) -> None:
     (tmp_path / FILE).unlink()
     assert "is gone; put it back from a backup" in problem_of(tmp_path)
     assert not (tmp_path / FILE).exists()
+
+
+@pytest.mark.parametrize("what", ["empty", "another database"])
+def test_a_journal_that_was_emptied_is_not_begun_anew(tmp_path: Path, what: str) -> None:
+    """It would forget silences, holds and a stop without a word."""
+    opened = open_journal(tmp_path, START)
+    assert opened.file is not None
+    opened.file.close()
+    os.close(opened.lock or -1)
+    for path in tmp_path.glob(f"{FILE}*"):
+        path.unlink()
+    (tmp_path / FILE).write_bytes(b"")
+    if what == "another database":
+        with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as database:
+            database.execute("CREATE TABLE other (x)")
+    told = "it was emptied, or another file was put in its place; put it back from a backup"
+    assert told in problem_of(tmp_path)
+
+
+def test_a_journal_that_was_never_finished_is_begun(tmp_path: Path) -> None:
+    """Killed between the creation of the file and that of its tables: nothing is lost."""
+    (tmp_path / FILE).write_bytes(b"")
+    opened = open_journal(tmp_path, START)
+    assert opened.file is not None
+    opened.file.close()
+    os.close(opened.lock or -1)
 
 
 def test_a_folder_that_somebody_else_holds_is_left_alone(tmp_path: Path) -> None:

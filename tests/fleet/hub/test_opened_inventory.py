@@ -77,6 +77,21 @@ def test_where_another_hub_is_and_nothing_can_be_read_that_is_said(folder: Path)
     ended(first)
 
 
+def test_an_emptied_file_is_damaged_and_not_new(folder: Path) -> None:
+    """It would forget which devices are expected without a word."""
+    first = open_inventory(folder)
+    first.file.write(Changes(seen={"n1": NODE}))
+    ended(first)
+    for path in folder.glob(f"{FILE}*"):
+        path.unlink()
+    (folder / FILE).write_bytes(b"")
+    again = open_inventory(folder)
+    assert "it was emptied" in again.problem
+    assert "what was expected before is not known" in again.problem
+    assert (folder / f"{FILE}.damaged-1").exists()
+    ended(again)
+
+
 @pytest.mark.parametrize("before", [0, 2])
 def test_a_damaged_file_is_set_aside_and_a_new_one_begun(
     folder: Path, before: int, caplog: pytest.LogCaptureFixture

@@ -4,7 +4,6 @@ import asyncio
 import math
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -285,7 +284,7 @@ def test_nobody_else_reads_the_inventory(tmp_path: Path, before: int | None) -> 
     mask = os.umask(0o022)
     try:
         if before is not None:
-            sqlite3.connect(tmp_path / FILE).close()
+            InventoryFile(tmp_path).close()
             for companion in COMPANIONS:
                 (tmp_path / f"{FILE}{companion}").touch()
                 (tmp_path / f"{FILE}{companion}").chmod(before)

@@ -14,7 +14,13 @@ import msgspec
 
 from accelwatch.errors import AccelwatchError
 from accelwatch.schema.device import Device
-from accelwatch.sqlite_files import WAIT_S, check_version, keep_private, translated
+from accelwatch.sqlite_files import (
+    WAIT_S,
+    check_has_tables,
+    check_version,
+    keep_private,
+    translated,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +101,7 @@ class InventoryFile:
         """Without a folder nothing outlives the process. Raises InventoryError, DamagedError."""
         self._lock = threading.Lock()
         path = ":memory:" if folder is None else str(folder / FILE)
+        known = folder is not None and (folder / FILE).exists()
         if folder is not None:
             keep_private(folder / FILE)
         with _our_errors(f"{path}: cannot keep the inventory"):
@@ -102,12 +109,14 @@ class InventoryFile:
                 path, timeout=WAIT_S, check_same_thread=False, isolation_level=None
             )
             try:
-                self._prepare()
+                self._prepare(known)
             except BaseException:
                 self._database.close()
                 raise
 
-    def _prepare(self) -> None:
+    def _prepare(self, known: bool) -> None:
+        if known:
+            check_has_tables(self._database)
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")
         check_version(self._database, VERSION)

@@ -38,7 +38,13 @@ from accelwatch.incidents.journal.records import (
 )
 from accelwatch.incidents.journal.schema import VERSION, bring_up, version_of
 from accelwatch.incidents.silence import Maintenance, Silence
-from accelwatch.sqlite_files import WAIT_S, check_version, keep_private, translated
+from accelwatch.sqlite_files import (
+    WAIT_S,
+    check_has_tables,
+    check_version,
+    keep_private,
+    translated,
+)
 
 FILE = "journal.sqlite"
 RECENT_S = 86_400.0
@@ -70,8 +76,11 @@ class JournalClaimedError(JournalRefusedError):
 class JournalFile:
     """An open journal."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Raises JournalError; what is not there is begun, unless it shall only be read."""
+    def __init__(self, path: Path, *, read_only: bool = False, known: bool = False) -> None:
+        """Raises JournalError; what is not there is begun, unless it shall only be read.
+
+        `known`: there was a journal here before, so an empty file is a lost one.
+        """
         self.path = path
         with told_as_journal(f"{path}: the journal cannot be opened"):
             if read_only:
@@ -83,6 +92,8 @@ class JournalFile:
                 )
             try:
                 check_version(self._database, VERSION, oldest=1)
+                if known:
+                    check_has_tables(self._database)
                 if not read_only:
                     self._prepare()
             except BaseException:

@@ -66,13 +66,14 @@ def open_journal(folder: Path | None, now: float) -> Opened:
 
 def _open(folder: Path, now: float) -> Opened:
     path, mark = folder / FILE, folder / MARK
-    if mark.exists() and not path.exists():
+    known = mark.exists()
+    if known and not path.exists():
         return _without(
             f"{path} is gone; put it back from a backup, or remove {mark.name} to begin a new one"
         )
     file = None
     try:
-        file = JournalFile(path)
+        file = JournalFile(path, known=known)
         loaded = file.load(now)
         file.prune(now)
         mark.touch(mode=0o600)
