@@ -300,3 +300,50 @@ def test_who_is_refused_is_not_asked_for_his_body(site: EchoSite) -> None:
     fields = ("Expect: 100-continue", "Content-Length: 3", "Content-Encoding: deflate")
     answer = site.exchange(asked("POST /echo/a HTTP/1.1", *fields, "Connection: close"))
     assert codes(answer) == [415]
+
+
+@pytest.mark.parametrize("path", ["/echo/a", "/big", "/parts"])
+def test_a_client_that_sends_no_more_gets_its_whole_answer(site: EchoSite, path: str) -> None:
+    whole = site.exchange(asked(f"GET {path} HTTP/1.1", "Connection: close"))
+    for fields in (["Connection: close"], []):
+        with site.connect() as client:
+            client.sendall(asked(f"GET {path} HTTP/1.1", *fields))
+            client.shutdown(socket.SHUT_WR)
+            answer = received(client)
+        assert codes(answer) == [200]
+        assert answer.partition(b"\r\n\r\n")[2] == whole.partition(b"\r\n\r\n")[2]
+
+
+def test_requests_that_were_sent_before_the_end_are_all_answered(site: EchoSite) -> None:
+    with site.connect() as client:
+        client.sendall(asked("GET /echo/a HTTP/1.1") + asked("GET /echo/b HTTP/1.1"))
+        client.shutdown(socket.SHUT_WR)
+        answer = received(client)
+    assert codes(answer) == [200, 200]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [b"", b"GET /echo/a HT", asked("POST /echo/a HTTP/1.1", "Content-Length: 9", body=b"x")],
+)
+def test_who_ends_in_the_middle_of_a_request_is_not_waited_for(
+    site: EchoSite, words: bytes
+) -> None:
+    with site.connect() as client:
+        client.sendall(words)
+        client.shutdown(socket.SHUT_WR)
+        assert received(client) == b""
+
+
+@pytest.mark.parametrize(("count", "expected"), [(8, [200]), (9, [400])])
+def test_blank_lines_before_a_request_are_bounded(
+    site: EchoSite, count: int, expected: list[int]
+) -> None:
+    assert codes(site.exchange(b"\r\n" * count + LAST)) == expected
+
+
+def test_blank_lines_that_come_one_by_one_are_counted_too(site: EchoSite) -> None:
+    with site.connect() as client:
+        for _ in range(9):
+            client.sendall(b"\r\n")
+        assert codes(received(client)) == [400]

@@ -50,6 +50,8 @@ class HttpProtocol(asyncio.Protocol):
         """Of the request that h11 has taken last: an answer to HEAD has no body, be it a refusal."""
         self._answering = False
         self._lingering = False
+        self._ended = False
+        """Whether the client sends no more; what it has asked for is answered all the same."""
         self._gone = False
         self._full = False
         """Whether the client reads slower than we write."""
@@ -69,6 +71,13 @@ class HttpProtocol(asyncio.Protocol):
         self._go_on()
         if len(self._arrived) > MAX_HEAD:
             self._transport.pause_reading()
+
+    def eof_received(self) -> bool:
+        """The client sends no more; true while it may still read an answer (RFC 9112, 9.6)."""
+        self._ended = True
+        asked = self._answering and self._body is not None and self._body.whole
+        # A TLS connection cannot be half closed: asyncio closes it whatever is returned.
+        return asked and self._transport.get_extra_info("sslcontext") is None
 
     def pause_writing(self) -> None:
         """The client reads slower than we write."""
@@ -213,6 +222,8 @@ class HttpProtocol(asyncio.Protocol):
         self._http.start_next_cycle()
         self._body, self._method = None, "GET"
         self._go_on()
+        if self._ended and self._body is None:
+            self._transport.close()
         if len(self._arrived) <= MAX_HEAD:
             self._transport.resume_reading()
 

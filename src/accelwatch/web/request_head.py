@@ -9,6 +9,8 @@ import re
 
 _MAX_LINE = 8190
 _MAX_FIELDS = 64
+_MAX_BLANK_LINES = 8
+"""Before a request; RFC 9112, section 2.2, asks for one at least to be passed over."""
 MAX_HEAD = 64 << 10
 _END = b"\r\n\r\n"
 _CONTROL = re.compile(rb"(?<!\r)\n|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -29,6 +31,7 @@ class HeadReader:
 
     def __init__(self) -> None:
         self._looked_at = 0
+        self._blank_lines = 0
 
     def take(self, arrived: bytearray) -> bytes | None:
         """The head, which is then gone from `arrived`; None while it is not whole.
@@ -38,6 +41,9 @@ class HeadReader:
         if self._looked_at == 0:
             while arrived.startswith(b"\r\n"):  # RFC 9112, section 2.2
                 del arrived[:2]
+                self._blank_lines += 1
+                if self._blank_lines > _MAX_BLANK_LINES:
+                    raise BadHeadError
             if not arrived or arrived == b"\r":
                 return None
             if arrived[0] not in _PRINTABLE:
@@ -47,7 +53,7 @@ class HeadReader:
             self._looked_at = len(arrived)
             _check_beginning(arrived)
             return None
-        self._looked_at = 0
+        self._looked_at = self._blank_lines = 0
         head = bytes(arrived[: end + len(_END)])
         del arrived[: end + len(_END)]
         _check_whole(head)
