@@ -11,6 +11,7 @@ from accelwatch.remedy.budget import (
     bound,
     exceeded,
     give_back,
+    has_room,
     may_be_out,
     may_reserve,
     reserve,
@@ -403,3 +404,25 @@ def test_who_is_ours_is_counted_as_if_anew_whatever_was_done(
 def test_fewer_than_may_be_are_never_too_many() -> None:
     assert free_at((5.0, 9.0), 10.0, 3, HOUR) == 10.0
     assert free_at((5.0, 9.0), 10.0, 2, HOUR) == 5.0 + HOUR
+
+
+def test_a_node_that_is_counted_needs_room_beside_the_others_only() -> None:
+    every = places(20)
+    counted = taken(BudgetState(), every[:1], every)
+    assert has_room(counted, every[0], census(every, ()), Budget()) == PERMIT
+    assert why(has_room(counted, every[1], census(every, ()), Budget())) is DenialKind.BUDGET
+
+
+def test_a_node_that_was_adopted_beyond_the_bound_has_no_room() -> None:
+    every = places(20)
+    beyond = adopt(taken(BudgetState(), every[:1], every), every[1], "i9", 0.0)
+    assert why(has_room(beyond, every[1], census(every, ()), Budget())) is DenialKind.BUDGET
+
+
+def test_room_is_asked_for_whatever_the_pace() -> None:
+    every = places(60)
+    counted = taken(BudgetState(), every[:1], every)
+    slow = Budget(spacing_s=3600.0)
+    assert has_room(counted, every[1], census(every, ()), slow) == PERMIT
+    answer = may_reserve(counted, every[1], census(every, ()), now=0.0, budget=slow)
+    assert why(answer) is DenialKind.RATE

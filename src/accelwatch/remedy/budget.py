@@ -90,16 +90,22 @@ def may_reserve(
     state: BudgetState, place: Place, census: Census, *, now: float, budget: Budget
 ) -> Answer:
     """Whether a node that we do not hold may be reserved; how many comes before how fast."""
+    room = has_room(state, place, census, budget)
+    return room if isinstance(room, Denial) else _paced(state, place, now, budget)
+
+
+def has_room(state: BudgetState, place: Place, census: Census, budget: Budget) -> Answer:
+    """Whether a node may be ours beside the others that are, whether or not it is counted already."""
     for group in place.groups:
         limit = bound(census.sizes.get(group, 1), budget)
-        held = len(state.held(group))
+        held = len(state.held(group) - {place.node})
         if held >= limit:
             return _full(group, held, limit)
     for pool in place.all_pools:
         answer = _available(state, place.node, f"pool={pool}", census, budget)
         if isinstance(answer, Denial):
             return answer
-    return _paced(state, place, now, budget)
+    return PERMIT
 
 
 def spend(state: BudgetState, node: str) -> BudgetState:

@@ -172,10 +172,8 @@ def asked(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -> I
     if kind in REMEDIES:
         place = sur.place(remedy)
         yield attempts.may_begin(sur.state.attempts, place, incident, sur.now, sur.settings.budget)
-    if kind is Kind.QUARANTINE and remedy.node not in sur.state.budget.own:
-        yield budget.may_reserve(
-            sur.state.budget, sur.place(remedy), sur.census, now=sur.now, budget=sur.settings.budget
-        )
+    if kind is Kind.QUARANTINE:
+        yield _room(sur, remedy)
 
 
 def _of_quarantine(sur: Surroundings, remedy: Remedy, case: Case | None) -> Iterator[Answer]:
@@ -278,6 +276,17 @@ def _reachable(sur: Surroundings, remedy: Remedy) -> Answer:
     return Denial(
         why=DenialKind.DATA, text=f"{text}; that waits until its agent is silent too", until=until
     )
+
+
+def _room(sur: Surroundings, remedy: Remedy) -> Answer:
+    """Whether the budgets have room for a quarantine."""
+    state, limits = sur.state.budget, sur.settings.budget
+    if remedy.node not in state.own:
+        return budget.may_reserve(state, sur.place(remedy), sur.census, now=sur.now, budget=limits)
+    if remedy.mark_lost:
+        # It was begun before, so its pace is spent; but more may be out by now than may be.
+        return budget.has_room(state, sur.place(remedy), sur.census, limits)
+    return PERMIT
 
 
 def _identity(sur: Surroundings, remedy: Remedy) -> Answer:
