@@ -5,7 +5,7 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alert import Planned
-from accelwatch.fleet.approval.announcing import planned
+from accelwatch.fleet.approval.announcing import is_decided, planned
 from accelwatch.remedy.denial import Denial, DenialKind
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.plan import Plan, PlanStep, Price
@@ -74,3 +74,22 @@ def test_what_waits_for_a_person_announces_nothing(stage: Stage) -> None:
 
 def test_a_plan_without_steps_announces_nothing() -> None:
     assert planned(msgspec.structs.replace(PLAN, steps=()), REMEDY, NOW) is None
+
+
+@pytest.mark.parametrize(
+    "why",
+    [DenialKind.STARTING, DenialKind.DATA, DenialKind.IDENTITY, DenialKind.STALE_READING],
+)
+def test_what_is_in_the_way_only_until_somebody_has_looked_is_no_decision(why: DenialKind) -> None:
+    suspect = msgspec.structs.replace(REMEDY, stage=Stage.SUSPECT)
+    waits = msgspec.structs.replace(suspect, denial=Denial(why=why, text="not yet"))
+    assert not is_decided(waits)
+    assert is_decided(msgspec.structs.replace(waits, stage=Stage.AWAITING_APPROVAL))
+
+
+def test_nothing_begun_is_decided_by_what_lasts() -> None:
+    suspect = msgspec.structs.replace(REMEDY, stage=Stage.SUSPECT)
+    assert not is_decided(suspect)
+    denial = Denial(why=DenialKind.BUDGET, text="too many")
+    assert is_decided(msgspec.structs.replace(suspect, denial=denial))
+    assert is_decided(REMEDY)

@@ -23,12 +23,23 @@ WORKING = frozenset(
 _WAITS = frozenset({Stage.SUSPECT, Stage.SUPPRESSED, Stage.UNREACHABLE})
 _NOT_BY_ITSELF = frozenset({DenialKind.MODE, DenialKind.CEILING})
 """Nothing is done where a rule or the site only observes."""
+_NOT_YET = frozenset(
+    {DenialKind.STARTING, DenialKind.DATA, DenialKind.IDENTITY, DenialKind.STALE_READING}
+)
+"""What is in the way while an engine has not looked around: often gone a moment later."""
 _LEAST_SAVED = 0.1
 
 
 def works(remedies: Iterable[Remedy]) -> bool:
     """Whether something is done about one of the nodes that comes to an end by itself."""
     return any(remedy.stage in WORKING and not remedy.manual for remedy in remedies)
+
+
+def is_decided(remedy: Remedy) -> bool:
+    """Whether something was begun, a person is asked, or something lasting is in the way."""
+    if remedy.stage is not Stage.SUSPECT:
+        return True
+    return remedy.denial is not None and remedy.denial.why not in _NOT_YET
 
 
 def planned(plan: Plan, remedy: Remedy, now: float) -> Planned | None:

@@ -76,12 +76,11 @@ class HubAsking:
 
     def decided(self, incident: Incident) -> bool:
         """Whether the engine knows of an incident, and has begun something or is held back."""
-        from accelwatch.remedy.stage import Stage
+        from accelwatch.fleet.approval.announcing import is_decided
 
         runner = self._remedies()
         return runner is not None and any(
-            remedy.stage is not Stage.SUSPECT or remedy.denial is not None
-            for remedy in self._of(runner, incident.id, incident.nodes)
+            is_decided(remedy) for remedy in self._of(runner, incident.id, incident.nodes)
         )
 
     def plans(self, incident: str, nodes: tuple[str, ...]) -> tuple[Planned, ...]:
