@@ -161,6 +161,26 @@ def test_a_spare_that_dies_while_it_is_drawn_is_replaced() -> None:
     assert ground.state.spares.spares[FIRST].away is False
 
 
+def test_a_spare_whose_test_runs_is_left_to_it_when_its_draw_has_ended_late() -> None:
+    day = 86_400.0
+    known = SpareSettings(nodes=(FIRST,), alike=(), test="quick", test_max_age_s=day)
+    ground = Ground(settings=msgspec.structs.replace(SETTINGS, spares=known))
+    ground.end_chore(Kind.TEST)
+    ground.nodes[NODE].jobs = (JOB,)
+    ground.fault(NODE, policy=DRAWS)
+    ground.end(NODE)
+    assert drawn(ground) == [FIRST]
+    case = dead(ground)
+    ground.clear(FIRST, case)
+    ground.wait(0.6 * day, every=600)
+    assert standing(ground, FIRST) is SpareStanding.TESTING
+    ground.end(NODE, Ending.CANCELLED)
+    ground.wait(5, every=1)
+    assert standing(ground, FIRST) is SpareStanding.TESTING
+    ground.end_chore(Kind.TEST)
+    assert standing(ground, FIRST) is SpareStanding.READY
+
+
 def test_one_that_was_drawn_all_the_same_comes_back_when_it_is_mended() -> None:
     ground = ground_with(FIRST, SECOND)
     ground.fault(NODE, policy=DRAWS)

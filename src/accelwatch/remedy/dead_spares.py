@@ -11,6 +11,7 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy import spares
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.spare_tests import INCIDENT
+from accelwatch.remedy.spares import SpareStanding
 from accelwatch.remedy.standing_in import begin_return, candidate, fault_of, is_dead
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.transitions import keep
@@ -23,7 +24,7 @@ def look_after_spares(sur: Surroundings) -> None:
     for name, spare in list(sur.state.spares.spares.items()):
         if is_dead(sur, name):
             _leave_to_its_remedy(sur, name)
-        elif spare.broken and _is_idle(sur, name):
+        elif spare.broken and spare.standing is SpareStanding.FAILED and _is_idle(sur, name):
             sur.set("spares", spares.mended(sur.state.spares, name))
             if spare.away:
                 begin_return(sur, name, _of_spare(sur, name))
