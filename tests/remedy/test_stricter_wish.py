@@ -152,6 +152,33 @@ def test_when_the_worse_fault_is_over_before_anything_was_done_the_first_counts(
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
 
 
+@pytest.mark.parametrize("passing", ["stop", "blind"])
+def test_what_passes_by_itself_does_not_end_the_worse_fault(passing: str) -> None:
+    ground, _ = waiting()
+    ground.settings = replace(SETTINGS, ceiling="drain")
+    case = worse(ground)
+    if passing == "stop":
+        ground.say(Verb.STOP)
+    else:
+        ground.step(CaseChanged(node=NODE, case=replace(case, blind=True)))
+    ground.wait(10.0)
+    assert (remedy(ground).policy, remedy(ground).led_by) == (NOW, WORSE)
+    assert not [note.text for note in ground.notes if "counts again" in note.text]
+
+
+def test_a_worse_rule_that_may_not_act_any_more_is_not_said_to_be_over() -> None:
+    ground, _ = waiting()
+    ground.settings = replace(SETTINGS, ceiling="drain")
+    case = worse(ground)
+    policy = replace(NOW, mode=Mode.OBSERVE)
+    ground.step(CaseChanged(node=NODE, case=replace(case, policy=policy)))
+    assert (remedy(ground).policy, remedy(ground).led_by) == (WAITS, "")
+    texts = [note.text for note in ground.notes if "counts again" in note.text]
+    assert texts == [
+        "rule now may not act any more; rule waits counts again: out after job, its jobs left alone"
+    ]
+
+
 def test_what_it_takes_to_be_given_back_stays_the_most_that_was_wanted() -> None:
     ground, first = waiting(replace(WAITS, tests=("a",), probation_s=60.0))
     case = worse(ground, replace(NOW, passive_s=600.0, tests=("b",)))

@@ -131,9 +131,13 @@ def _blocked(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -
 def may_lead(sur: Surroundings, remedy: Remedy, case: Case) -> bool:
     """Whether a case may have more done to a node that is out: as it might have it taken out by itself.
 
-    Whoever said yes to taking it out has seen another plan.
+    Whoever said yes to taking it out has seen another plan. What passes by itself, such as a STOP or an
+    agent that is silent for a moment, does not end what a case leads already.
     """
-    return not denials(_of_quarantine(sur, remedy, case))
+    every = denials(_of_quarantine(sur, remedy, case))
+    if case.incident == remedy.led_by:
+        return all(denial.why.passes_by_itself for denial in every)
+    return not every
 
 
 def is_approved(sur: Surroundings, remedy: Remedy, case: Case | None) -> bool:

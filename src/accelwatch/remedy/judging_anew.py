@@ -1,5 +1,6 @@
 """What a row of the table does when another rule's wish counts for a node that is out."""
 
+from accelwatch.remedy.cases import leading
 from accelwatch.remedy.conditions import Scene
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
@@ -17,8 +18,8 @@ def judge_anew(at: Scene) -> Remedy:
             f"{before.rule}: {said_of(before)}"
         )
     else:
-        text = (
-            f"the worse fault is over; rule {wish.policy.rule} counts again: {said_of(wish.policy)}"
-        )
+        stands = any(case.incident == at.remedy.led_by for case in leading(at.sur, at.remedy))
+        why = f"rule {before.rule} may not act any more" if stands else "the worse fault is over"
+        text = f"{why}; rule {wish.policy.rule} counts again: {said_of(wish.policy)}"
     at.sur.note(at.remedy, text, Loudness.TELL)
     return led_by(at.remedy, wish)
