@@ -154,6 +154,15 @@ def test_it_is_asked_for_again_only_when_a_later_survey_shows_it() -> None:
     assert len(given_back(ground)) == 2
 
 
+def test_nothing_is_remembered_of_one_that_is_gone_before_its_return_has_ended() -> None:
+    ground = moving()
+    ground.end("n03", moved_to=("n05",))
+    ground.reservations = ()
+    ground.wait(10, every=5)
+    ground.end_chore(RESTORE)
+    assert not ground.state.world.not_before
+
+
 def test_the_spare_of_a_job_that_is_moved_next_stays_reserved() -> None:
     spares = SpareSettings(nodes=("n30",), alike=(), test_max_age_s=0.0)
     ground = Ground(settings=msgspec.structs.replace(SETTINGS, spares=spares))

@@ -118,4 +118,5 @@ def returned(sur: Surroundings, key: str, pursued: Pursued) -> None:
                 f"deleting it by hand gives its nodes back"
             )
             sur.call(text)
-    sur.look("not_before", name, at)
+    if any(one.name == name for kept in sur.world.reservations.values() for one in kept):
+        sur.look("not_before", name, at)  # a look that shows it no more drops this
