@@ -405,6 +405,16 @@ def test_a_persons_stop_counts_even_if_the_disk_does_not_take_it(site: Site) -> 
     assert site.engine.state.remedies["n1"].pursuing == QUARANTINE
 
 
+def test_a_yes_is_told_at_once_that_the_journal_cannot_be_written(site: Site) -> None:
+    """It is no fault of the scheduler."""
+    answers: list[list[Reply]] = []
+    site.bench.journal.broken = "disk full"
+    site.bench.at(5.0, lambda: answers.append(site.asked(Verb.APPROVE)))
+    site.run(7.0)
+    text = "nothing new is done while the journal cannot be written: disk full"
+    assert answers == [[Reply(problem=text)]]
+
+
 def test_a_stop_that_was_not_written_ends_with_a_start(site: Site) -> None:
     answers: list[list[Reply]] = []
     site.bench.journal.broken = "disk full"

@@ -214,6 +214,8 @@ class Engine:
         """Look at a node's scheduler now and decide upon that; why that cannot be done, else empty."""
         if self._refused or not self._tasks or self._has_ended:
             return ""  # that nothing is decided is the answer to whatever is asked next
+        if stalls := self.stalls:
+            return stalls[0]  # what is seen would not be decided upon
         return await self._looks.of(node)
 
     async def _run(self) -> None:
