@@ -50,7 +50,7 @@ def propose_fence(intent: Intent, scene: Scene, *, power_off: bool) -> Proposal:
         return missing(intent)
     if scene.standing is Standing.FOREIGN and (refusal := not_ours(scene, node)):
         return refusal
-    if is_set_down(node):
+    if scene.standing is Standing.OURS and is_set_down(node):
         return _proof(intent, scene, node, power_off)
     if not scene.jobs and node.answering and not node.is_("ALLOCATED", "MIXED", "COMPLETING"):
         return Achieved(f"nothing runs on {node.name}, and its slurmd answers")

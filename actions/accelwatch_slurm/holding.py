@@ -6,6 +6,7 @@ from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Ste
 from accelwatch_slurm import steps
 from accelwatch_slurm.marks import (
     field_of,
+    has_old_reason,
     incident_in,
     mark_of,
     merged,
@@ -98,7 +99,7 @@ def propose_release(intent: Intent, scene: Scene) -> Proposal:
     if node is None:
         return missing(intent)
     if scene.standing is Standing.OPEN:
-        if _is_marked(scene, node):
+        if _is_marked(scene, node) or has_old_reason(node):
             return _clear(steps.UNMARK, intent, scene, node, f"remove our mark from {node.name}")
         return Achieved(f"{node.name} takes work")
     if scene.standing is Standing.FOREIGN and (refusal := not_ours(scene, node)):

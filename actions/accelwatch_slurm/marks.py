@@ -1,7 +1,8 @@
 """How our hold on a node is written and known again: its reason, and a JSON key in a field. Pure.
 
-The reason is for people and lost when somebody resumes the node; the key stays, so a node that takes
-work and still has the key was resumed by somebody else.
+The reason is for people. Most Slurms drop it when somebody resumes the node, 24.11 keeps it: it counts
+only while the node takes no work. The key stays, so a node that takes work and still has the key was
+resumed by somebody else.
 """
 
 import json
@@ -68,6 +69,23 @@ def without_suffix(reason: str) -> str:
     return _SLURMS_OWN.sub("", reason)
 
 
+def has_old_reason(node: SlurmNode) -> bool:
+    """Whether a node that takes work still bears a reason of ours."""
+    return not node.drained and not node.down and bool(incident_in(node.reason))
+
+
+def is_given_up_after_release(node: SlurmNode, field: str) -> bool:
+    """Whether Slurm has set a node down that still bears a reason of ours, but is not held by us.
+
+    A node that we hold has our key, unless its field is not ours to write.
+    """
+    if node.drained or not node.down or field == "none":
+        return False
+    text = field_of(node, field)
+    by_slurm = node.reason.endswith((" : Not responding", " : Node unexpectedly rebooted"))
+    return by_slurm and mark_in(text) is None and merged(text, None) is not None
+
+
 def is_fenced(reason: str) -> bool:
     """Whether the reason says that we set the node down."""
     return bool(incident_in(reason)) and reason.split()[1:2] == [FENCED]
@@ -109,9 +127,9 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def mark_of(node: SlurmNode, field: str) -> Mark | None:
-    """Our mark of a node whose reason is ours, or whose field has our key; None for one without."""
+    """Our mark of a node that is held with our reason, or whose field has our key; else None."""
     found = mark_in(field_of(node, field))
-    incident = incident_in(node.reason)
+    incident = "" if has_old_reason(node) else incident_in(node.reason)
     if found is not None and incident in ("", _safe(found.i)):
         return Mark(found.i, found.t, found.by)
     return Mark(incident, 0) if incident else None

@@ -1,7 +1,10 @@
 """Steps that change a node: drain, undrain, resume, reboot."""
 
+import contextlib
+
 import msgspec
 
+from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.observed import Standing
 from accelwatch.action.step import Committed, Step, Told, ToldStatus
 from accelwatch.clock import Clock
@@ -12,6 +15,7 @@ from accelwatch_slurm.draining import Drains
 from accelwatch_slurm.marks import (
     NodeMark,
     field_of,
+    has_old_reason,
     incident_in,
     mark_in,
     merged,
@@ -21,6 +25,9 @@ from accelwatch_slurm.node_text import SlurmNode
 from accelwatch_slurm.reading import Reader
 from accelwatch_slurm.settings import SlurmOptions
 from accelwatch_slurm.standing import standing_of
+
+_NO_REASON = "reason= "
+"""scontrol sends no empty reason: a blank is the least that takes the place of another."""
 
 
 class NodeSteps:
@@ -132,8 +139,20 @@ class NodeSteps:
         if answer.status is ToldStatus.REFUSED:
             after = await self._reader.node(node.name)
             if after is not None and not after.drained and not after.down:
-                return DONE  # Slurm refuses what is so already, or says no and does it
+                answer = DONE  # Slurm refuses what is so already, or says no and does it
+        if answer.status is ToldStatus.DONE and "keep" not in step.arguments:
+            await self._blank_reason(node.name)
         return answer
+
+    async def _blank_reason(self, name: str) -> None:
+        """Take our reason from a node that was opened, where Slurm keeps it, as 24.11 does.
+
+        The node is open whatever comes of this; a reason that stays is taken away by the next step.
+        """
+        with contextlib.suppress(ActionUnavailableError, NotBegunError):
+            node = await self._reader.node(name)
+            if node is not None and has_old_reason(node):
+                await updated(self._commands, f"nodename={name}", _NO_REASON)
 
     async def _leave_down(self, step: Step, _: Committed) -> Told:
         """Give Slurm its reason back, and take our key away: the node is down as it was before us."""
@@ -150,8 +169,11 @@ class NodeSteps:
 
     async def _unmark(self, step: Step, _: Committed) -> Told:
         node = await self.node(step)
-        words = self.with_mark(node, None)
-        if not words or mark_in(field_of(node, self._options.mark)) is None:
+        has_key = mark_in(field_of(node, self._options.mark)) is not None
+        words = self.with_mark(node, None) if has_key else []
+        if has_old_reason(node):
+            words.append(_NO_REASON)
+        if not words:
             return DONE
         return await updated(self._commands, f"nodename={node.name}", *words)
 

@@ -12,6 +12,8 @@ from accelwatch.scontrol_text import pairs_of, states_of
 
 _REASON = re.compile(r" Reason=(.*?) \[([^\s\[\]@]+)@([^\s\]]+)\]")
 _BARE_REASON = re.compile(r" Reason=(.*?)(?= (?:Comment|Extra|InstanceId)=|$)")
+_BLANK = re.compile(r"^ +(: )?")
+"""Before what Slurm adds to a reason that was blanked."""
 _NOTHING = ("(null)", "N/A", "n/a", "None", "Unknown", "")
 
 
@@ -79,7 +81,7 @@ def node_of(line: str) -> SlurmNode | None:
         partitions=tuple(part for part in _text(pairs.get("Partitions")).split(",") if part),
         boot_time=time_of(pairs.get("BootTime")),
         slurmd_start=time_of(pairs.get("SlurmdStartTime")),
-        reason=_text(whole[1]) if whole else "",
+        reason=_text(_BLANK.sub("", whole[1])) if whole else "",
         set_by=reason[2] if reason else "",
         set_at=time_of(reason[3]) if reason else None,
         comment=_text(pairs.get("Comment")),

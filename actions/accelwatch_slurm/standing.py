@@ -5,7 +5,13 @@ from types import MappingProxyType
 
 from accelwatch.action.intent import JobKey, Mark
 from accelwatch.action.observed import NodeSeen, Standing
-from accelwatch_slurm.marks import field_of, incident_in, mark_in, mark_of
+from accelwatch_slurm.marks import (
+    field_of,
+    incident_in,
+    is_given_up_after_release,
+    mark_in,
+    mark_of,
+)
 from accelwatch_slurm.node_text import SlurmNode
 from accelwatch_slurm.reservation_text import OWN, SlurmReservation
 
@@ -28,6 +34,8 @@ def is_maintained(node: str, reservations: Reservations) -> bool:
 def standing_of(node: SlurmNode, reservations: Reservations, field: str) -> Standing:
     """A hold is ours when its reason says so; one that is tested takes only our own work."""
     if node.drained or node.down:
+        if is_given_up_after_release(node, field):
+            return Standing.DOWN
         if incident_in(node.reason):
             return Standing.OURS
         by_itself = any(

@@ -113,6 +113,14 @@ def test_a_job_of_somebody_who_holds_it_himself_is_not_let_go() -> None:
     assert kind_of(fenced(ready, off="n1")) == "hold"
 
 
+@pytest.mark.parametrize(("added", "kind"), [("", "Wait"), (" : Not responding", "set_down")])
+def test_what_slurm_set_down_under_an_old_reason_of_a_fence_is_not_fenced(
+    added: str, kind: str
+) -> None:
+    shown = node("DOWN+NOT_RESPONDING", f"accelwatch:inc-1:r fenced x{added}")
+    assert kind_of(fenced(own=shown, options={})) == kind
+
+
 @pytest.mark.parametrize(
     ("line", "lost"),
     [

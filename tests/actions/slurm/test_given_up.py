@@ -67,6 +67,10 @@ def test_a_node_of_ours_that_slurm_gave_up_takes_work_again_when_its_slurmd_answ
     assert released.kinds[-1] == "resume"
     until(lambda: " State=IDLE " in given_up.node(HELD), "it takes work")
     assert "accelwatch" not in given_up.node(HELD)
+    with given_up.stopped(f"slurmd.{HELD}"):
+        until(lambda: " State=DOWN" in given_up.node(HELD), "Slurm gives it up once more")
+        again = shown(one, HELD)
+    assert (again.standing, again.mark, again.reason) == (Standing.DOWN, None, "Not responding")
 
 
 def test_a_node_of_ours_whose_slurmd_stays_silent_stays_down_and_says_what_mends_it(

@@ -50,6 +50,7 @@ def test_a_node_is_drained_and_released_and_the_fields_of_others_are_kept(
     assert released.kinds == ["undrain"]
     assert 'Extra={"rack":"r7"}' in slurm.node("n1")
     assert "DRAIN" not in slurm.node("n1")
+    assert "accelwatch" not in slurm.node("n1")
 
 
 def test_what_an_administrator_has_drained_is_never_touched(
@@ -98,6 +99,21 @@ def test_a_node_that_somebody_resumed_is_not_drained_again_for_the_same(
     cleaned = one.pursue(IntentKind.RELEASE, "n1")
     assert cleaned.kinds == ["unmark"]
     assert "accelwatch" not in slurm.node("n1")
+
+
+def test_a_reason_of_ours_on_a_node_that_takes_work_is_no_hold_and_is_taken_away(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    one = hand()
+    one.pursue(IntentKind.QUARANTINE, "n1", incident="inc-0")
+    slurm.scontrol("update", "node=n1", "state=resume", "extra={}")
+    kept = "accelwatch" in slurm.node("n1")  # 24.11 does
+    assert (seen(one, "n1"), shown(one, "n1").mark) == (Standing.OPEN, None)
+    cleaned = one.pursue(IntentKind.RELEASE, "n1")
+    assert (cleaned.kinds, isinstance(cleaned.ending, Achieved)) == (["unmark"] * kept, True)
+    assert "accelwatch" not in slurm.node("n1")
+    assert one.pursue(IntentKind.QUARANTINE, "n1").kinds == ["drain"]
+    assert shown(one, "n1").mark == Mark("inc-1", 1)
 
 
 def test_a_reason_that_was_set_anew_is_not_ours_to_take_away(
@@ -198,6 +214,7 @@ def test_a_mark_in_the_comment_or_none_at_all(slurm: WorkingSlurm, hand: Hands) 
         assert ('"accelwatch"' in slurm.node("n1")) is kept
         assert one.pursue(IntentKind.RELEASE, "n1").kinds == ["undrain"]
         until(lambda: "DRAIN" not in slurm.node("n1"), "released")
+        assert "accelwatch" not in slurm.node("n1")
 
 
 def test_an_idle_spare_is_tested_without_being_drained(

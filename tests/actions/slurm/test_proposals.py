@@ -55,6 +55,8 @@ def test_the_mark_of_a_newer_engine_is_never_changed() -> None:
         ("IDLE+DRAIN+POWERED_DOWN", "accelwatch:inc-1:r x", "undrain"),
         ("IDLE+DRAIN+REBOOT_ISSUED", "accelwatch:inc-1:r x : reboot issued", "Wait"),
         ("IDLE", "", "Achieved"),
+        ("IDLE", "accelwatch:inc-1:r x", "unmark"),
+        ("DOWN+NOT_RESPONDING", "accelwatch:inc-1:r x : Not responding", "Achieved"),
         ("DOWN*", "Not responding", "Achieved"),
         ("DOWN*", "board swap", "Refusal"),
     ],

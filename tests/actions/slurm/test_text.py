@@ -106,6 +106,56 @@ def test_a_reason_of_somebody_else_beside_our_key_is_not_ours() -> None:
     assert seen_node(node, {}, "extra").mark is None
 
 
+OURS = "accelwatch:inc-1:gpu.lost GPU 3"
+KEY = ' Extra={"accelwatch":{"i":"inc-1","t":7,"since":1.0}}'
+SILENT = f"{OURS} : Not responding"
+
+
+def shown(state: str, reason: str, extra: str = "") -> SlurmNode:
+    node = node_of(f"NodeName=n1 State={state} Reason={reason} [root@1795835810]{extra}")
+    assert node is not None
+    return node
+
+
+@pytest.mark.parametrize(("state", "held"), [("IDLE", False), ("IDLE+DRAIN", True), ("DOWN", True)])
+def test_a_reason_of_ours_counts_only_while_the_node_takes_no_work(state: str, held: bool) -> None:
+    node = shown(state, OURS)
+    assert (mark_of(node, "extra") is not None) is held
+    assert (seen_node(node, {}, "extra").mark is not None) is held
+    assert standing_of(node, {}, "extra") is (Standing.OURS if held else Standing.OPEN)
+
+
+def test_a_key_counts_beside_an_old_reason_of_another_incident() -> None:
+    mark = mark_of(shown("IDLE", "accelwatch:inc-0:gpu.lost GPU 1", KEY), "extra")
+    assert mark is not None
+    assert mark.incident == "inc-1"
+
+
+@pytest.mark.parametrize(
+    ("node", "field", "standing"),
+    [
+        (shown("DOWN+NOT_RESPONDING", SILENT), "extra", Standing.DOWN),
+        (shown("DOWN", f"{OURS} : Node unexpectedly rebooted"), "extra", Standing.DOWN),
+        (shown("DOWN+DRAIN+NOT_RESPONDING", SILENT), "extra", Standing.OURS),
+        (shown("DOWN+NOT_RESPONDING", SILENT, KEY), "extra", Standing.OURS),
+        (shown("DOWN+NOT_RESPONDING", SILENT, " Extra=rack 7"), "extra", Standing.OURS),
+        (shown("DOWN+NOT_RESPONDING", SILENT), "none", Standing.OURS),
+        (shown("DOWN", OURS), "extra", Standing.OURS),
+    ],
+)
+def test_what_slurm_sets_down_under_an_old_reason_of_ours_is_not_ours(
+    node: SlurmNode, field: str, standing: Standing
+) -> None:
+    assert standing_of(node, {}, field) is standing
+
+
+@pytest.mark.parametrize(
+    ("printed", "reason"), [(" ", ""), ("  : Not responding", "Not responding"), ("a : b", "a : b")]
+)
+def test_a_blanked_reason_is_none(printed: str, reason: str) -> None:
+    assert shown("DOWN", printed).reason == reason
+
+
 def test_jobs_of_22_05() -> None:
     found = jobs("22.05-jobs.txt")
     assert [(one.id, one.state) for one in found] == [
