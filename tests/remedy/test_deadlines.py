@@ -22,6 +22,7 @@ from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
 NODE = "n03"
 DAY_S = 86_400.0
 TESTED = msgspec.structs.replace(POLICY, ladder=(), tests=("quick",))
+RESETS = msgspec.structs.replace(POLICY, ladder=(Limit("reset"),))
 ONLY_OUT = msgspec.structs.replace(POLICY, ladder=())
 NOTIFYING = {row.stage for row in TABLE if "notify_overdue" in row.does}
 
@@ -128,11 +129,11 @@ def test_no_stage_is_waited_in_without_one_notification_and_exactly_one(stage: S
     ("policy", "end_s", "says"),
     [
         (job_policy(), 600, "job 17 of n03 does not run elsewhere after 10 min"),
-        (job_policy(signal="USR1"), 600, "signal job of job 17 for n03 has not ended"),
+        (job_policy(signal="USR1"), 600, "job 17 was not asked for a checkpoint after 10 min"),
         (
             msgspec.structs.replace(POLICY, job=JobPolicy.CANCEL),
             600,
-            "cancel job of job 17 for n03 has not ended",
+            "job 17 is not cancelled after 10 min, as n03 is drained",
         ),
         (job_policy(when=When.AFTER_JOB), 1800, "(17); the rule waits for their end"),
         (
@@ -141,11 +142,12 @@ def test_no_stage_is_waited_in_without_one_notification_and_exactly_one(stage: S
             "(17); the rule waits for their end",
         ),
         (POLICY, 1200, "the reboot of n03 has not ended after 20 min"),
+        (RESETS, 1200, "the reset of n03 has not ended after 20 min"),
         (ONLY_OUT, 1800, "n03 takes no work, and nothing else is done about it after 30 min"),
     ],
 )
 def test_what_is_late_is_named(policy: Policy, end_s: float, says: str) -> None:
-    runs = policy not in (POLICY, ONLY_OUT)
+    runs = policy not in (POLICY, RESETS, ONLY_OUT)
     ground, _ = taken_out(policy, job=runs)
     ground.wait(end_s - 10, every=5)
     assert alerts(ground) == []
@@ -190,7 +192,7 @@ def test_a_spare_that_is_not_given_is_told_of() -> None:
     ground.end(NODE)
     assert ground.flying[NODE].kind is Kind.DRAW_SPARE
     ground.wait(610, every=10)
-    assert ["draw spare of n38 for n03 has not ended" in text for text in alerts(ground)] == [True]
+    assert ["the spare n38 is not drawn after" in text for text in alerts(ground)] == [True]
 
 
 @pytest.mark.parametrize(("deadline_s", "told"), [(60.0, 1), (1200.0, 0)])

@@ -1,5 +1,6 @@
 """What a person reads of something that waits too long: what it is, why, and what to do. Pure."""
 
+from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy.denial import Denial
 from accelwatch.remedy.jobs import jobs_of
@@ -37,10 +38,9 @@ def text_of(sur: Surroundings, remedy: Remedy, for_s: float) -> str:
         case Stage.DRAINING:
             return _draining(sur, remedy, after)
         case Stage.REMEDIATING:
-            what = "the remedy" if remedy.wants is None else remedy.wants.replace("_", " ")
             return (
-                f"the {what} of {node} has not ended {after}. Look at its console; once it answers "
-                "it is verified"
+                f"the {_remedy(remedy)} of {node} has not ended {after}. Look at its console; once it "
+                "answers it is verified"
             )
         case Stage.VERIFYING:
             return _verifying(sur, remedy, after)
@@ -69,15 +69,33 @@ def _draining(sur: Surroundings, remedy: Remedy, after: str) -> str:
             "soon as nodes fit it"
         )
     if intent is not None:
-        what = intent.kind.replace("_", " ")
-        whom = intent.spare or f"job {intent.job}"
-        return f"{what} of {whom} for {node} has not ended {after}: look at the scheduler"
+        return f"{_not_done(intent)} {after}, as {node} is drained: look at the scheduler"
     jobs = jobs_of(sur, remedy) or ()
     names = ", ".join(str(job) for job in jobs[:_MOST_JOBS]) or "jobs that cannot be seen now"
     return (
         f"jobs are still on {node} {after} ({names}){_in_the_way(remedy)}{_rule_says(remedy)}. "
         f"Cancel or requeue them at the scheduler, or wait: {node} takes no new work"
     )
+
+
+def _remedy(remedy: Remedy) -> str:
+    if remedy.wants is None:
+        return "remedy"
+    return "reset" if remedy.wants is Kind.RESET_DEVICE else remedy.wants.value.replace("_", " ")
+
+
+def _not_done(intent: Intent) -> str:
+    match intent.kind:
+        case Kind.SIGNAL_JOB:
+            return f"job {intent.job} was not asked for a checkpoint"
+        case Kind.CANCEL_JOB:
+            return f"job {intent.job} is not cancelled"
+        case Kind.DRAW_SPARE:
+            return f"the spare {intent.spare} is not drawn"
+        case Kind.SWAP_IN_JOB:
+            return f"job {intent.job} does not go on by itself"
+        case _:
+            return f"it is not known what has become of job {intent.job}"
 
 
 def _rule_says(remedy: Remedy) -> str:
