@@ -453,6 +453,24 @@ def test_an_action_that_fails_in_an_unforeseen_way_ends_nothing(
     assert "KeyError" in caplog.text
 
 
+def test_an_action_that_fails_to_say_who_has_changed_a_step_is_asked_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = Step(kind="draw", arguments={"node": "n1", "spare": "s1"}, text="draw s1")
+    recoveries = iter([Recovery.REDO])
+    said = itertools.chain([draw, None], itertools.repeat(Achieved("s1 is drawn")))
+
+    def propose(*_: object) -> Proposal:
+        proposal = next(said)
+        if proposal is None:
+            raise KeyError("nodes")
+        return proposal
+
+    monkeypatch.setattr(bench.action, "propose", propose)
+    monkeypatch.setattr(bench.action, "recover", lambda *_: next(recoveries, Recovery.DONE))
+    assert ended(bench.pursue(intent(IntentKind.DRAW_SPARE, spare="s1"))) is Ending.ACHIEVED
+
+
 def test_a_look_that_hangs_is_given_up(bench: Bench) -> None:
     healthy = bench.action.observe
 

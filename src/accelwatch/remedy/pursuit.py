@@ -212,14 +212,17 @@ class Pursuit:
             recovery = self._site.action.recover(operation.begun, observed)
             if recovery is Recovery.UNKNOWN and self._is_done(operation, observed):
                 recovery = Recovery.DONE
+            by_others = None
+            if recovery is not Recovery.DONE:
+                by_others = self._changed_since(operation, observed)
         except Exception as error:
             logger.exception("an action failed to judge action=%s", self._site.name)
             raise ActionUnavailableError(f"judging failed: {error!r}") from error
         settling = self._settles_for(operation)
         if recovery is Recovery.DONE:
             await self._settle(operation, OperationState.OBSERVED, "seen to be so")
-        elif (since := self._changed_since(operation, observed)) is not None:
-            text = f"it was done, and somebody has changed that since: {since}"
+        elif by_others is not None:
+            text = f"it was done, and somebody has changed that since: {by_others}"
             await self._settle(operation, OperationState.OBSERVED, text)
         elif recovery is Recovery.REDO and (settling <= 0 or not _was_accepted(operation)):
             await self._settle(operation, OperationState.FAILED, "seen not to have happened")
