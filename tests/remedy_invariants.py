@@ -489,6 +489,8 @@ def _read_lately(state: RemedyState, remedy: Remedy, intent: Intent, now: float)
         return
     if any(case.silence for case in remedy.cases):
         return
+    if remedy.mark_lost and remedy.approved and intent.kind is Kind.QUARANTINE:
+        return
     need(not heard.late and now - heard.time <= FRESH_S, f"{intent.kind} on an old reading")
 
 

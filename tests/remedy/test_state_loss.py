@@ -6,7 +6,7 @@ import pytest
 from accelwatch.action.intent import IntentKind, Mark
 from accelwatch.action.observed import Standing
 from accelwatch.remedy.case import Policy
-from accelwatch.remedy.changes import Verb
+from accelwatch.remedy.changes import CaseChanged, Verb
 from accelwatch.remedy.conditions import plan_of
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending
@@ -81,6 +81,24 @@ def test_where_no_rule_acts_by_itself_a_person_is_asked_and_the_mark_is_set_afte
     ground.end("n03")
     assert ground.nodes["n03"].standing is Standing.OURS
     assert ground.kinds("n03") == [IntentKind.QUARANTINE] * 2
+
+
+@pytest.mark.parametrize("blind", [True, False])
+def test_a_node_whose_agent_is_silent_is_taken_out_again_after_a_yes(blind: bool) -> None:
+    ground = taken_out("n03")
+    ground.nodes["n03"].agent = False
+    ground.wait(120, every=5)
+    if blind:
+        (case,) = ground.state.remedies["n03"].cases
+        ground.step(CaseChanged(node="n03", case=msgspec.structs.replace(case, blind=True)))
+    ground.controller_starts(loses_state=True)
+    ground.wait(30, every=1)
+    (call,) = calls(ground)
+    assert "Waiting for your yes: n03" in call
+    assert "Taken out again" not in call
+    assert ground.stage("n03") is Stage.AWAITING_APPROVAL
+    approve(ground, "n03")
+    assert ground.flying["n03"].kind is IntentKind.QUARANTINE
 
 
 def test_what_happened_long_ago_waits_for_a_yes_too() -> None:

@@ -157,7 +157,8 @@ def asked(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -> I
         return
     yield _identity(sur, remedy)
     of_case = case if kind is Kind.QUARANTINE else remedy_case(sur, remedy)
-    yield readings.is_current(sur, remedy, kind, of_case)
+    current = readings.is_current(sur, remedy, kind, of_case)
+    yield _or_approval(remedy, current) if kind is Kind.QUARANTINE else current
     yield data_guard.may_begin(sur.world.guard)
     yield _foreign(sur, remedy, kind)
     if kind is Kind.QUARANTINE:
@@ -188,18 +189,20 @@ def _of_quarantine(sur: Surroundings, remedy: Remedy, case: Case | None) -> Iter
     bearing = _bearing(sur, remedy, case, policy.mode, sure=policy.is_sure)
     yield from answers(bearing, Kind.QUARANTINE)
     for doubt in _doubts(sur, remedy, case):
-        if remedy.mark_lost:
-            # It was out until its scheduler forgot that: a person may say that it is to be out again.
-            text = f"its scheduler has lost our mark on it, and {doubt.text}"
-            yield _denial(DenialKind.APPROVAL, text)
-        else:
-            yield doubt
+        yield _or_approval(remedy, doubt)
     if case.group:
         yield _denial(DenialKind.GROUP, f"it is part of {case.group}, which has one cause")
     override = sur.state.overrides.get(remedy.node)
     if override is not None and sur.now < override.until:
         text = "a person undid what was done to it, not long ago"
         yield Denial(why=DenialKind.OVERRIDDEN, text=text, until=override.until)
+
+
+def _or_approval(remedy: Remedy, doubt: Answer) -> Answer:
+    """A doubt; of a node that was out until its scheduler forgot that, a person may say yes in spite."""
+    if not remedy.mark_lost or not isinstance(doubt, Denial):
+        return doubt
+    return _denial(DenialKind.APPROVAL, f"its scheduler has lost our mark on it, and {doubt.text}")
 
 
 def _doubts(sur: Surroundings, remedy: Remedy, case: Case) -> Iterator[Denial]:

@@ -7,9 +7,12 @@ without our key, it has forgotten.
 
 from collections.abc import Iterable, Sequence
 
+from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import NodeSeen
 from accelwatch.remedy.cases import leading
+from accelwatch.remedy.denial import Denial
 from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.readings import is_current
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import Mode
@@ -84,7 +87,10 @@ def _is_asked(sur: Surroundings, remedy: Remedy) -> bool:
     if remedy.manual or _is_over(sur, remedy):
         return False
     return not any(
-        case.policy.reach >= Mode.AUTO.reach and case.standing and not (case.blind or case.orphaned)
+        case.policy.reach >= Mode.AUTO.reach
+        and case.standing
+        and not (case.blind or case.orphaned)
+        and not isinstance(is_current(sur, remedy, IntentKind.QUARANTINE, case), Denial)
         for case in leading(sur, remedy)
     )
 
