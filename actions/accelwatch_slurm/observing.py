@@ -117,7 +117,9 @@ class Observer:
     async def reservations(self) -> list[ReservationSeen]:
         """The reservations that keep the places of jobs, with the job of each as Slurm knows it."""
         shown = (await self._reader.reservations()).values()
-        return [await self._kept_for(one) for one in shown if one.name.startswith(OF_JOB)]
+        ours = [one for one in shown if one.name.startswith(OF_JOB)]
+        # As many are asked for together as there are threads: a survey waits for all of them.
+        return list(await asyncio.gather(*map(self._kept_for, ours)))
 
     async def _kept_for(self, shown: SlurmReservation) -> ReservationSeen:
         """An array's task and a component of a heterogeneous job look the same in the name."""

@@ -1,10 +1,17 @@
 """Reads that several callers share, on an event loop of the test's own."""
 
 import asyncio
+from typing import cast
 
 import pytest
 
 from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.clock import SystemClock
+from accelwatch_slurm.commands import Commands
+from accelwatch_slurm.observing import Observer
+from accelwatch_slurm.reading import Cluster, Reader
+from accelwatch_slurm.reservation_text import SlurmReservation
+from accelwatch_slurm.settings import SlurmOptions
 from accelwatch_slurm.sharing import Rush, SharedRead
 
 
@@ -102,3 +109,33 @@ def test_in_a_rush_looks_gather() -> None:
         assert await asyncio.gather(*(late(turns) for turns in range(20))) == [1] * 20
 
     asyncio.run(play())
+
+
+class _Reader:
+    """Shows many reservations; it is counted how many of their jobs are asked for together."""
+
+    def __init__(self) -> None:
+        self.asking = self.most = 0
+
+    async def reservations(self) -> dict[str, SlurmReservation]:
+        names = [f"accelwatch-job-{number}" for number in range(8)]
+        return {name: SlurmReservation(name=name, nodes=("n1",)) for name in names}
+
+    async def cluster(self) -> Cluster:
+        return Cluster(name="lab", version="22.05", message_timeout_s=1.0, kill_wait_s=1.0)
+
+    async def job_line(self, _: str) -> str:
+        self.asking += 1
+        self.most = max(self.most, self.asking)
+        await asyncio.sleep(0)
+        self.asking -= 1
+        return ""
+
+
+def test_the_jobs_of_all_reservations_are_asked_for_together() -> None:
+    """One after the other, those of a hundred moves would take longer than a survey may."""
+    reader = _Reader()
+    observer = Observer(SlurmOptions(), cast(Commands, None), cast(Reader, reader), SystemClock())
+    kept = asyncio.run(observer.reservations())
+    assert [one.job.id for one in kept] == [str(number) for number in range(8)]
+    assert reader.most == 8
