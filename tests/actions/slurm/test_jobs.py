@@ -578,6 +578,8 @@ def test_a_requeue_sets_the_submission_anew_under_the_key_of_before(
     until(lambda: time.time() > key.submitted + 2, "another second")
     slurm.scontrol("requeue", number)
     until(lambda: job(slurm, number).restarts == 1, "it is requeued")
+    # Slurm counts the restart first, and sets the submission when the job has left its node.
+    until(lambda: job(slurm, number).word != "COMPLETING", "it has left its node")
     looks = one.intent(IntentKind.FOLLOW_JOB, "n1", job=key)
     seen = asyncio.run(one.action.observe(looks)).job
     assert seen is not None
