@@ -230,7 +230,7 @@ class Watch:
         elif intent.kind in REMEDIES:
             self._remedy(state, remedy, now)
         elif intent.kind is Kind.RELEASE:
-            _release(state, remedy, now)
+            check_release(state, remedy, now)
             lately = 0 if remedy.forced else self.relapses.get(remedy.node, 0)
             need(lately < 3, "given back by itself after three relapses in a row")
         elif intent.kind is Kind.DRAW_SPARE:
@@ -614,11 +614,14 @@ def _stopped(state: RemedyState) -> None:
         )
 
 
-def _release(state: RemedyState, remedy: Remedy, now: float) -> None:
+def check_release(state: RemedyState, remedy: Remedy, now: float) -> None:
+    """Raise BrokenError unless a node may be given back."""
     if remedy.forced:
         return
     need(not remedy.manual, "released, though a person took it out")
-    need(not _counting(state, remedy), "released while something is wrong")
+    # What a rule without an action finds is told to people and keeps no mended node out, unless it is
+    # critical ("Only rules with an action act" in docs/remediation.md).
+    need(not any(map(_bars, _counting(state, remedy))), "released while something is wrong")
     good, known = state.world.good.get(remedy.node), remedy.verification
     heard = state.world.heard.get(remedy.node)
     need(good is not None and now - good.until <= FRESH_S, "released without fresh data")

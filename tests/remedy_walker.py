@@ -28,7 +28,7 @@ from accelwatch.remedy.settings import Budget, DataGuard, RemedySettings, SpareS
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.step import step
 from accelwatch.remedy.surroundings import Surroundings
-from accelwatch.rules.document import Confidence, Fence, JobPolicy, Mode, Trust, When
+from accelwatch.rules.document import Confidence, Fence, JobPolicy, Mode, Severity, Trust, When
 from accelwatch.rules.timing import silence_s
 from remedy_ground import ACTION, BEGIN, POLICY, Node, given_up
 from remedy_invariants import BrokenError, Watch
@@ -227,8 +227,13 @@ class History:
         else:
             cases.pop(case.incident, None)
         if node.agent:
-            node.healthy = not cases
+            node.healthy = self.looks_well(node)
         self.changes.append(CaseChanged(node=node.name, case=case))
+
+    def looks_well(self, node: Node) -> bool:
+        """As a hub sees it: no rule with an action fires."""
+        cases = self.cases.get(node.name, {}).values()
+        return all(case.policy.level is None for case in cases)
 
     def any_case(self) -> tuple[Node, Case] | None:
         nodes = [name for name, cases in self.cases.items() if cases]
@@ -241,9 +246,13 @@ class History:
         node = self.any_node()
         self.number += 1
         draw = self.rng.random
+        policy = self.rng.choice(POLICIES)
+        # What is only told bars a node where it is critical.
+        critical = policy.level is None and self.number % 3 == 0
         case = Case(
             incident=f"i{self.number}",
-            policy=self.rng.choice(POLICIES),
+            policy=policy,
+            severity=Severity.CRITICAL if critical else Severity.WARNING,
             since=self.now,
             evidence_at=self.now - (self.rng.choice((0.0, 0.0, 0.0, 700.0))),
             standing=draw() < 0.7,
@@ -287,7 +296,7 @@ class History:
         node = self.any_node()
         node.agent = not node.agent
         if node.agent:
-            node.healthy = not self.cases.get(node.name)
+            node.healthy = self.looks_well(node)
 
     def hang(self) -> None:
         """Agent and scheduler's daemon are gone, or back."""
@@ -393,7 +402,11 @@ class History:
         self.state = self.kept
         self.changes = [Started(token=self.state.token + 1, at=self.now)]
         self.began = True
-        # What waited to be told is told again by who knows it.
+        # What waited to be told is told again by who knows it, also what has ended meanwhile.
+        for name, remedy in self.state.remedies.items():
+            over = [case for case in remedy.cases if case.incident not in self.cases.get(name, {})]
+            ended = [_replace(case, open=False) for case in over]
+            self.changes += [CaseChanged(node=name, case=case) for case in ended]
         for name, cases in self.cases.items():
             self.changes += [CaseChanged(node=name, case=case) for case in cases.values()]
         self.heard = [one for one in self.heard if isinstance(one, Pursued)]

@@ -2,16 +2,23 @@
 
 from collections import Counter
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 
 from accelwatch.action.intent import IntentKind
+from accelwatch.remedy.case import Case, Policy
+from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.stage import Stage
+from accelwatch.rules.document import Mode, Severity
+from remedy_ground import POLICY, Node
+from remedy_invariants import BrokenError, check_release
 from remedy_turns import MOVES, Event, Turn, histories, play
 from remedy_walker import History, walk
 
 HISTORIES = 5000
 PARTS = 5
+TOLD = Policy(rule="only-told", mode=Mode.AUTO)
 
 
 ONCE_BROKEN = (1018799,)
@@ -71,3 +78,56 @@ _A_PERSONS = frozenset({Stage.SERVICE, Stage.UNKNOWN, Stage.OVERRIDDEN})
 
 def test_both_know_the_same_moves() -> None:
     assert set(MOVES) == {move.__name__ for _, move in History(0).moves}
+
+
+@pytest.mark.parametrize("severity", [Severity.WARNING, Severity.CRITICAL])
+def test_what_is_only_told_keeps_a_mended_node_out_where_it_is_critical(severity: Severity) -> None:
+    history, node = _mended(severity)
+    released = node.name in history.watch.flying
+    assert released is (severity is Severity.WARNING)
+
+
+def test_what_is_over_while_the_engine_is_killed_is_known_to_be_over() -> None:
+    history, node = _mended(Severity.CRITICAL)
+    told = history.cases[node.name]["told"]
+    history.tell(node, msgspec.structs.replace(told, open=False))
+    history.crash()
+    _wait(history)
+    assert history.state.remedies[node.name].cases == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "severity"), [(POLICY, Severity.WARNING), (TOLD, Severity.CRITICAL)]
+)
+def test_a_release_while_something_keeps_a_node_out_is_found(
+    policy: Policy, severity: Severity
+) -> None:
+    history, node = _mended(Severity.WARNING)
+    remedy = history.state.remedies[node.name]
+    (told,) = remedy.cases
+    case = msgspec.structs.replace(told, policy=policy, severity=severity)
+    with pytest.raises(BrokenError, match="released while something is wrong"):
+        check_release(history.state, msgspec.structs.replace(remedy, cases=(case,)), history.now)
+
+
+def _mended(severity: Severity) -> tuple[History, Node]:
+    """A node that was taken out and is well again, but for what a rule without an action finds."""
+    history = History(0)
+    history.begin()
+    node, now = history.favourites[0], history.now
+    told = Case(incident="told", policy=TOLD, since=now, evidence_at=now, severity=severity)
+    fault = Case(incident="fault", policy=POLICY, since=now, evidence_at=now)
+    history.tell(node, told)
+    history.tell(node, fault)
+    _wait(history)
+    history.tell(node, msgspec.structs.replace(fault, open=False))
+    history.finish(history.watch.flying[node.name], Ending.ACHIEVED)
+    for _ in range(6):
+        _wait(history)
+    return history, node
+
+
+def _wait(history: History) -> None:
+    history.now += 20
+    history.look(0.0, everybody=True)
+    history.step()
