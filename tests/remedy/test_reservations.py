@@ -177,6 +177,37 @@ def test_the_spare_of_a_job_that_is_moved_next_stays_reserved() -> None:
     assert given_back(ground) == []
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_move_that_begins_meanwhile_keeps_it(killed: bool) -> None:
+    ground = Ground()
+    ground.nodes["n03"].jobs = (JOB,)
+    ground.reservations = (SEEN,)
+    ground.step()
+    (back,) = given_back(ground)
+    ground.fault("n03", policy=job_policy())
+    ground.end("n03")
+    assert ground.flying["n03"].kind is MOVE
+    assert ground.cancelled == [back]
+    if killed:
+        ground.killed()
+    ground.nodes["n03"].jobs = ()
+    ground.wait(20, every=5)
+    assert given_back(ground) == [back]
+    ground.end("n03", moved_to=("n05",))
+    assert len(given_back(ground)) == 2
+
+
+def test_a_move_of_another_job_cancels_no_return() -> None:
+    ground = Ground()
+    ground.nodes["n03"].jobs = (JOB,)
+    other = JobKey("c", "18", JOB.submitted)
+    ground.reservations = (ReservationSeen(name="job-18", node="n05", job=other),)
+    ground.fault("n03", policy=job_policy())
+    ground.end("n03")
+    assert ground.flying["n03"].kind is MOVE
+    assert ground.cancelled == []
+
+
 def test_components_of_a_job_are_moved_together_and_tasks_are_not() -> None:
     def moved(part: str) -> RemedyState:
         move = intent(MOVE, job=JobKey("c", "17", 1.0, part))

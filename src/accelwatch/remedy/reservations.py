@@ -45,6 +45,7 @@ def look_again(sur: Surroundings, left: Collection[JobKey]) -> None:
 
 def return_reservations(sur: Surroundings) -> None:
     """Begin to give back those whose job is not being moved."""
+    _keep_what_moves(sur)
     for action, kept in sur.world.reservations.items():
         scheduler = sur.world.schedulers.get(action)
         if scheduler is None or scheduler.unavailable:
@@ -54,6 +55,14 @@ def return_reservations(sur: Surroundings) -> None:
             early = scheduler.time <= sur.world.not_before.get(one.name, _NEVER)
             if not (early or CHORE + one.name in sur.state.chores or _is_needed(sur, one)):
                 _begin(sur, one)
+
+
+def _keep_what_moves(sur: Surroundings) -> None:
+    """A move that has begun since then needs what is being given back: its job's nodes and lists."""
+    for key, intent in list(sur.state.chores.items()):
+        if key.startswith(CHORE) and intent.job and is_being_moved(sur.state, intent.job):
+            sur.put("chores", key, None)
+            sur.cancel(intent)
 
 
 def _begin(sur: Surroundings, one: ReservationSeen) -> None:
