@@ -448,6 +448,10 @@ class Watch:
         run = history.run
         need(run is not None and run.dead, "a job is begun again that nobody saw die")
         assert run is not None
+        going = [one.pursuing for one in state.remedies.values() if one.pursuing is not None]
+        going += [*state.chores.values(), *state.lingering.values()]
+        beside = [one for one in going if one.kind is Kind.MOVE_JOB and one.job == intent.job]
+        need(beside == [intent], "a job is begun again beside a move of it")
         need(intent in state.chores.values(), "a revival is not written down before it is done")
         need(state.stop is None, "a revival after STOP")
         need(run.node not in state.vetoes, "a revival for a held node")

@@ -100,6 +100,25 @@ def test_one_that_has_not_failed_or_is_begun_again_by_others_is_let_be(seen: Job
     assert (revivals(ground), len(looks(ground))) == ([], 1)
 
 
+def test_one_that_a_node_which_it_has_left_begins_again_is_not_begun_beside_that() -> None:
+    ground = Ground()
+    left(ground)
+    (look,) = looks(ground)
+    ground.fault(NODES[0], policy=job_policy(when=When.NOW))
+    ground.end(NODES[0])
+    ground.end(NODES[0], Ending.REFUSED, RefusalKind.DIED, job=DEAD)
+    (move,) = revivals(ground)
+    assert look in ground.state.chores.values()
+    died(ground)
+    assert ground.state.retries.jobs[NAME].run is None
+    waits = msgspec.structs.replace(DEAD, state=JobState.WAITING, failed=False)
+    ground.end(NODES[0], Ending.FAILED, job=waits)
+    ground.wait(300)
+    moves = [one for one in ground.state.chores.values() if one.kind is Kind.MOVE_JOB]
+    assert [one.mark for one in moves] == [move.mark]
+    assert {one.mark for one in revivals(ground)} == {move.mark}
+
+
 def test_below_the_ceiling_of_resumes_nothing_is_looked_at() -> None:
     ground = Ground(settings=msgspec.structs.replace(SETTINGS, ceiling="remedy"))
     left(ground)

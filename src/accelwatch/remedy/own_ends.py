@@ -17,6 +17,7 @@ from accelwatch.remedy.identity import Proof
 from accelwatch.remedy.model import Departed
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Pursued
+from accelwatch.remedy.reservations import is_being_moved
 from accelwatch.remedy.resuming import OWN_END, dead_of_itself, name_of
 from accelwatch.remedy.retry import JobHistory, Run
 from accelwatch.remedy.surroundings import Surroundings
@@ -86,6 +87,8 @@ def looked(sur: Surroundings, key: str, pursued: Pursued) -> None:
     seen = None if pursued.observed is None else pursued.observed.job
     if seen is None or seen.state is not JobState.ENDED or not seen.failed:
         return  # also of one that somebody else has begun again
+    if is_being_moved(sur.state, row.job):
+        return  # a node that it has left begins it again, or has handed that on
     seen = replace(seen, nodes=seen.nodes or row.nodes)
     node = _least_allowed(sur, seen.nodes)
     if node is None:
