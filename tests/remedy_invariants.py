@@ -486,7 +486,8 @@ def _read_lately(state: RemedyState, remedy: Remedy, intent: Intent, now: float)
     seen, heard = state.world.seen[intent.node], state.world.heard[remedy.node]
     if remedy.manual or remedy.unfit or remedy.fenced:
         return
-    if intent.kind is Kind.MOVE_JOB and intent.job not in seen.jobs:
+    # A job that was found dead since the last survey runs there no more, whatever that survey shows.
+    if intent.kind is Kind.MOVE_JOB and (intent.revive or intent.job not in seen.jobs):
         return
     given_up = heard.down or now - heard.time > FRESH_S
     if seen.answering is False and given_up:

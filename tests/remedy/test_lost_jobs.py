@@ -5,7 +5,7 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.intent import JobKey
-from accelwatch.action.observed import JobSeen, JobState
+from accelwatch.action.observed import JobSeen, JobState, Observed
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy import departures
 from accelwatch.remedy.case import Policy
@@ -13,12 +13,13 @@ from accelwatch.remedy.jobs import jobs_of
 from accelwatch.remedy.model import RemedyState
 from accelwatch.remedy.outcome import DepartedRecord, Loudness, replay
 from accelwatch.remedy.plan import planned
-from accelwatch.remedy.pursued import Ending
+from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.settings import SpareSettings
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import JobPolicy, Mode, When
 from remedy_ground import JOB, SETTINGS, Ground, job_policy
+from remedy_invariants import BrokenError, Watch
 
 NODE, SPARE, NAME = "n03", "n39", "c/17"
 MOVES = job_policy(when=When.NOW)
@@ -284,3 +285,34 @@ def test_which_jobs_a_node_has_is_not_known_from_an_old_look(
     ground.step()
     sur = Surroundings(ground.state, ground.settings, ground.now + later_s)
     assert jobs_of(sur, sur.remedy(NODE)) == known
+
+
+def test_one_found_dead_needs_no_reading_though_the_last_survey_shows_it_there() -> None:
+    ground = Ground()
+    ground.nodes[NODE].jobs = (JOB,)
+    ground.step()
+    taken_out(ground)
+    heard = ground.state.world.heard[NODE]
+    move = ground.flying.pop(NODE)
+    assert move.kind is Kind.MOVE_JOB
+    ground.now += 5
+    late = msgspec.structs.replace(heard, late=True)
+    died = Pursued(
+        intent=move,
+        ending=Ending.REFUSED,
+        time=ground.now,
+        text="it has ended",
+        refusal=RefusalKind.DIED,
+        observed=Observed(time=ground.now, node=ground.nodes[NODE].seen(), job=DEAD),
+    )
+    ground.step(seen=(late, died), look=False)
+    assert JOB in ground.state.world.seen[NODE].jobs
+    again = ground.flying[NODE]
+    assert (again.kind, again.job, again.revive) == (Kind.MOVE_JOB, JOB, True)
+    watch = Watch(ground.settings)
+    remedy = ground.remedy(NODE)
+    assert remedy is not None
+    watch._allowed(ground.state, remedy, again, ground.now)
+    alive = msgspec.structs.replace(again, revive=False)
+    with pytest.raises(BrokenError, match="on an old reading"):
+        watch._allowed(ground.state, remedy, alive, ground.now)

@@ -21,8 +21,10 @@ PARTS = 5
 TOLD = Policy(rule="only-told", mode=Mode.AUTO)
 
 
-ONCE_BROKEN = (1018799,)
-"""Seeds that found something: a mark that was seen before the rack of its node was known."""
+ONCE_BROKEN = (1018799, 13750, 18024, 37039)
+"""Seeds that found something: a mark that was seen before the rack of its node was known, a job begun
+again beside a move of it, one found dead that its node was still shown with, and a reservation given
+back under a move that began meanwhile."""
 
 
 @pytest.mark.parametrize("seed", ONCE_BROKEN)
