@@ -67,7 +67,7 @@ def _is_seen(step: Step, scene: Scene) -> bool | None:
     if step.kind == steps.DELETE_RESERVATION:
         return there is None
     if step.kind == steps.RENEW_RESERVATION:
-        before = float(step.precondition["ends"])
+        before = float(step.precondition.get("ends", "inf"))
         return there is None or there.ends is None or there.ends > before
     wanted = set(names_of(step.arguments.get("nodes", "")))
     return wanted == (set() if there is None else set(there.nodes))
