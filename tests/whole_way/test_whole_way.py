@@ -41,7 +41,7 @@ def test_a_job_goes_on_elsewhere_and_its_node_comes_back(site: SlurmSite, tmp_pa
     assert "accelwatch" not in site.slurm.node("n1")
     until(lambda: site.stage("n1") == "healthy", "n1 works again")
     assert job.field("JobState") == "RUNNING"
-    assert Counter(line.split()[1] for line in site.changes)["requeue"] == 1
+    assert Counter(line.split()[1] for line in site.changes)["requeue"] == 1, site.changes
 
 
 def test_a_controller_that_hangs_in_the_middle_is_told_nothing_twice(
