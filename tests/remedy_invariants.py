@@ -581,10 +581,13 @@ def _moves(state: RemedyState, job: JobKey | None) -> bool:
 
 
 def _free_spare(state: RemedyState, intent: Intent) -> None:
-    """Only a spare that is open and of which nothing is known to be wrong is drawn."""
+    """Only a spare that is open, and has nothing wrong that is more than told, is drawn."""
     spare = state.world.seen.get(intent.spare)
     need(spare is not None and spare.standing is Standing.OPEN, "a spare that is not free")
-    need(intent.spare not in state.remedies, "a spare that something is wrong with")
+    remedy = state.remedies.get(intent.spare)
+    # What a rule without an action finds is told to people and makes no spare unusable.
+    begun = remedy is not None and remedy.stage not in (Stage.SUSPECT, Stage.SUPPRESSED)
+    need(not begun and not _keeps_out(state, remedy), "a spare that something is wrong with")
 
 
 def _spare_test(state: RemedyState, intent: Intent) -> None:
@@ -593,14 +596,18 @@ def _spare_test(state: RemedyState, intent: Intent) -> None:
     need(seen is not None and seen.standing is Standing.OPEN, "a test of a spare that is not free")
     need(seen is not None and not seen.jobs, "a test of a spare under a job")
     remedy = state.remedies.get(intent.node)
-    wrong = remedy is not None and (
-        remedy.counts or remedy.manual or any(map(_bars, _counting(state, remedy)))
-    )
-    need(not wrong, "a test of a spare that something is wrong with")
+    need(not _keeps_out(state, remedy), "a test of a spare that something is wrong with")
     need(state.stop is None, "a test of a spare after STOP")
     need(intent in state.chores.values(), "a test is not written down before it is done")
     runs = [one for one in state.spares.spares.values() if one.standing is SpareStanding.TESTING]
     need(len(runs) == 1, "spares are tested at once")
+
+
+def _keeps_out(state: RemedyState, remedy: Remedy | None) -> bool:
+    """Whether a node is out, or something keeps work away from it."""
+    if remedy is None:
+        return False
+    return remedy.counts or remedy.manual or any(map(_bars, _counting(state, remedy)))
 
 
 def _bars(case: Case) -> bool:
