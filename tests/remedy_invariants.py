@@ -465,8 +465,10 @@ class Watch:
         passed = bool(last.blamed) and set(last.blamed) <= set(history.passed)
         begins_at = intent.checkpoint or run.seen.checkpoint
         same = not passed and begins_at == last.tried.checkpoint
-        # Of one that has died of itself the first run is no retry.
-        first = intent.mark.incident == OWN_END and len(history.resumed) == 1
+        # Of one that has died of itself the first run is no retry; that a bad node's job was moved
+        # before its first death does not count.
+        once = len(history.resumed) == 1 or len(history.deaths) == 1
+        first = intent.mark.incident == OWN_END and once
         need(other or first or not same, "the same is tried once more")
         need(not (intent.checkpoint and last.device_fault), "an older checkpoint for a bad device")
         alike = history.deaths[-self.settings.resume.same_step :]

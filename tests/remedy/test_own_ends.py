@@ -17,6 +17,7 @@ from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import When
 from remedy_ground import BEGIN, JOB, SETTINGS, Ground, job_policy
+from remedy_invariants import Watch
 
 NODES, NAME = ("n03", "n04"), "c/17"
 DEAD = JobSeen(
@@ -117,6 +118,27 @@ def test_one_that_a_node_which_it_has_left_begins_again_is_not_begun_beside_that
     moves = [one for one in ground.state.chores.values() if one.kind is Kind.MOVE_JOB]
     assert [one.mark for one in moves] == [move.mark]
     assert {one.mark for one in revivals(ground)} == {move.mark}
+
+
+def test_that_a_move_was_tried_before_its_first_death_makes_that_no_retry() -> None:
+    ground = Ground()
+    for name in NODES:
+        ground.nodes[name].jobs = (JOB,)
+        ground.nodes[name].begin_again = frozenset({JOB})
+    ground.step()
+    case = ground.fault(NODES[0], policy=job_policy())
+    ground.end(NODES[0])
+    ground.end(NODES[0], Ending.FAILED, job=AGAIN)
+    ground.clear(NODES[0], case)
+    for name in NODES:
+        ground.nodes[name].jobs = ()
+    ground.wait(10, every=5)
+    died(ground, msgspec.structs.replace(DEAD, nodes=("n20",)))
+    ground.wait(600)
+    (move,) = [one for one in revivals(ground) if one.revive]
+    assert (move.node, "n20" in move.avoided, move.checkpoint) == ("n20", False, "")
+    watch = Watch(ground.settings)
+    watch._revival(ground.state, move, ground.now)
 
 
 def test_below_the_ceiling_of_resumes_nothing_is_looked_at() -> None:
