@@ -93,7 +93,7 @@ def _bad(sur: Surroundings, remedy: Remedy, command: Command) -> str:
     )
     return (
         f"{node} is {remedy.stage.value.replace('_', ' ')} and looks bad: "
-        f"{'; '.join(wrong)}; {after}. accelwatch release {node} --force gives it back now: nothing is "
-        f"verified, jobs may start on it at once, and for {hours:g} h it is not taken out again for "
-        "what is seen now"
+        f"{'; '.join(wrong)}; {after}. accelwatch release {node} --force --reason WHY gives it back "
+        f"now: nothing is verified, jobs may start on it at once, and for {hours:g} h it is not taken "
+        "out again for what is seen now"
     )

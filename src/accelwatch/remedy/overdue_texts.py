@@ -27,8 +27,8 @@ def text_of(sur: Surroundings, remedy: Remedy, for_s: float) -> str:
         case Stage.QUARANTINED:
             return (
                 f"{node} takes no work, and nothing else is done about it {after}{_in_the_way(remedy)}. "
-                f"Repair it, then: accelwatch recovered {node}; or give it back: "
-                f"accelwatch release {node}"
+                f"Repair it, then: accelwatch recovered {node} --reason WHY; or give it "
+                f"back: accelwatch release {node} --reason WHY"
             )
         case Stage.FENCING:
             return (
@@ -47,12 +47,12 @@ def text_of(sur: Surroundings, remedy: Remedy, for_s: float) -> str:
         case Stage.RELEASING:
             return (
                 f"{node} is well and not given back {after}{_in_the_way(remedy)}. Give it back: "
-                f"accelwatch release {node} --force"
+                f"accelwatch release {node} --force --reason WHY"
             )
         case _:
             return (
                 f"{node} needs a repair, and nobody has a ticket {after}. Repair it, then: "
-                f"accelwatch recovered {node}"
+                f"accelwatch recovered {node} --reason WHY"
             )
 
 
@@ -117,5 +117,5 @@ def _verifying(sur: Surroundings, remedy: Remedy, after: str) -> str:
     why = f": {answer.text}" if isinstance(answer, Denial) else _in_the_way(remedy)
     return (
         f"{node} cannot be seen to be well {after}{why}. Look at the node and its agent; to give it "
-        f"back all the same: accelwatch release {node} --force"
+        f"back all the same: accelwatch release {node} --force --reason WHY"
     )
