@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from accelwatch.config.alerts import Alerts
 from accelwatch.delivery.ending import MOST_WORK_S, WORK_AGAIN_S, end_wait_s
 from accelwatch.incidents.incident import Incident, Moment, MomentKind
 from incident_samples import START, incident, over
@@ -28,6 +29,19 @@ def test_it_has_to_stay_over_for_a_while(after_s: float, left_s: float) -> None:
 def test_what_cannot_come_back_any_more_is_told_at_once() -> None:
     assert wait_s(ended(), 0.0, cooldown_s=0.0) == 0.0
     assert wait_s(ended(), 60.0, cooldown_s=60.0) == 0.0
+
+
+def test_where_nothing_else_is_set_it_waits_until_it_cannot_come_back() -> None:
+    cooldown_s, one = 1800.0, ended()
+    for after_s, left_s in ((0.0, 1800.0), (301.0, 1499.0), (1800.0, 0.0)):
+        wait = end_wait_s(
+            one,
+            START + after_s,
+            resolve_after_s=Alerts().resolve_after_s,
+            cooldown_s=cooldown_s,
+            working=False,
+        )
+        assert wait == left_s
 
 
 def test_what_has_come_back_stays_over_for_its_whole_cool_down() -> None:

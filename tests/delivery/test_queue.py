@@ -675,6 +675,33 @@ def test_what_is_asked_while_the_beginning_is_being_sent_is_asked_after_it() -> 
     assert scene.send() == ["asked i1"]
 
 
+@pytest.mark.parametrize(("soon_s", "said"), [(0.0, ["asked i1"]), (2.0, ["opened i1"])])
+def test_what_is_asked_at_the_very_moment_of_another_change_is_not_missed(
+    soon_s: float, said: list[str]
+) -> None:
+    scene = Scene()
+    scene.soon_s = soon_s
+    scene.tell(incident()).send()
+    scene.asks = "p1@1.0"
+    assert scene.tell(incident()).send() == said
+    assert scene.tell(incident()).after(5.0).send() == []
+
+
+def test_a_question_that_nobody_answers_is_told_of_with_the_end() -> None:
+    scene = Scene()
+    scene.soon_s = 2.0
+    scene.tell(incident()).asks = "p1@1.0"
+    scene.tell(later(called(START + 0.1), START + 0.1))
+    assert scene.send() == ["opened i1"], "the first message is the question"
+    scene.asks = ""
+    line = Moment(START + 1800.0, MomentKind.NOTE, "nobody approved in time")
+    known = called(START + 0.1)
+    known = later(known, START + 1800.0, timeline=(*known.timeline, line))
+    assert scene.after(1800.0).tell(known).send() == []
+    assert scene.after(60.0).tell(over(known, scene.now)).send() == ["closed i1"]
+    assert "nobody approved in time" in scene.said[-1].done[-1]
+
+
 def test_nobody_is_asked_of_what_is_muted() -> None:
     scene = Scene().tell(incident())
     scene.send()

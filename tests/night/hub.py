@@ -96,7 +96,8 @@ class Hub:
             folder,
             self._heard,
             alerts=Alerts(sinks=(SinkSettings(name="phone", type="phone"),)),
-            asking=HubAsking(lambda: self.remedies, lambda: None, lambda: ""),
+            # Every rule of the night acts.
+            asking=HubAsking(lambda: self.remedies, lambda: None, lambda: "", lambda _: True),
         )
         self.remedies: RemedyRunner | None = None
 

@@ -21,6 +21,7 @@ HOLDS = (
     Property.FOR_NOTHING,
     Property.WELL,
     Property.TOLD,
+    Property.MESSAGES,
 )
 
 

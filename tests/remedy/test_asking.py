@@ -10,7 +10,7 @@ from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.plan import planned
 from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import Mode
+from accelwatch.rules.document import Mode, Severity
 from remedy_ground import POLICY, SETTINGS, Ground
 
 ASKS = msgspec.structs.replace(POLICY, mode=Mode.APPROVE)
@@ -22,14 +22,20 @@ def asked(ground: Ground) -> int:
     return sum("may n03 be taken out?" in note.text for note in ground.notes)
 
 
-def test_what_nobody_approves_in_time_is_only_observed_and_told_once() -> None:
+@pytest.mark.parametrize(
+    ("severity", "loudness"),
+    [(Severity.CRITICAL, Loudness.ALERT), (Severity.WARNING, Loudness.TELL)],
+)
+def test_what_nobody_approves_in_time_is_only_observed_and_rings_if_it_is_critical(
+    severity: Severity, loudness: Loudness
+) -> None:
     ground = Ground()
-    ground.fault(NODE, policy=ASKS)
+    ground.fault(NODE, policy=ASKS, severity=severity)
     assert (ground.stage(NODE), asked(ground)) == (Stage.AWAITING_APPROVAL, 1)
     ground.wait(SETTINGS.approval_s + 60)
     assert ground.stage(NODE) is Stage.SUSPECT
     told = [note for note in ground.notes if "nobody approved in time" in note.text]
-    assert [note.loudness for note in told] == [Loudness.ALERT]
+    assert [note.loudness for note in told] == [loudness]
     ground.wait(3 * SETTINGS.approval_s, every=300)
     assert (ground.stage(NODE), asked(ground), ground.kinds(NODE)) == (Stage.SUSPECT, 1, [])
 

@@ -72,7 +72,8 @@ class Alerts(msgspec.Struct, frozen=True, kw_only=True):
     """Without one all sinks are told of what is a warning or worse."""
     storm_wait_s: Brief = field(default=10.0, name="storm_wait")
     """How long a second incident waits that begins right after another, for they may turn out as one."""
-    resolve_after_s: Day = field(default=300.0, name="resolve_after")
+    resolve_after_s: Day = field(default=86_400.0, name="resolve_after")
     """How long what is over must stay over before that is notified, but no longer than its rule's
-    cooldown; what has come back before must stay over for all of that."""
+    cooldown; what has come back before must stay over for all of that. With less than the cooldown
+    what comes back afterwards rings again."""
     dead_man: DeadMan = DeadMan()

@@ -1,8 +1,8 @@
 """How long the end of an incident waits until people are notified of it: it may come back. Pure.
 
-What flaps would ring twice each time. So an incident has to stay over for a while, and one that has come
-back before for its rule's whole cool-down; and while something is still done about it by itself, its end
-waits for that, so that one message says both.
+What flaps would ring twice each time. So an incident has to stay over for its rule's whole cool-down,
+after which it cannot come back; for less where a site says so, until it has come back once. And while
+something is still done about it by itself, its end waits for that, so that one message says both.
 """
 
 from accelwatch.incidents.incident import Incident, MomentKind

@@ -121,8 +121,10 @@ class Queue:
         if incident.reopened > message.reopened and self._ends(message):
             self._take_end_back(message, incident, now)
         self._hide(message, plan, now)
-        if plan is None or message.seen == incident.updated:
-            return plan is not None
+        if plan is None:
+            return False
+        if message.seen == incident.updated and not self._asks_anew(message, incident):
+            return True
         return self._goes_on(message, incident, plan, now)
 
     def _unheard(self, message: Message, incident: Incident, plan: Plan | None, now: float) -> bool:
@@ -130,7 +132,7 @@ class Queue:
         if plan is None or not incident.is_open:
             self._drop(message)
             return False
-        if message.seen != incident.updated:
+        if message.seen != incident.updated or self._asks_anew(message, incident):
             due = message.due
             if _rises(message, incident):
                 self._held.pop(message.key, None)
@@ -168,10 +170,14 @@ class Queue:
 
     def _bell(self, message: Message, incident: Incident) -> NoticeKind | None:
         """What has to be heard by somebody who decides or looks: an edit rings no bell."""
-        asked = self._asked(incident)
-        if asked and asked != message.asked:
+        if self._asks_anew(message, incident):
             return NoticeKind.ASKED
         return NoticeKind.CALLED if _called(incident) > message.called else None
+
+    def _asks_anew(self, message: Message, incident: Incident) -> bool:
+        """Whether people are asked what they were not, also by a second change at the same moment."""
+        asked = self._asked(incident)
+        return bool(asked) and asked != message.asked
 
     def _over(self, message: Message, incident: Incident, plan: Plan | None, now: float) -> bool:
         """It is over, and the sink has heard of it, or may have."""

@@ -16,6 +16,7 @@ from accelwatch.remedy.model import (
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.planned_steps import steps_of
 from accelwatch.remedy.stage import Stage
+from accelwatch.rules.document import Severity
 
 replace = msgspec.structs.replace
 
@@ -91,7 +92,10 @@ def deny(at: Scene) -> Remedy:
 def expire(at: Scene) -> Remedy:
     """Nobody answered: it is observed only, and asked again on newer evidence."""
     case = leader(at.sur, at.remedy)
-    at.sur.note(at.remedy, "nobody approved in time; it is only observed", Loudness.ALERT)
+    # Who was asked knows of it. Only what is critical is worth a second bell.
+    critical = case is not None and case.severity is Severity.CRITICAL
+    loudness = Loudness.ALERT if critical else Loudness.TELL
+    at.sur.note(at.remedy, "nobody approved in time; it is only observed", loudness)
     return replace(at.remedy, expired=at.sur.now if case is None else case.evidence_at, asked="")
 
 

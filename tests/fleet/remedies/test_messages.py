@@ -4,6 +4,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pytest
+
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.incidents.incident import Incident
 from accelwatch.judging.describing import document_of
@@ -63,6 +66,38 @@ def test_a_fault_that_is_handled_alone_makes_two_messages(
                 assert text in done
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("severity", ["warning", "critical"])
+def test_the_first_message_is_the_question_and_silence_rings_only_if_it_is_critical(
+    tmp_path: Path, fake_plugin: list[FakeScheduler], severity: str
+) -> None:
+    site = HubSite(tmp_path, mode="approve")
+    fake_plugin.append(site.world)
+    site.settings = msgspec.structs.replace(site.settings, approval_s=2.0)
+    file = tmp_path / "rules.yaml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("severity: critical", f"severity: {severity}"), encoding="utf-8")
+
+    async def story() -> None:
+        async with receiver() as there:
+            notified(site, there)
+            async with site.running() as (rules, _):
+                site.watts = 100.0
+                await until(lambda: any("nobody approved" in one for one in lines(rules.open)))
+                site.watts = 400.0
+                await until(lambda: "closed" in kinds(there))
+            called = ["called"] if severity == "critical" else []
+            assert kinds(there) == ["opened", *called, "closed"]
+            first, *_, last = said(there)
+            assert first["asks"][0]["node"] == "a"
+            assert any("nobody approved in time" in line for line in last["done"])
+
+    asyncio.run(story())
+
+
+def lines(incidents: list[Incident]) -> list[str]:
+    return [moment.text for one in incidents for moment in one.timeline]
 
 
 def test_whose_job_is_on_the_node_is_known_from_the_scheduler(
