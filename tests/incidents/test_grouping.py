@@ -175,6 +175,17 @@ def test_one_that_stays_keeps_the_group_open() -> None:
     assert groups(kept.step([], START + 5000)) == []
 
 
+def test_one_that_began_long_before_and_is_no_part_of_it_does_not_keep_it_open() -> None:
+    kept = keeper()
+    fire(kept, 0, "n9")
+    (group,) = groups(fire(kept, 4000, "n1", "n2", "n3"))
+    assert group.nodes == ("n1", "n2", "n3")
+    clear(kept, 4100, "n1", "n2", "n3")
+    (group,) = groups(kept.step([], START + 4700))
+    assert not group.is_open
+    assert [one.entity.node for one in kept.open] == ["n9"]
+
+
 def test_a_person_can_close_it() -> None:
     kept = keeper()
     (group,) = groups(fire(kept, 0, "n1", "n2", "n3"))

@@ -167,9 +167,10 @@ class Groups:
             if not gathering.members:
                 del self._gatherings[key]
             return None
-        if gathering.members:
+        if gathering.known & gathering.members.keys():
             gathering.calm_since = None
             return None
+        # An incident that began long before is no part of it, and may stay open for days.
         if gathering.calm_since is None:
             gathering.calm_since = at
         if at - gathering.calm_since < gathering.rule.calm_s:
