@@ -410,6 +410,7 @@ class History:
         for name, cases in self.cases.items():
             self.changes += [CaseChanged(node=name, case=case) for case in cases.values()]
         self.heard = [one for one in self.heard if isinstance(one, Pursued)]
+        self.late.clear()  # a survey is the engine's own, and is lost with it
 
     def progress(self) -> None:
         """Something that is on its way ends, or what is doubtful is observed."""

@@ -113,6 +113,14 @@ def test_a_release_while_something_keeps_a_node_out_is_found(
         check_release(history.state, msgspec.structs.replace(remedy, cases=(case,)), history.now)
 
 
+def test_a_survey_does_not_outlive_the_engine_that_made_it() -> None:
+    history = History(0)
+    history.begin()
+    history.late_survey()
+    history.crash()
+    assert not history.late
+
+
 def _mended(severity: Severity) -> tuple[History, Node]:
     """A node that was taken out and is well again, but for what a rule without an action finds."""
     history = History(0)
