@@ -2,11 +2,11 @@
 
 import asyncio
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from accelwatch.alert import Notice, NoticeKind, Outcome, Sink, Status
 from accelwatch.clock import Clock
-from accelwatch.config.alerts import Alerts
+from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.delivery.sinks import built
 from accelwatch.errors import UsageError
 from accelwatch.rules.document import Severity
@@ -26,8 +26,14 @@ async def tried(alerts: Alerts, names: Collection[str], clock: Clock) -> dict[st
     chosen = [one for one in alerts.sinks if not names or one.name in names]
     if not chosen:
         raise UsageError("the configuration has no sink below alerts.sinks")
+    return await delivered(chosen, trial_notice(clock.wall()), clock)
+
+
+async def delivered(
+    chosen: Sequence[SinkSettings], notice: Notice, clock: Clock
+) -> dict[str, Outcome]:
+    """What became of one notice at each of the sinks, sent once. Raises ConfigError."""
     sinks = [(built(one, clock), one.timeout_s) for one in chosen]
-    notice = trial_notice(clock.wall())
     outcomes = await asyncio.gather(*(_tried(sink, notice, timeout_s) for sink, timeout_s in sinks))
     return {one.name: outcome for one, outcome in zip(chosen, outcomes, strict=True)}
 

@@ -85,6 +85,15 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class UnfitSettingsError(ConfigError):
+    """Settings that could be read and do not fit together, or whose rules cannot be loaded."""
+
+    def __init__(self, text: str, settings: HubSettings) -> None:
+        """`settings` say whom to notify of it."""
+        super().__init__(text)
+        self.settings = settings
+
+
 def load_settings(path: FilePath | None, flags: Mapping[str, Flag] | None = None) -> HubSettings:
     """The settings of a file, or the defaults, with flags by dotted key laid over them.
 
@@ -111,8 +120,12 @@ def effective(
     ours = {key: getattr(standing, key) for key in _OWN_WEB if f"web.{key}" not in values}
     web = msgspec.structs.replace(settings.web, **ours)
     whole, written = msgspec.structs.replace(settings, web=web), places(values)
+    try:
+        fitting = checked(whole, lambda key: place_of(written, key, path))
+    except ConfigError as error:
+        raise UnfitSettingsError(str(error), whole) from None
     return Effective(
-        settings=checked(whole, lambda key: place_of(written, key, path)),
+        settings=fitting,
         file=path,
         sources=written,
         filled=filled,

@@ -28,7 +28,7 @@ from accelwatch.fleet.api.remedy_pages import RemedyPages
 from accelwatch.fleet.api.store_pages import PeerPages
 from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
-from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.hub.model import HubSettings, UnfitSettingsError
 from accelwatch.fleet.incident_page.door import IncidentDoor
 from accelwatch.judging.pages import IncidentPages
 from accelwatch.judging.silence_pages import SilencePages
@@ -231,7 +231,8 @@ async def serve_hub(
     raise_open_files()
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="hub"))
-    settings, clock = read().settings, SystemClock()
+    clock = SystemClock()
+    settings = await _settings_in_force(read, clock)
     set_up_logging(settings.log.level, settings.log.format)
     protection = protection_of(settings.web)
     hub = Hub(settings, clock, make_reader, state_folder(settings, os.environ))
@@ -245,7 +246,7 @@ async def serve_hub(
         read_again=lambda: read_again(server, read),
     )
     life.heed_signals()
-    await server.start()
+    await _start(server, settings, clock)
     server.reloads["hub"] = True
     tending = loop.create_task(tend(), name="garbage")
     try:
@@ -253,6 +254,43 @@ async def serve_hub(
     finally:
         tending.cancel()
         await server.stop()
+
+
+async def _settings_in_force(
+    read: Callable[[], Effective[HubSettings]], clock: Clock
+) -> HubSettings:
+    """As they are read; people are notified once of those that cannot be used. Raises ConfigError."""
+    try:
+        return read().settings
+    except UnfitSettingsError as error:
+        await _notify_refused(error.settings, clock, error)
+        raise
+
+
+async def _start(server: HubServer, settings: HubSettings, clock: Clock) -> None:
+    """Start it; people are notified once if it cannot, and once when it can. Raises AccelwatchError."""
+    try:
+        await server.start()
+    except AccelwatchError as error:
+        await _notify_refused(settings, clock, error)
+        raise
+    await _notify_refused(settings, clock, None)
+
+
+async def _notify_refused(
+    settings: HubSettings, clock: Clock, error: AccelwatchError | None
+) -> None:
+    """Notify people that the hub does not start, or, without an error, that it has started."""
+    if not settings.alerts.sinks:
+        return
+    from accelwatch.delivery.refused_start import RefusedStart
+
+    folder = state_folder(settings, os.environ)
+    refused = RefusedStart(settings.alerts, folder, clock, "the hub")
+    if error is None:
+        await refused.is_over()
+    else:
+        await refused.notify(error)
 
 
 async def read_again(server: HubServer, read: Callable[[], Effective[HubSettings]]) -> None:
