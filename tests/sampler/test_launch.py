@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -346,13 +347,29 @@ def read_in(monkeypatch: pytest.MonkeyPatch, forbidden: str) -> Snapshot:
     return read_once(CollectSettings(backends=(FAKE,), timeout_s=30.0, root="/nonexistent"))
 
 
-def test_a_process_with_one_thread_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Threads of tests before this one that wait to be used again (fleet.follow.lookup_threads).
-    for other in set(threading.enumerate()) - {threading.current_thread()}:
-        other.join(60.0)
-    assert len(read_in(monkeypatch, "spawn").devices) == 1
-    monkeypatch.delitem(sys.modules, "threading")
-    assert len(read_in(monkeypatch, "spawn").devices) == 1
+FORKED = """
+import sys
+from accelwatch.sampler import launch
+from accelwatch.sampler.one_shot import read_once
+from accelwatch.sampler.settings import CollectSettings
+
+def spawn(*_):
+    raise AssertionError("spawn")
+
+launch.spawn = spawn
+settings = CollectSettings(backends=("sampler.fakes:Fake",), timeout_s=30.0, root="/nonexistent")
+assert len(read_once(settings).devices) == 1
+del sys.modules["threading"]
+assert len(read_once(settings).devices) == 1
+"""
+
+
+def test_a_process_with_one_thread_is_forked() -> None:
+    """In a process of its own: other tests leave threads that wait to be used again."""
+    tests = str(Path(__file__).parents[1])
+    path = os.pathsep.join((tests, os.environ.get("PYTHONPATH", "")))
+    environ = {**os.environ, "PYTHONPATH": path}
+    subprocess.run([sys.executable, "-c", FORKED], env=environ, check=True, timeout=120)
 
 
 def test_a_process_with_threads_is_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
