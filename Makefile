@@ -66,10 +66,11 @@ mutants: $(STAMP)
 # The action's tests on another Slurm than the installed one, unpacked from the system's own package sources without root:
 # the newest that they have, or the newest 26.05 with VERSION=26.05.
 .PHONY: slurm
+SLURM_TESTS ?= tests/actions/slurm
 VERSION ?= newest
 slurm: $(STAMP)
 	@folder=$$($(BIN)/python tests/unpacked_slurm.py $(VERSION)) \
-		&& PATH="$$folder/bin:$$PATH" PYTHONDONTWRITEBYTECODE= $(BIN)/pytest tests/actions/slurm
+		&& PATH="$$folder/bin:$$PATH" PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(SLURM_TESTS)
 
 # The remedies' state machine over seeded histories: docs/remediation.md. `make walk HISTORIES=100000` takes minutes.
 HISTORIES ?= 100000
