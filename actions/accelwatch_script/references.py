@@ -9,6 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from accelwatch.errors import ConfigError
+from accelwatch.file_rights import check_not_open
 from accelwatch.untrusted_text import escaped
 
 _FILE = "file:"
@@ -43,6 +44,7 @@ def resolved(key: str, text: str, environ: Mapping[str, str]) -> str:
 def _content(key: str, path: Path) -> str:
     if not path.is_absolute():
         raise ConfigError(f"{key}: expected an absolute path behind {_FILE}")
+    check_not_open(str(path))
     try:
         with path.open("rb") as file:
             text = file.read(_MOST_BYTES).decode().strip()

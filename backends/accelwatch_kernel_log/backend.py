@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.atomic_file import replace_file
+from accelwatch.atomic_file import read_replaced, replace_file
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
 from accelwatch.errors import BackendUnavailable, ReadError
 from accelwatch.schema.absence import Absence
@@ -46,7 +46,7 @@ class PositionStore:
         if self._path is None:
             return None
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=Position)
+            return msgspec.json.decode(read_replaced(self._path), type=Position)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 

@@ -1,4 +1,7 @@
-"""Files replaced as a whole: who reads one sees the content before or the new one, never a part."""
+"""Files replaced as a whole: who reads one sees the content before or the new one, never a part.
+
+Links are not followed: what is kept here is written by nobody else.
+"""
 
 import contextlib
 import os
@@ -9,6 +12,13 @@ PRIVATE = 0o600
 """Readable by its owner only."""
 _SHARED = 0o666
 """As the process's umask allows."""
+
+
+def read_replaced(path: Path) -> bytes:
+    """What a file holds that `replace_file` has written. Raises OSError, also for a link."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read()
 
 
 def replace_file(path: Path, data: bytes, *, mode: int = _SHARED, durable: bool = True) -> None:

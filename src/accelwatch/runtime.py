@@ -30,8 +30,9 @@ from accelwatch.daemon.lifecycle import Lifecycle
 from accelwatch.daemon.logs import set_up_logging
 from accelwatch.daemon.memory import give_back
 from accelwatch.daemon.notify import Notifier, notifier_of
-from accelwatch.errors import AccelwatchError
+from accelwatch.errors import AccelwatchError, ConfigError
 from accelwatch.exposition.selection import Selection
+from accelwatch.file_rights import unsafe_for_state
 from accelwatch.rendering import exporter_of
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.state_places import given_by_systemd, state_places, writable
@@ -91,8 +92,13 @@ def standing_selection(settings: Settings) -> Selection:
 
 
 def state_folder(settings: Settings, environ: Mapping[str, str]) -> Path | None:
-    """Where counters persist: as configured, systemd's folder, the system's, the user's; or nowhere."""
+    """Where counters persist: as configured, systemd's folder, the system's, the user's; or nowhere.
+
+    Raises ConfigError for a folder that was given and that others may write to.
+    """
     if given := settings.state_dir or given_by_systemd(environ):
+        if unsafe := unsafe_for_state(Path(given)):
+            raise ConfigError(f"state_dir: {given}: {unsafe}")
         if writable(Path(given)):
             return Path(given)
         logger.warning("state cannot be kept, counters begin anew state_dir=%s", given)
@@ -117,8 +123,8 @@ class Agent:
         self._clock = SystemClock()
         self._own = OwnMetrics()
         set_up_logging(self._settings.log.level, self._settings.log.format)
-        self._state = state_folder(self._settings, os.environ)
         protection = checked(given)
+        self._state = state_folder(self._settings, os.environ)
         self._workloads = Workloads(workload_settings(self._settings), clock=self._clock)
         self._collection = Collection(
             collect_settings(self._settings, self._state), self._clock, self._workloads.annotate

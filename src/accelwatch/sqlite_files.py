@@ -43,12 +43,29 @@ def keep_private(path: Path) -> None:
     be changed is somebody else's, and opening it tells what is wrong. Rights are only taken away: a file
     that was made read-only stays so.
     """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with contextlib.suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE))
+        os.close(os.open(path, flags, _MODE))
     for companion in COMPANIONS:
+        file = Path(f"{path}{companion}")
         with contextlib.suppress(OSError):
-            file = Path(f"{path}{companion}")
-            file.chmod(stat.S_IMODE(file.stat().st_mode) & _MODE)
+            found = file.lstat()
+            if stat.S_ISREG(found.st_mode):
+                file.chmod(stat.S_IMODE(found.st_mode) & _MODE)
+
+
+def check_no_links(path: Path) -> None:
+    """Raise sqlite3.Error for a database that is a symbolic link, or whose companions are.
+
+    SQLite would follow it and write to what it leads to.
+    """
+    for companion in COMPANIONS:
+        file = Path(f"{path}{companion}")
+        if file.is_symlink():
+            text = (
+                f"{file.name} is a symbolic link, which is not followed; put the file itself there"
+            )
+            raise sqlite3.OperationalError(text)
 
 
 def check_has_tables(database: sqlite3.Connection) -> None:

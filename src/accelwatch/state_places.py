@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from accelwatch.file_rights import make_state_folder
+
 SYSTEM_STATE = Path("/var/lib/accelwatch")
 
 
@@ -22,9 +24,9 @@ def state_places(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def writable(folder: Path) -> bool:
-    """Whether there is such a folder, made if need be, and this program may write into it."""
+    """Whether there is such a folder, made if need be, that this program may keep its state in."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_state_folder(folder)
     except OSError:
         return False
     return os.access(folder, os.W_OK | os.X_OK)

@@ -12,6 +12,7 @@ from accelwatch.config.layers import Effective, Flag, effective
 from accelwatch.config.model import Collect, RuleSettings, Settings
 from accelwatch.config.otlp import Otlp, mistakes
 from accelwatch.errors import ConfigError
+from accelwatch.file_rights import unsafe_for_state
 from accelwatch.located_yaml.complaint import Complaint, refuse
 from accelwatch.web.exposure import check_exposure
 from accelwatch.web.web_config import Protection, load_protection
@@ -58,6 +59,8 @@ def checked(read: Effective[Settings]) -> Protection:
         found += _told(error, "web.config_file")
     else:
         found += _of_exposure(lambda: check_exposure(settings.web, protection))
+    if settings.state_dir and (unsafe := unsafe_for_state(Path(settings.state_dir))):
+        found.append(("state_dir", unsafe))
     refuse(Complaint(read.place(key) if key else "", key, text) for key, text in found)
     return protection
 

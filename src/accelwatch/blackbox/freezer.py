@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.atomic_file import PRIVATE, replace_file
+from accelwatch.atomic_file import PRIVATE, read_replaced, replace_file
 from accelwatch.blackbox.bounds import Bounds
 from accelwatch.blackbox.files import Segment, frozen_files, frozen_path, part_of
 from accelwatch.blackbox.triggers import Trigger
@@ -118,7 +118,7 @@ class Freezer:
 def _noted(path: Path) -> Pending | None:
     """What an earlier writer has noted; a damaged note is none."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Pending)
+        return msgspec.json.decode(read_replaced(path), type=Pending)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:

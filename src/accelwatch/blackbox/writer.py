@@ -14,6 +14,7 @@ from accelwatch.blackbox.freezer import Freezer
 from accelwatch.blackbox.ring import Ring
 from accelwatch.blackbox.triggers import MACHINE_DOWN, Trigger, Watch
 from accelwatch.errors import AccelwatchError
+from accelwatch.file_rights import make_state_folder
 from accelwatch.schema.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ class Writer:
         """Whether the folder is ours; the first time, what an earlier writer left is put in order."""
         if self._ring is not None:
             return True
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_state_folder(self._folder)
         if self._lock is None:
             self._lock = lock(self._folder)
         if self._lock is None:

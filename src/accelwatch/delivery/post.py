@@ -15,6 +15,7 @@ import msgspec
 from accelwatch.alert import Outcome, Status
 from accelwatch.backoff import retry_after
 from accelwatch.errors import ConfigError
+from accelwatch.file_rights import check_not_open
 from accelwatch.version import __version__
 
 MOST_ANSWER_BYTES = 64 << 10
@@ -147,6 +148,7 @@ def tls_context(ca_file: str, certificate: tuple[str, str] | None = None) -> ssl
     """
     if not ca_file and certificate is None:
         return True
+    check_not_open(ca_file, *(certificate or ()))
     try:
         context = ssl.create_default_context(cafile=ca_file or None)
     except (OSError, ssl.SSLError) as error:

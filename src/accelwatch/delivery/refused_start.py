@@ -10,7 +10,7 @@ import logging
 from pathlib import Path
 
 from accelwatch.alert import Notice, NoticeKind, Status
-from accelwatch.atomic_file import PRIVATE, replace_file
+from accelwatch.atomic_file import PRIVATE, read_replaced, replace_file
 from accelwatch.clock import Clock
 from accelwatch.config.alerts import Alerts
 from accelwatch.delivery.notice import notice_of
@@ -52,7 +52,7 @@ class RefusedStart:
 
     def _known(self) -> bytes:
         try:
-            return b"" if self._file is None else self._file.read_bytes()
+            return b"" if self._file is None else read_replaced(self._file)
         except OSError:
             return b""
 

@@ -167,6 +167,9 @@ def replace(target: Path, write: Callable[[Path], None]) -> None:
     """
     temporary = target.parent / f".writing-{target.name}"
     try:
+        temporary.unlink(
+            missing_ok=True
+        )  # what a killed writer left, or a link, which is not followed
         write(temporary)
         descriptor = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from accelwatch.file_rights import make_state_folder
 from accelwatch.history import layout
 from accelwatch.history.bounds import UNBOUNDED, Bounds, enforce
 from accelwatch.history.files import (
@@ -82,7 +83,7 @@ class Writer:
 
     def _begin(self) -> int:
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_state_folder(self._folder)
             if (self._folder / layout.DESCRIPTION).exists():
                 layout.describe(self._folder)
             elif any(not path.name.startswith(".") for path in self._folder.iterdir()):
@@ -93,7 +94,7 @@ class Writer:
                 self._describe()
             for table in TABLES:
                 (self._folder / table / layout.OPEN).mkdir(parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             lock = os.open(self._folder / ".lock", flags, 0o600)
         except OSError as error:
             raise _unwritable(self._folder, error) from error

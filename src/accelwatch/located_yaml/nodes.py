@@ -1,6 +1,7 @@
 """A YAML file as nodes that know their line. Aliases and duplicate keys are mistakes here."""
 
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import msgspec
 
 from accelwatch.errors import ConfigError
+from accelwatch.file_rights import written_by_everybody
 from accelwatch.located_yaml import tree
 from accelwatch.located_yaml.complaint import Complaint
 
@@ -44,13 +46,19 @@ class Mistake(msgspec.Struct, frozen=True):
 
 
 def read_file(path: Path) -> bytes:
-    """The file's content. Raises ConfigError when it cannot be read or is far too large."""
+    """The file's content.
+
+    Raises ConfigError when it cannot be read, is far too large, or everybody may write to it.
+    """
     try:
         with path.open("rb") as file:
+            unsafe = written_by_everybody(path, os.fstat(file.fileno()))
             data = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise ConfigError(f"{path}: cannot be read: {reason or error}") from error
+    if unsafe:
+        raise ConfigError(f"{path}: {unsafe}")
     if len(data) > MAX_FILE_BYTES:
         raise ConfigError(f"{path}: larger than {MAX_FILE_BYTES} bytes, no configuration file")
     return data

@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from accelwatch.atomic_file import replace_file
+from accelwatch.atomic_file import read_replaced, replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class StateFile(Generic[T]):
     def load(self) -> T | None:
         """What is stored; None when there is nothing. A damaged file is set aside."""
         try:
-            document = msgspec.json.decode(self._path.read_bytes(), type=self._kind)
+            document = msgspec.json.decode(read_replaced(self._path), type=self._kind)
         except FileNotFoundError:
             return None
         except OSError as error:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from accelwatch.atomic_file import PRIVATE, replace_file
+from accelwatch.atomic_file import PRIVATE, read_replaced, replace_file
 from accelwatch.errors import WireError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.frames import Splitter, frame
@@ -98,7 +98,7 @@ class LedgerFile:
         if self._path is None:
             return
         try:
-            _restore(ledger, self._path.read_bytes(), now)
+            _restore(ledger, read_replaced(self._path), now)
         except FileNotFoundError:
             return
         except OSError as error:

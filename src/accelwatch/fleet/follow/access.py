@@ -16,6 +16,7 @@ from typing import Protocol
 import msgspec
 
 from accelwatch.errors import ConfigError
+from accelwatch.file_rights import check_not_open
 from accelwatch.fleet.scrape_settings import Credentials, Scrape, TlsConfig
 from accelwatch.fleet.target import Target
 from accelwatch.located_yaml.nodes import read_file
@@ -201,6 +202,7 @@ def _secret(name: str) -> str:
 
 def client_context(tls: TlsConfig) -> ssl.SSLContext:
     """The context for targets. Raises ConfigError."""
+    check_not_open(tls.ca_file or "", tls.cert_file or "", tls.key_file or "")
     context = ssl.create_default_context()
     try:
         if tls.ca_file:

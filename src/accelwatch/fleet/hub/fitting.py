@@ -5,11 +5,13 @@ notified of incidents though a spare was never made.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from accelwatch.action.contract import Action, NeedsOptions
 from accelwatch.action.intent import IntentKind
 from accelwatch.config.reader import place_of
 from accelwatch.errors import ConfigError, UsageError
+from accelwatch.file_rights import unsafe_for_state
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.target import targets_of
 from accelwatch.located_yaml.complaint import Complaint
@@ -151,4 +153,7 @@ def misfits_of(settings: HubSettings, places: Mapping[str, str]) -> list[Complai
     from accelwatch.clock import SystemClock
     from accelwatch.remedy.actions import actions_of
 
-    return list(misfits(settings, actions_of(settings.remedy, SystemClock()), places))
+    found = list(misfits(settings, actions_of(settings.remedy, SystemClock()), places))
+    if settings.state_dir and (unsafe := unsafe_for_state(Path(settings.state_dir))):
+        found.append(Complaint(place_of(places, "state_dir", None), "state_dir", unsafe))
+    return found

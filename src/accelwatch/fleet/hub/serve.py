@@ -17,6 +17,7 @@ from accelwatch.daemon.notify import notifier_of
 from accelwatch.daemon.open_files import raise_open_files
 from accelwatch.errors import AccelwatchError
 from accelwatch.exposition.histogram import Histogram
+from accelwatch.file_rights import make_state_folder
 from accelwatch.fleet.api.audit_pages import AuditPages
 from accelwatch.fleet.api.evidence_pages import EvidencePages
 from accelwatch.fleet.api.incident_news import IncidentNews
@@ -210,7 +211,7 @@ def state_folder(settings: HubSettings, environ: Mapping[str, str]) -> Path | No
     if not place:
         return None
     try:
-        Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_state_folder(Path(place))
     except OSError as error:
         text = f"{place}: cannot keep the inventory: {error.strerror}"
         if given:

@@ -17,10 +17,12 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.errors import AccelwatchError
+from accelwatch.file_rights import make_state_folder
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.state.inventory import FILE
 from accelwatch.sqlite_files import keep_private
 
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK = "lock"
 _UNUSED_S = 90 * 86400.0
 """After this time a fleet that nobody looks at any more is forgotten."""
@@ -57,7 +59,7 @@ def take_folder(folder: Path | None, spare: Path, *, given: bool) -> InventoryPl
     if folder is None:
         return InventoryPlace(folder=None)
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_state_folder(folder)
         free = _locked(folder)
     except OSError as error:
         text = f"{folder}: cannot keep the inventory: {error.strerror or error}"
@@ -74,7 +76,7 @@ def take_folder(folder: Path | None, spare: Path, *, given: bool) -> InventoryPl
 
 def _locked(folder: Path) -> bool:
     """Whether the lock was free and is ours now. The descriptor is left open on purpose."""
-    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(folder / _LOCK, _LOCK_FLAGS, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

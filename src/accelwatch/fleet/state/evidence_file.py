@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.atomic_file import replace_file
+from accelwatch.atomic_file import read_replaced, replace_file
 from accelwatch.fleet.state.evidence import Standing
 
 FILE = "evidence.json"
@@ -30,7 +30,7 @@ class EvidenceFile:
         if self._path is None:
             return ()
         try:
-            document = msgspec.json.decode(self._path.read_bytes(), type=_Document)
+            document = msgspec.json.decode(read_replaced(self._path), type=_Document)
         except FileNotFoundError:
             return ()
         except (OSError, msgspec.MsgspecError) as error:

@@ -17,6 +17,7 @@ from accelwatch.schema.device import Device
 from accelwatch.sqlite_files import (
     WAIT_S,
     check_has_tables,
+    check_no_links,
     check_version,
     keep_private,
     translated,
@@ -102,9 +103,10 @@ class InventoryFile:
         self._lock = threading.Lock()
         path = ":memory:" if folder is None else str(folder / FILE)
         known = folder is not None and (folder / FILE).exists()
-        if folder is not None:
-            keep_private(folder / FILE)
         with _our_errors(f"{path}: cannot keep the inventory"):
+            if folder is not None:
+                check_no_links(folder / FILE)
+                keep_private(folder / FILE)
             self._database = sqlite3.connect(
                 path, timeout=WAIT_S, check_same_thread=False, isolation_level=None
             )

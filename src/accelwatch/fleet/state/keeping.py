@@ -27,6 +27,7 @@ from accelwatch.sqlite_files import COMPANIONS, check_version
 
 logger = logging.getLogger(__name__)
 
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 LOCK = "inventory.lock"
 _MAX_ASIDE = 1000
 
@@ -89,7 +90,7 @@ def _loaded(file: InventoryFile) -> dict[str, Expected]:
 def _lock(folder: Path) -> int | None:
     """Hold the folder; None where nothing can be written. Raises BlockingIOError."""
     try:
-        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = os.open(folder / LOCK, _LOCK_FLAGS, 0o600)
     except OSError:
         return None
     try:
@@ -131,7 +132,7 @@ def _in_memory(folder: Path, why: str) -> Opened:
 
 def _read_only(path: Path) -> dict[str, Expected] | None:
     """What a file holds that cannot be written; as it is on the disk where even its log is closed."""
-    for how in ("mode=ro", "immutable=1"):
+    for how in ("mode=ro", "mode=ro&immutable=1"):
         try:
             database = sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True, timeout=0.5)
         except sqlite3.Error:

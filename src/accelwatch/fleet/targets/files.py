@@ -1,6 +1,7 @@
 """Target files in the format of Prometheus' `file_sd`, JSON or YAML, looked at again and again."""
 
 import glob
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import msgspec
 
 from accelwatch.errors import ConfigError, UsageError
+from accelwatch.file_rights import written_by_everybody
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.groups import targets_in
@@ -56,9 +58,12 @@ def read_targets(path: Path, rules: Rules | None = None) -> list[Target]:
     """The targets of a file. Raises ConfigError that names the file; a half-written file is one."""
     try:
         with path.open("rb") as file:
+            unsafe = written_by_everybody(path, os.fstat(file.fileno()))
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if unsafe:
+        raise ConfigError(f"{path}: {unsafe}")
     if len(data) > MAX_FILE_BYTES:
         raise ConfigError(f"{path}: larger than {MAX_FILE_BYTES} bytes, no target file")
     try:

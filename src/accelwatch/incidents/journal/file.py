@@ -41,6 +41,7 @@ from accelwatch.incidents.silence import Maintenance, Silence
 from accelwatch.sqlite_files import (
     WAIT_S,
     check_has_tables,
+    check_no_links,
     check_version,
     keep_private,
     translated,
@@ -86,6 +87,7 @@ class JournalFile:
             if read_only:
                 self._database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
             else:
+                check_no_links(path)
                 keep_private(path)
                 self._database = sqlite3.connect(
                     path, timeout=WAIT_S, check_same_thread=False, isolation_level=None

@@ -24,6 +24,7 @@ from accelwatch.sqlite_files import OtherVersionError
 
 logger = logging.getLogger(__name__)
 
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 LOCK = "journal.lock"
 MARK = "journal.begun"
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "lustre"})
@@ -76,7 +77,7 @@ def _open(folder: Path, now: float) -> Opened:
         file = JournalFile(path, known=known)
         loaded = file.load(now)
         file.prune(now)
-        mark.touch(mode=0o600)
+        os.close(os.open(mark, _LOCK_FLAGS, 0o600))
     except (JournalError, OSError) as error:
         if file is not None:
             file.close()
@@ -105,7 +106,7 @@ def _without(why: str, what_to_do: str = "") -> Opened:
 
 def lock(folder: Path) -> int:
     """Hold the folder. Raises BlockingIOError when somebody else does, OSError."""
-    held = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    held = os.open(folder / LOCK, _LOCK_FLAGS, 0o600)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
