@@ -75,9 +75,11 @@ def build() -> str:
 def _commands(group: Any, before: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     for name, command in group.commands.items():
         words = (*before, name)
+        if command.hidden:
+            continue
         if getattr(command, "commands", None):
             yield from _commands(command, words)
-        elif not command.hidden:
+        else:
             yield words, command
 
 

@@ -39,7 +39,7 @@ it counts as done when it is observed, not when somebody says so.
   ([`relapse_within`](fleet/remedy-settings.md)) after it was given back has relapsed, on probation or
   not, and its score remembers it for weeks. After the third relapse in a row nothing is tried any more:
   its jobs leave it, one message (`needs a person`) says so, and it stays out until somebody runs
-  `accelwatch recovered NODE` or releases it.
+  `accelwatch remedy recovered NODE` or releases it.
 - **Only rules with an action act.** What other rules find is told to people and begins nothing: it
   neither has a node rebooted nor keeps a mended one or a job out, unless it is critical.
 - **The rules as they are now count** until something is begun; what was begun is ended as it was begun.
@@ -56,8 +56,9 @@ it counts as done when it is observed, not when somebody says so.
 - **A scheduler that has lost its state is no person.** When its controller was started anew and shows
   nodes of ours as open, without our key, one message names all of them. A node whose fault is still seen
   by a rule in mode `auto`, or that a person had taken out, is taken out again at once, through every
-  guard but the pace of the budget: so it takes no job. All others wait for a yes (`accelwatch plan
-  NODE`). Until then they count as taken out: no job is moved there, and no spare is drawn from them.
+  guard but the pace of the budget: so it takes no job. All others wait for a yes
+  (`accelwatch remedy plan NODE`). Until then they count as taken out: no job is moved there, and no
+  spare is drawn from them.
 - **One thing at a time**: one intent on a node, one remedy in a failure domain, one rung after another,
   each as often as its rule says.
 - **A node that is well waits for no job.** When nothing is wrong with a node any more, and the job that
@@ -71,8 +72,9 @@ it counts as done when it is observed, not when somebody says so.
   no other until it is observed or a person says so.
 
 What could not be done, or of what nobody knows whether it was, calls a person (`needs a person` in the
-[alerts](alerts.md)), also when its incident is over by then. `accelwatch plan NODE` says what it is, and
-`accelwatch incidents` lists the incident beside those that are open until something else was said of it.
+[alerts](alerts.md)), also when its incident is over by then. `accelwatch remedy plan NODE` says what it
+is, and `accelwatch incidents` lists the incident beside those that are open until something else was
+said of it.
 A stage that waits for longer than its deadline (`deadlines` of the [rule](rules.md#what-is-done)) calls
 a person once, with what it waits for and what to do, and so does a job or test; it goes on waiting.
 A release that failed is tried again like everything else, after 15 minutes, then 30. A person is called
@@ -80,10 +82,10 @@ as well when a job that is moved does not leave another node for a minute, one t
 scheduler and that no rule has named; and, without an incident, when an idle spare fails its test, a job
 that has died of itself cannot be begun again, or a node bears a mark that the journal does not know.
 
-A plan (`accelwatch plan NODE`) shows the steps that are left, what is in the way of each, and its price
-in GPU-hours: saved is what the node's jobs would lose until a person has acted (an hour and a half, the
-mean of manual triage in the study of recovery policies); lost is the node while it is out and its jobs
-while they load their checkpoints. Both are reckoned from usual times, not measured.
+A plan (`accelwatch remedy plan NODE`) shows the steps that are left, what is in the way of each, and its
+price in GPU-hours: saved is what the node's jobs would lose until a person has acted (an hour and a
+half, the mean of manual triage in the study of recovery policies); lost is the node while it is out and
+its jobs while they load their checkpoints. Both are reckoned from usual times, not measured.
 """
 
 _STAGES = {

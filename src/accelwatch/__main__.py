@@ -17,11 +17,12 @@ def main() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from accelwatch.cli.default_command import with_command
     from accelwatch.cli.standard_files import open_missing
 
     open_missing()
-    words = sys.argv[1:]
-    if words in (["--version"], ["-V"]):
+    words = with_command(sys.argv[1:])
+    if words in (["--version"], ["-V"], ["version"]):
         sys.exit(_version())
     if _reads_once(words):
         from accelwatch.sampler import early

@@ -147,7 +147,7 @@ def test_it_ends_with_an_agent_that_is_killed(start: Start) -> None:
     [
         (["--config.file=/nonexistent/agent.yaml"], "cannot be read"),
         (["--interval=nonsense"], "--interval"),
-        (["--nonsense"], "No such option"),
+        (["--nonsense"], "no such option"),
         (["--web.listen-address=127.0.0.1:0", "--web.unix-socket=/nonexistent/s"], "cannot listen"),
     ],
 )

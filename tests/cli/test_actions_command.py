@@ -1,4 +1,4 @@
-"""`accelwatch actions` over programs of a site."""
+"""`accelwatch remedy actions` over programs of a site."""
 
 from pathlib import Path
 

@@ -67,10 +67,10 @@ def test_a_night_from_the_plan_to_the_release(
                 state = engine.engine
                 await running.until(lambda: any(one.asked for one in state.state.remedies.values()))
 
-                code, out, _ = await typed("remedies", *asking)
+                code, out, _ = await typed("remedy", "list", *asking)
                 assert code == 0
                 assert out.startswith(f"{node}  awaiting approval  since ")
-                code, out, _ = await typed("plan", node, *asking)
+                code, out, _ = await typed("remedy", "plan", node, *asking)
                 lines = out.splitlines()
                 assert lines[0] == f"{node} is awaiting approval"
                 digest = lines[1].split()[1]
@@ -79,10 +79,10 @@ def test_a_night_from_the_plan_to_the_release(
                 assert lines[3] == f"1. take {node} out of the pool"
                 code, _, said = await typed("approve", node, *why)
                 assert code != 0
-                assert f"accelwatch plan {node} shows it" in said
+                assert f"accelwatch remedy plan {node} shows it" in said
                 code, _, said = await typed("approve", node, "--plan", digest, *asking)
                 assert code != 0
-                assert "say why" in said
+                assert "--reason TEXT is required" in said
                 code, out, _ = await typed("approve", node, "--plan", "0" * 16, *why)
                 assert code in (1, 4)
                 assert world.nodes["n1"].mark is None
@@ -94,14 +94,14 @@ def test_a_night_from_the_plan_to_the_release(
                 assert (code, out) == (0, "")
                 assert "ana (unverified) stopped everything" in said
                 _, _, said = await typed("remedies", *asking)
-                assert "everything is stopped by ana (unverified): by hand" in said
+                assert "remedies are stopped by ana (unverified): by hand" in said
                 assert (await typed("start", *why))[0] == 0
                 code, out, _ = await typed("breaker", *asking)
                 assert (code, out) == (0, "closed\n")
                 assert (await typed("breaker", "reset", *why))[0] == 0
                 code, _, said = await typed("breaker", "open", *asking)
                 assert code != 0
-                assert "accelwatch breaker reset" in said
+                assert "`remedy breaker reset`" in said
 
                 code, out, _ = await typed("retry", node, *why)
                 assert (code, out.startswith(f"{node}  quarantined")) == (1, True)
@@ -112,7 +112,7 @@ def test_a_night_from_the_plan_to_the_release(
                 assert node not in state.state.remedies
                 assert (await typed("hold", node, "--for", "4h", *why))[0] == 0
                 _, _, said = await typed("remedies", *asking)
-                assert f"{node} is left alone: ana (unverified): by hand" in said
+                assert f"{node} is on hold: ana (unverified): by hand" in said
                 assert (await typed("hold", node, "--end", *why))[0] == 0
                 code, _, said = await typed("quarantine", "n9", *why)
                 assert code != 0
@@ -126,6 +126,8 @@ def test_a_hub_that_does_not_act_says_so() -> None:
         async with hub() as running:
             code, out, said = await typed("remedies", "--hub", running.base)
             assert (code, out) == (0, "")
+            assert "see remedy.actions in hub.yaml" in said
+            _, _, said = await typed("breaker", "--hub", running.base)
             assert "see remedy.actions in hub.yaml" in said
             code, _, said = await typed("stop", "--reason", "x", "--hub", running.base)
             assert code != 0

@@ -73,7 +73,7 @@ def test_spares_are_listed_with_pool_state_test_and_whom_they_stand_for() -> Non
             answers.of(SparesPage(acts=True))
             code, out, said = await typed("spares", "--hub", base)
             assert (code, out) == (0, "")
-            assert "there are no spares; see remedy.spares.nodes in hub.yaml" in said
+            assert "no spares configured; see remedy.spares.nodes in hub.yaml" in said
             answers.of(SparesPage(acts=False))
             _, _, said = await typed("spares", "--hub", base)
             assert "see remedy.actions in hub.yaml" in said
@@ -146,7 +146,7 @@ def test_every_command_has_json_and_ends_with_0() -> None:
                 code, out, _ = await typed(*words, *WHY, "--json", "--hub", base)
                 assert (code, json.loads(out)["remedy"]["node"]) == (0, "n009"), words
                 code, _, said = await typed(*words, "--json", "--hub", base)
-                assert (code, "say why" in said) == (2, True), words
+                assert (code, "--reason TEXT is required" in said) == (2, True), words
             answers.of(RemediesPage(acts=False))
             assert (await typed("remedies", "--hub", base))[0] == 0
 

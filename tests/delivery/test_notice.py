@@ -190,7 +190,7 @@ def test_what_waits_for_a_yes_stands_first_with_the_way_to_say_it() -> None:
         "waits for a yes: take n12 out of the pool; reboot n12, until 2026-11-22 03:44:07 UTC"
     )
     assert lines[2] == (
-        "decide: accelwatch approve n12 --plan 554dd877c172041b --reason WHY (or deny)"
+        "decide: accelwatch remedy approve n12 --plan 554dd877c172041b --reason WHY (or deny)"
     )
     dated = msgspec.structs.replace(ASKED, as_of=START - 4.0)
     notice = notice_of(LOST, NoticeKind.ASKED, sequence=2, asks=(dated,))
@@ -223,7 +223,7 @@ def test_what_will_be_done_says_when_and_how_it_is_stopped(
     plan = Planned(node="n12", steps=("take n12 out", "reboot n12"), **fields)
     said = body(said_with(plan)).split("\n")
     assert f"will be done {when}: take n12 out; reboot n12" in said
-    assert "to stop it: accelwatch hold n12 --reason WHY" in said
+    assert "to stop it: accelwatch remedy hold n12 --reason WHY" in said
 
 
 def test_what_acting_now_saves_is_said_where_it_is_known() -> None:

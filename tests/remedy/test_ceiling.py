@@ -78,7 +78,7 @@ def test_each_alone_is_in_the_way(change: dict[str, Any], kind: DenialKind) -> N
     [
         (
             {"stopped_by": "ada: storm"},
-            "everything is stopped: ada: storm. `accelwatch start --reason WHY` lets it go on",
+            "everything is stopped: ada: storm. `accelwatch remedy start --reason WHY` lets it go on",
         ),
         ({"mode": Mode.APPROVE}, "the rule asks for a person's approval"),
         ({"mode": Mode.OBSERVE}, "the rule only observes"),

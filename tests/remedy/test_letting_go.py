@@ -182,7 +182,7 @@ def test_a_release_of_a_bad_node_says_that_it_looks_bad_and_what_force_does() ->
     text = release_note(ground)
     assert "looks bad: GPU 3 has fallen off the bus; it comes back by itself" in text
     assert (
-        f"accelwatch release {NODE} --force --reason WHY gives it back now: nothing is verified"
+        f"accelwatch remedy release {NODE} --force --reason WHY gives it back now: nothing is verified"
         in text
     )
     assert "for 4 h it is not taken out again" in text

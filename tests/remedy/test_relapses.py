@@ -90,7 +90,7 @@ def test_after_the_third_relapse_it_stays_out_and_one_message_says_so(ground: Gr
     assert "only a person lets it go" in give_back.in_the_way[0].text
     (text,) = alerts(ground)
     assert "within 60 min after it was given back, 3 times in a row" in text
-    assert "accelwatch recovered n03" in text
+    assert "accelwatch remedy recovered n03" in text
 
 
 def test_before_that_it_is_given_back(ground: Ground) -> None:

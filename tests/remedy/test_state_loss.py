@@ -237,7 +237,7 @@ def test_a_bad_node_that_a_person_gives_back_is_told_once_with_what_is_wrong() -
     assert call.startswith(
         "n03 is back in the pool and takes jobs, but looks bad: GPU 3 has fallen"
     )
-    assert "accelwatch quarantine n03" in call
+    assert "accelwatch remedy quarantine n03" in call
 
 
 def test_one_that_a_person_forces_back_is_told_too_and_by_whom() -> None:

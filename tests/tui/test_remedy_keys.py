@@ -55,7 +55,7 @@ def test_a_plan_is_shown_and_approved_once_it_is_said_why() -> None:
             assert text in stage.text()
         assert "a person has to say yes" not in stage.text().partition("Approve for")[2]
         await stage.press("down", "enter", "enter")
-        assert "reason: say why" in stage.text()
+        assert "reason: a reason is required" in stage.text()
         assert words(stage) == []
         await stage.press(*"dead", "enter")
         await stage.until("approve by kim: board is dead")
@@ -113,7 +113,7 @@ def test_each_word_is_said_of_the_node_of_the_incident() -> None:
 def test_a_hold_is_taken_back_where_there_is_one() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "H")
-        assert "n002 is left alone: kim: a demo runs" in stage.text()
+        assert "n002 is on hold: kim: a demo runs" in stage.text()
         await stage.press("down", "enter", "x", "enter")
         await stage.until("counts")
         assert words(stage) == [Word(verb="unhold", node="n002", reason="x")]

@@ -1,4 +1,4 @@
-"""`accelwatch actions`: look over what a hub would act by, and try one step without doing it."""
+"""`accelwatch remedy actions`: look over what a hub would act by, and try one step without doing it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

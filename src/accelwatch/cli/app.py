@@ -4,85 +4,20 @@ A command's module is imported when that command is meant: all of them take as l
 """
 
 import inspect
-from collections.abc import Mapping
 from importlib import import_module
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import typer
 
 from accelwatch.cli.arguments import OPTIONS, Arguments, Option
+from accelwatch.cli.commands import COMMANDS, SNAPSHOT, Command
+from accelwatch.cli.default_command import DASHBOARD_ONLY
 from accelwatch.cli.options import taking
-from accelwatch.cli.output import write_stdout
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.root_help import HELP, RootGroup
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
-
-_HELP = """\
-See every accelerator of this machine at once.
-
-Without a command: a table on a pipe or with --once; --json, --format and --watch choose other forms.
-"""
-
-
-class _Command(NamedTuple):
-    """Where a command, or an application of several, is written: a module of `accelwatch.cli`."""
-
-    module: str
-    name: str
-    cls: str = ""
-    """The class of the command, where it is the module's own."""
-    more_words: bool = False
-    """Whether it takes words that are no options of it."""
-
-
-_COMMANDS: Mapping[str, _Command] = MappingProxyType(
-    {
-        "pick": _Command("pick", "pick_command", more_words=True),
-        "topo": _Command("topo_command", "topo_command"),
-        "check": _Command("check_command", "check_command", cls="CheckCommand"),
-        "backends": _Command("doctor", "backends_command"),
-        "doctor": _Command("doctor", "doctor_command"),
-        "why": _Command("why_command", "why_command"),
-        "usage": _Command("usage_command", "usage_command"),
-        "dashboard": _Command("dashboard_command", "dashboard_command"),
-        "agent": _Command("agent_command", "agent"),
-        "alerts": _Command("alerts_command", "alerts"),
-        "config": _Command("config_command", "config"),
-        "rules": _Command("rules_command", "rules"),
-        "incidents": _Command("incidents_command", "incidents_command"),
-        "silence": _Command("silence_command", "silence"),
-        "maintenance": _Command("maintenance_command", "maintenance"),
-        "remedies": _Command("remedy_commands", "remedies_command"),
-        "plan": _Command("remedy_commands", "plan_command"),
-        "quarantine": _Command("remedy_commands", "quarantine_command"),
-        "release": _Command("remedy_commands", "release_command"),
-        "approve": _Command("remedy_commands", "approve_command"),
-        "deny": _Command("remedy_commands", "deny_command"),
-        "hold": _Command("remedy_commands", "hold_command"),
-        "spares": _Command("spares_command", "spares_command"),
-        "recovered": _Command("remedy_commands", "recovered_command"),
-        "retry": _Command("remedy_commands", "retry_command"),
-        "forget": _Command("remedy_commands", "forget_command"),
-        "stop": _Command("remedy_commands", "stop_command"),
-        "start": _Command("remedy_commands", "start_command"),
-        "breaker": _Command("remedy_commands", "breaker_command"),
-        "actions": _Command("actions_command", "actions"),
-        "audit": _Command("audit_command", "audit"),
-        "blackbox": _Command("blackbox_command", "blackbox"),
-        "history": _Command("history_command", "history"),
-        "record": _Command("record", "record_command"),
-        "serve": _Command("serve", "serve_command"),
-        "stream": _Command("stream_command", "stream_command"),
-        "fleet": _Command("fleet", "fleet_command"),
-        "demo": _Command("demo", "demo_command"),
-        "hub": _Command("hub", "hub_command"),
-        "lab": _Command("lab_command", "lab"),
-        "sim": _Command("sim", "sim_command"),
-        "welcome": _Command("welcome", "welcome_command"),
-    }
-)
-"""All but `snapshot`, in the order of the help."""
 
 
 def _arguments(values: dict[str, Any]) -> Arguments:
@@ -150,7 +85,8 @@ def build(only: str = "") -> typer.Typer:
     """The application with all its commands, or with `snapshot` and one more."""
     app = typer.Typer(
         name="accelwatch",
-        help=_HELP,
+        help=HELP,
+        cls=RootGroup,
         no_args_is_help=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -160,24 +96,23 @@ def build(only: str = "") -> typer.Typer:
         "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
     )
     app.callback(invoke_without_command=True)(taking(OPTIONS, _root, context))
-    app.command("snapshot", help="One document about all devices; the default without a command.")(
-        taking(OPTIONS, _snapshot, context)
-    )
-    for name in [only] if only else _COMMANDS:
-        _add(app, name, _COMMANDS[name])
+    app.command("snapshot", help=SNAPSHOT)(taking(OPTIONS, _snapshot, context))
+    for name in [only] if only else COMMANDS:
+        _add(app, name, COMMANDS[name])
     return app
 
 
-def _add(app: typer.Typer, name: str, command: _Command) -> None:
+def _add(app: typer.Typer, name: str, command: Command) -> None:
     module = import_module(f"accelwatch.cli.{command.module}")
     written = getattr(module, command.name)
+    hidden = not command.heading
     if isinstance(written, typer.Typer):
-        app.add_typer(written, name=name)
+        app.add_typer(written, name=name, hidden=hidden)
         return
     shown: dict[str, Any] = {"cls": getattr(module, command.cls)} if command.cls else {}
     if command.more_words:
         shown["context_settings"] = {"allow_extra_args": True}
-    app.command(name, **shown)(written)
+    app.command(name, hidden=hidden, **shown)(written)
 
 
 def invoke(words: list[str]) -> int:
@@ -185,14 +120,47 @@ def invoke(words: list[str]) -> int:
 
     Raises AccelwatchError, also where typer's own words cannot be written.
     """
-    only = words[0] if words and words[0] in _COMMANDS else ""
+    only = words[0] if words and words[0] in COMMANDS else ""
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     command = typer.main.get_command(build(only))
     try:
-        command.main(args=words, prog_name="accelwatch")
+        code = command.main(args=words, prog_name="accelwatch", standalone_mode=False)
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else OK
+        code = end.code
     except OSError:
         # Help that could not be written is still held, and fails here with its message.
         write_stdout(b"")
         raise
-    return OK
+    except Exception as error:
+        # typer brings a click of its own, whose classes are not public.
+        if not hasattr(error, "format_message"):
+            raise
+        code = _complain_of(error)
+    return code if isinstance(code, int) else OK
+
+
+def _complain_of(error: Any) -> int:
+    """Say what is wrong with the words, as every other message is said; returns the exit code."""
+    text = error.format_message()
+    context = getattr(error, "ctx", None)
+    option = getattr(error, "option_name", None)
+    if option in DASHBOARD_ONLY and context is not None and context.parent is None:
+        complain(
+            f"{option} is an option of the dashboard, and others here are of the table; "
+            f"write: accelwatch dashboard {option} ..."
+        )
+    elif context is None:
+        complain(_as_said(text))
+    elif text == context.get_help():  # an application that was given no command
+        error.show()
+    else:
+        named = _as_said(text)
+        end = "" if named.endswith("?") else ";"
+        complain(f"{named}{end} see: {context.command_path} --help")
+    return int(error.exit_code)
+
+
+def _as_said(text: str) -> str:
+    """A sentence of typer's as messages here are written."""
+    return text[:1].lower() + text[1:].rstrip(".")

@@ -93,7 +93,7 @@ def _refuse_empty(given: list[str]) -> None:
 def close_incident(id_: str, closing: ClosingFlags, as_json: bool, hub: HubFlags) -> int:
     """Close an incident by hand. Raises AccelwatchError."""
     if not closing.reason:
-        raise UsageError("say why, for whoever looks at it later: --reason TEXT")
+        raise UsageError("--reason TEXT is required; it is kept in the audit log")
     document = {"reason": closing.reason, "by": who(closing.by)}
     path = f"/v1/incidents/{quote(id_, safe='')}/close"
     answer = changed(hub, "POST", path, document=document)

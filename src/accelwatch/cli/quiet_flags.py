@@ -48,7 +48,7 @@ By = Annotated[
 def spanned(span: SpanFlags) -> dict[str, str]:
     """The part of a request that says when, why and who. Raises UsageError."""
     if not span.reason:
-        raise UsageError("say why, for whoever looks at it later: --reason TEXT")
+        raise UsageError("--reason TEXT is required; it is kept in the audit log")
     if (span.lasts is None) == (span.until is None):
         raise UsageError("say until when: either --for 2h, or --until with a time")
     asked_for = {"reason": span.reason, "by": who(span.by)}

@@ -1,7 +1,7 @@
-"""What a hub does about incidents, and people's words to it: plan, quarantine, approve, stop ...
+"""What a hub does about incidents, and what people tell it: plan, quarantine, approve, stop ...
 
-A word that counts is in the journal when the command ends. What it led to is shown by
-`accelwatch remedies`; a scheduler needs its time.
+An accepted command is in the journal when the process ends. What it led to is shown by
+`accelwatch remedy list`; a scheduler needs its time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,6 +22,7 @@ from accelwatch.untrusted_text import printable
 
 NodeName = Annotated[str, typer.Argument(metavar="NODE", help="The hub's name of the node.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_NO_ACTIONS = "no actions configured; see remedy.actions in hub.yaml"
 Lasts = Annotated[
     str | None, typer.Option("--for", metavar="DURATION", help="How long, such as 4h or 1d.")
 ]
@@ -30,18 +31,21 @@ Lasts = Annotated[
 class WhyFlags(msgspec.Struct, frozen=True, kw_only=True):
     """Why, and who says so."""
 
-    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; needed.")] = (
-        None
-    )
+    reason: Annotated[
+        str | None,
+        typer.Option("--reason", metavar="TEXT", help="Reason, kept in the audit log; required."),
+    ] = None
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="NAME", help="Who, where no password says it; the user."),
+        typer.Option(
+            "--by", metavar="NAME", help="Who you are, where the hub has no logins; default: $USER."
+        ),
     ] = None
 
 
 @command
 def remedies_command(hub: HubFlags, as_json: AsJson = False) -> None:
-    """Show what is being done about incidents, a line a node."""
+    """List nodes under remedy, one per line: stage, since when, rule, incident."""
     document = asked_of_remedies(hub, "/v1/remedies", {})
     if as_json:
         write_stdout(document)
@@ -50,14 +54,14 @@ def remedies_command(hub: HubFlags, as_json: AsJson = False) -> None:
     for line in _standing(page):
         complain(line)
     if not page["remedies"]:
-        complain("nothing is being done")
+        complain("no remedies in progress")
     write_stdout("".join(f"{_line(row)}\n" for row in page["remedies"]).encode())
     raise typer.Exit(OK)
 
 
 @command
 def plan_command(hub: HubFlags, node: NodeName, as_json: AsJson = False) -> None:
-    """Show what would be done for a node now, and what is in the way of each step."""
+    """Show the plan for a node: its next steps, and what blocks each."""
     document = asked_of_remedies(hub, "/v1/plan", {"node": node})
     if as_json:
         write_stdout(document)
@@ -71,7 +75,7 @@ def plan_command(hub: HubFlags, node: NodeName, as_json: AsJson = False) -> None
 def quarantine_command(
     hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
 ) -> None:
-    """Take a node out of the pool; only a person gives it back."""
+    """Drain a node; it returns only by `release`."""
     raise typer.Exit(_say(hub, _of(node, "quarantine"), why, as_json))
 
 
@@ -81,11 +85,11 @@ def release_command(
     why: WhyFlags,
     node: NodeName,
     force: Annotated[
-        bool, typer.Option("--force", help="Whatever is seen of it; nothing is verified.")
+        bool, typer.Option("--force", help="Return it without any verification.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Give a node back, when fresh data says that it is well.
+    """Return a node to service if fresh data shows it healthy.
 
     With --force also while the hub cannot write its journal: then its log says who did it.
     """
@@ -101,14 +105,14 @@ def approve_command(
     plan: Annotated[
         str | None,
         typer.Option(
-            "--plan", metavar="DIGEST", help="As `accelwatch plan NODE` shows it; needed."
+            "--plan", metavar="DIGEST", help="As `accelwatch remedy plan NODE` shows it; needed."
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say yes to the plan for a node, as you have seen it."""
+    """Approve the plan for a node, as `plan` showed it."""
     if plan is None:
-        raise UsageError(f"say which plan: accelwatch plan {node} shows it, with --plan DIGEST")
+        raise UsageError(f"--plan DIGEST is required: accelwatch remedy plan {node} shows it")
     raise typer.Exit(_say(hub, _of(node, "approve"), why, as_json, plan=plan))
 
 
@@ -116,7 +120,7 @@ def approve_command(
 def deny_command(
     hub: HubFlags, why: WhyFlags, node: NodeName, lasts: Lasts = None, as_json: AsJson = False
 ) -> None:
-    """Say no to what would be done for a node, for a while."""
+    """Reject the plan for a node, for a while."""
     more = {} if lasts is None else {"for": lasts}
     raise typer.Exit(_say(hub, _of(node, "deny"), why, as_json, **more))
 
@@ -127,12 +131,12 @@ def hold_command(
     why: WhyFlags,
     node: NodeName,
     lasts: Lasts = None,
-    end: Annotated[bool, typer.Option("--end", help="Take it back.")] = False,
+    end: Annotated[bool, typer.Option("--end", help="Remove the hold.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Have nothing done to a node, for a while or until it is taken back."""
+    """Put a hold on a node: no automatic action."""
     if end and lasts is not None:
-        raise UsageError("--end and --for: one of them")
+        raise UsageError("use either --end or --for, not both")
     more = {} if lasts is None else {"for": lasts}
     raise typer.Exit(_say(hub, _of(node, "unhold" if end else "hold"), why, as_json, **more))
 
@@ -141,31 +145,31 @@ def hold_command(
 def recovered_command(
     hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
 ) -> None:
-    """Say that a node is mended: what was seen of it until now counts no more."""
+    """Mark a node as repaired: earlier evidence no longer counts."""
     raise typer.Exit(_say(hub, _of(node, "recovered"), why, as_json))
 
 
 @command
 def retry_command(hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False) -> None:
-    """Let what failed, or has an unknown end, go on: you have looked at the node."""
+    """Retry a failed or unknown step after checking the node."""
     raise typer.Exit(_say(hub, _of(node, "retry"), why, as_json))
 
 
 @command
 def forget_command(hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False) -> None:
-    """Have nothing to do with a node any more; what stands at the scheduler stays there."""
+    """Forget a node; leaves the state at the scheduler alone."""
     raise typer.Exit(_say(hub, _of(node, "forget"), why, as_json))
 
 
 @command
 def stop_command(hub: HubFlags, why: WhyFlags, as_json: AsJson = False) -> None:
-    """Begin nothing new on any node, until `accelwatch start`; it outlives a restart of the hub."""
+    """Emergency stop: start no new remedies, also after a restart of the hub."""
     raise typer.Exit(_say(hub, "/v1/stop", why, as_json))
 
 
 @command
 def start_command(hub: HubFlags, why: WhyFlags, as_json: AsJson = False) -> None:
-    """Let everything go on after `accelwatch stop`."""
+    """Resume remedies after `stop`."""
     raise typer.Exit(_say(hub, "/v1/start", why, as_json))
 
 
@@ -174,16 +178,19 @@ def breaker_command(
     hub: HubFlags,
     why: WhyFlags,
     word: Annotated[
-        str | None, typer.Argument(metavar="[reset]", help="Close it; else it is shown.")
+        str | None,
+        typer.Argument(metavar="[reset]", help="Close it; without it the state is shown."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the breaker, or close it: it opens when more goes wrong than one node explains."""
+    """Show or reset the breaker, which opens on too many faults at once."""
     if word == "reset":
         raise typer.Exit(_say(hub, "/v1/breaker/reset", why, as_json))
     if word is not None:
-        raise UsageError(f"write: accelwatch breaker, or accelwatch breaker reset; not {word!r}")
+        raise UsageError(f"write `remedy breaker` or `remedy breaker reset`, not {word!r}")
     page = msgspec.json.decode(asked_of_remedies(hub, "/v1/remedies", {}))
+    if not page["acts"]:
+        complain(_NO_ACTIONS)
     shown = {"breaker": page["breaker"], "why": page["breaker_why"]}
     text = f"{shown['breaker']}{shown['why'] and ': '}{printable(shown['why'])}\n".encode()
     write_stdout(msgspec.json.encode(shown) if as_json else text)
@@ -197,7 +204,7 @@ def _of(node: str, verb: str) -> str:
 def _say(hub: HubFlags, path: str, why: WhyFlags, as_json: bool, **more: str) -> int:
     """Say it to the hub, and print what has come of it. Raises AccelwatchError."""
     if not why.reason:
-        raise UsageError("say why, for whoever looks at it later: --reason TEXT")
+        raise UsageError("--reason TEXT is required; it is kept in the audit log")
     document = {"reason": why.reason, "by": who(why.by), **more}
     answer = said(hub, path, document)
     told = msgspec.json.decode(answer)
@@ -214,15 +221,15 @@ def _say(hub: HubFlags, path: str, why: WhyFlags, as_json: bool, **more: str) ->
 def _standing(page: Mapping[str, Any]) -> list[str]:
     """What holds for all nodes, and is not as it should be."""
     if not page["acts"]:
-        return ["nothing is configured to act by; see remedy.actions in hub.yaml"]
+        return [_NO_ACTIONS]
     lines = [*page["problems"]]
     if page["stopped_by"]:
-        lines.append(f"everything is stopped by {page['stopped_by']}: {page['stopped_why']}")
+        lines.append(f"remedies are stopped by {page['stopped_by']}: {page['stopped_why']}")
     if page["breaker"] != "closed":
         lines.append(f"the breaker is {page['breaker'].replace('_', ' ')}: {page['breaker_why']}")
     if page["frozen"]:
-        lines.append(f"nothing new is begun: {page['frozen']}")
-    lines += [f"{one['node']} is left alone: {one['by']}: {one['reason']}" for one in page["held"]]
+        lines.append(f"no new remedies are started: {page['frozen']}")
+    lines += [f"{one['node']} is on hold: {one['by']}: {one['reason']}" for one in page["held"]]
     return [printable(line) for line in lines]
 
 

@@ -1,4 +1,4 @@
-"""`accelwatch spares`: the nodes that can stand in for others, and those that do."""
+"""`accelwatch remedy spares`: the nodes that can stand in for others, and those that do."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -20,16 +20,16 @@ _HEADER = ("NODE", "POOL", "RACK", "STATE", "TESTED", "STANDS IN FOR")
 def spares_command(
     hub: HubFlags, as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False
 ) -> None:
-    """Show the nodes that wait to stand in for others, and for whom those that are drawn do."""
+    """List spare nodes: state, last test, and which node each replaces."""
     document = asked_of_remedies(hub, "/v1/spares", {})
     if as_json:
         write_stdout(document)
         raise typer.Exit(OK)
     page = msgspec.json.decode(document)
     if not page["acts"]:
-        complain("nothing is configured to act by; see remedy.actions in hub.yaml")
+        complain("no actions configured; see remedy.actions in hub.yaml")
     elif not page["spares"]:
-        complain("there are no spares; see remedy.spares.nodes in hub.yaml")
+        complain("no spares configured; see remedy.spares.nodes in hub.yaml")
     else:
         write_stdout("".join(f"{line}\n" for line in _table(page["spares"])).encode())
     raise typer.Exit(OK)

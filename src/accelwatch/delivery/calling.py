@@ -11,7 +11,7 @@ from accelwatch.rules.verdict import Entity
 _ID = "call-"
 RULE = "accelwatch.remedy"
 """In the place of a rule: by it routes and silences know them."""
-_WHAT_TO_DO = "look at it: accelwatch remedies, accelwatch spares, and the log of the hub"
+_WHAT_TO_DO = "look at it: accelwatch remedy list, accelwatch remedy spares, and the log of the hub"
 
 
 def entity_of(node: str) -> Entity:

@@ -58,7 +58,7 @@ def _asked(notice: Notice) -> Iterator[str]:
         yield f"waits for a yes: {'; '.join(asked.steps)}{until}"
         if asked.as_of is not None:
             yield f"as of {moment(asked.as_of)}; when a job comes or goes the plan needs a new yes"
-        how = f"accelwatch approve {asked.node} --plan {asked.plan} --reason WHY (or deny)"
+        how = f"accelwatch remedy approve {asked.node} --plan {asked.plan} --reason WHY (or deny)"
         yield f"decide: {asked.link or how}"
 
 
@@ -73,7 +73,7 @@ def _planned(notice: Notice) -> Iterator[str]:
         saves = plan.saved_gpu_hours
         worth = "" if saves is None else f"; saves about {saves:.3g} GPU-hours"
         yield f"will be done {when}: {'; '.join(plan.steps)}{worth}"
-        yield f"to stop it: accelwatch hold {plan.node} --reason WHY"
+        yield f"to stop it: accelwatch remedy hold {plan.node} --reason WHY"
 
 
 def _times(count: int) -> str:

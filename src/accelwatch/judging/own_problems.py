@@ -24,7 +24,7 @@ def journal_problem(stalled: str, unkept: str) -> OwnProblem | None:
             title="nothing is done about incidents",
             text=stalled,
             what_to_do=f"{_MEND}. Until then look after bad nodes yourself; one that accelwatch has "
-            "drained is given back by: accelwatch release NODE --force --reason WHY",
+            "drained is given back by: accelwatch remedy release NODE --force --reason WHY",
         )
     if unkept:
         return OwnProblem(

@@ -175,7 +175,7 @@ def who(user: str, given: str) -> str:
 
 def reason_of(text: str) -> str:
     """A reason on one line. Raises UsageError for none, and for a long one."""
-    return _line_of("reason", text, "say why, for whoever looks at it later")
+    return _line_of("reason", text, "a reason is required; it is kept in the audit log")
 
 
 def note_of(text: str) -> str:

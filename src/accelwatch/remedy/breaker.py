@@ -99,7 +99,7 @@ def advanced(state: BreakerState, now: float, limits: Breaker) -> BreakerState:
 def may_begin(state: BreakerState, incident: str, limits: Breaker) -> Answer:
     """Whether a new quarantine or remedy may be begun for an incident."""
     if state.standing is BreakerStanding.OPEN:
-        text = f"the breaker is open: {state.why}. `accelwatch breaker reset` closes it"
+        text = f"the breaker is open: {state.why}. `accelwatch remedy breaker reset` closes it"
         until = None if state.storms else _half_open_at(state, limits)
         return Denial(why=DenialKind.BREAKER, text=text, until=until)
     if state.standing is BreakerStanding.HALF_OPEN and state.trial not in ("", incident):

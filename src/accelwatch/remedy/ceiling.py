@@ -109,7 +109,10 @@ def _answers(bearing: Bearing, needed: Ceiling) -> Iterator[Answer]:
 def _stopped(bearing: Bearing) -> Answer:
     if not bearing.stopped_by:
         return PERMIT
-    text = f"everything is stopped: {bearing.stopped_by}. `accelwatch start --reason WHY` lets it go on"
+    text = (
+        f"everything is stopped: {bearing.stopped_by}. "
+        "`accelwatch remedy start --reason WHY` lets it go on"
+    )
     return Denial(why=DenialKind.STOPPED, text=text)
 
 

@@ -93,7 +93,8 @@ def _bad(sur: Surroundings, remedy: Remedy, command: Command) -> str:
     )
     return (
         f"{node} is {remedy.stage.value.replace('_', ' ')} and looks bad: "
-        f"{'; '.join(wrong)}; {after}. accelwatch release {node} --force --reason WHY gives it back "
-        f"now: nothing is verified, jobs may start on it at once, and for {hours:g} h it is not taken "
+        f"{'; '.join(wrong)}; {after}. "
+        f"accelwatch remedy release {node} --force --reason WHY gives it back now: nothing "
+        f"is verified, jobs may start on it at once, and for {hours:g} h it is not taken "
         "out again for what is seen now"
     )

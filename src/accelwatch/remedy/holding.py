@@ -193,7 +193,7 @@ def _looks_bad(at: Scene) -> str:
     hours = at.sur.settings.override_s / 3600
     return (
         f"{node} is back in the pool and takes jobs, but looks bad: {'; '.join(why)}. Because "
-        f"{by} gave it back, it is left alone for {hours:g} h; accelwatch quarantine {node} "
+        f"{by} gave it back, it is left alone for {hours:g} h; accelwatch remedy quarantine {node} "
         "--reason WHY takes it out again"
     )
 

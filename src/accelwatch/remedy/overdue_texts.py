@@ -20,15 +20,15 @@ def text_of(sur: Surroundings, remedy: Remedy, for_s: float) -> str:
         case Stage.SUSPECT:
             return (
                 f"{node} is bad and still takes work {after}{_in_the_way(remedy)}. Take it out by hand: "
-                f"accelwatch quarantine {node} --reason TEXT"
+                f"accelwatch remedy quarantine {node} --reason TEXT"
             )
         case Stage.QUARANTINING:
             return f"{node} is not out of the pool {after}: drain it at its scheduler by hand"
         case Stage.QUARANTINED:
             return (
                 f"{node} takes no work, and nothing else is done about it {after}{_in_the_way(remedy)}. "
-                f"Repair it, then: accelwatch recovered {node} --reason WHY; or give it "
-                f"back: accelwatch release {node} --reason WHY"
+                f"Repair it, then: accelwatch remedy recovered {node} --reason WHY; or give it "
+                f"back: accelwatch remedy release {node} --reason WHY"
             )
         case Stage.FENCING:
             return (
@@ -47,12 +47,12 @@ def text_of(sur: Surroundings, remedy: Remedy, for_s: float) -> str:
         case Stage.RELEASING:
             return (
                 f"{node} is well and not given back {after}{_in_the_way(remedy)}. Give it back: "
-                f"accelwatch release {node} --force --reason WHY"
+                f"accelwatch remedy release {node} --force --reason WHY"
             )
         case _:
             return (
                 f"{node} needs a repair, and nobody has a ticket {after}. Repair it, then: "
-                f"accelwatch recovered {node} --reason WHY"
+                f"accelwatch remedy recovered {node} --reason WHY"
             )
 
 
@@ -117,5 +117,5 @@ def _verifying(sur: Surroundings, remedy: Remedy, after: str) -> str:
     why = f": {answer.text}" if isinstance(answer, Denial) else _in_the_way(remedy)
     return (
         f"{node} cannot be seen to be well {after}{why}. Look at the node and its agent; to give it "
-        f"back all the same: accelwatch release {node} --force --reason WHY"
+        f"back all the same: accelwatch remedy release {node} --force --reason WHY"
     )

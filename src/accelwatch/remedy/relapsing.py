@@ -67,7 +67,7 @@ def keep_out(at: Scene) -> Remedy:
     text = (
         f"{node} stays out until a person says otherwise: it has failed again within {within} after "
         f"it was given back, {at.remedy.relapses} times in a row. Repair it, then run: "
-        f"accelwatch recovered {node} --reason WHY"
+        f"accelwatch remedy recovered {node} --reason WHY"
     )
     at.sur.note(at.remedy, text, Loudness.ALERT)
     # Where the rule does not want a ticket, this is all that is said.

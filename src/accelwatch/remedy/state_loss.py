@@ -69,9 +69,9 @@ def tell_state_lost(sur: Surroundings, action: str, nodes: Iterable[str]) -> Non
         )
     if asked:
         text += (
-            f" Waiting for your yes: {_names(asked)} (accelwatch plan NODE shows how to say it, "
-            "accelwatch quarantine NODE --reason WHY takes it out at once, accelwatch release NODE "
-            "--force --reason WHY leaves it open)."
+            f" Waiting for your yes: {_names(asked)} (accelwatch remedy plan NODE shows how to say it, "
+            "accelwatch remedy quarantine NODE --reason WHY takes it out at once, "
+            "accelwatch remedy release NODE --force --reason WHY leaves it open)."
         )
     if over:
         text += f" Nothing is wrong any more with {_names(over)}, which stays open."

@@ -10,7 +10,7 @@ from accelwatch.tui.screens.prompt import PromptScreen
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
 
-_HINT = "for whoever looks at it later; Enter does it, Esc leaves"
+_HINT = "kept in the audit log; Enter confirms, Esc cancels"
 
 
 def ask_why(app: "Dashboard", title: str, act: Callable[[str], None]) -> None:

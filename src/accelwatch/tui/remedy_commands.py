@@ -143,7 +143,7 @@ class RemedyCommands:
         ]
         veto = self._board.held(node)
         if veto is not None:
-            text = [f"{node} is left alone: {veto.by}: {veto.reason}"]
+            text = [f"{node} is on hold: {veto.by}: {veto.reason}"]
             words.insert(
                 0,
                 (
@@ -206,7 +206,7 @@ class RemedyCommands:
             meaning = f"everything goes on; {page.stopped_by} stopped it"
             self._saying.ask_typed("START", meaning, Word(verb=START, reason=""))
         else:
-            meaning = "nothing new is begun on any node"
+            meaning = "no new remedies are started on any node"
             self._saying.ask_typed("STOP", meaning, Word(verb=STOP, reason=""))
         return True
 

@@ -260,7 +260,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     (SILENCES, {**SWAP, "until": "2030-01-01T00:00:00Z"}, "either"),
     (SILENCES, {**SWAP, "for": ""}, "either"),
     (SILENCES, {**SWAP, "for": "91d"}, "beyond 90 days"),
-    (SILENCES, {**SWAP, "reason": " "}, "reason: say why"),
+    (SILENCES, {**SWAP, "reason": " "}, "reason: a reason is required"),
     (SILENCES, {**SWAP, "reason": "x" * 501}, "reason: more than 500"),
     (SILENCES, {**SWAP, "by": "x" * 101}, "by: more than 100"),
     (SILENCES, {**SWAP, "form": "2h"}, "unknown field `form`"),

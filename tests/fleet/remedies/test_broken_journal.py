@@ -144,7 +144,7 @@ async def _nothing_is_done_and_that_is_told(site: HubSite, told: Told, text: str
         assert notice["type"] == "incident.opened"
         assert notice["data"]["title"] == "nothing is done about incidents"
         assert text in notice["data"]["evidence"][0]
-        assert "accelwatch release NODE --force" in notice["data"]["what_to_do"]
+        assert "accelwatch remedy release NODE --force" in notice["data"]["what_to_do"]
     (incident,) = told.incidents()
     assert text in incident["data"]["not_done"]
     assert site.world.effects == []

@@ -168,7 +168,7 @@ def test_marks_and_spares_are_listed(tmp_path: Path, fake_plugin: list[FakeSched
     ("path", "body", "error", "text"),
     [
         ("/v1/remedies/b/release", {"reason": "x"}, UnmetError, "no node 'b'"),
-        ("/v1/remedies/a/release", {"reason": " "}, UsageError, "reason: say why"),
+        ("/v1/remedies/a/release", {"reason": " "}, UsageError, "reason: a reason is required"),
         ("/v1/remedies/a/approve", {"reason": "x"}, UsageError, "plan: say which plan"),
         ("/v1/remedies/a/release", {"reason": "x", "plan": "1"}, UsageError, "only approve"),
         ("/v1/remedies/a/release", {"reason": "x", "for": "1h"}, UsageError, "only hold and deny"),

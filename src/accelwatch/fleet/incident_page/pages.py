@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _FORM_S = 8 * 3600.0
 """How long a page may lie open until somebody presses a button."""
 _BY_LINK = (Verb.APPROVE, Verb.DENY)
-_LOG_IN = "Log in to the hub, or use accelwatch plan and accelwatch approve."
+_LOG_IN = "Log in to the hub, or use accelwatch remedy plan and accelwatch remedy approve."
 _DEAD = {
     Standing.EXPIRED: "This link has expired.",
     Standing.USED: "This link was used already; it counts once.",

@@ -183,7 +183,8 @@ class RemedyRunner:
         if not problem:
             reply = await self.engine.ask(command, address, looked=looked)
             if reply.problem and command.verb is Verb.RELEASE and self._lost_journal:
-                way = f"accelwatch release {command.node} --force --reason WHY works without a journal"
+                words = f"accelwatch remedy release {command.node} --force --reason WHY"
+                way = f"{words} works without a journal"
                 return reply._replace(
                     problem=f"{way}, which cannot be written: {self._lost_journal}"
                 )
