@@ -66,12 +66,15 @@ def on_the_spot(driver: NvmlScenario, *words: str) -> tuple[int, str]:
 
 def test_a_node_that_is_well_and_what_one_look_cannot_tell(driver: NvmlScenario) -> None:
     code, text = on_the_spot(driver, "--expect", "8")
+    assert (code, len(text.splitlines())) == (Status.OK, 1)
+    code, text = on_the_spot(driver, "--expect", "8", "-v")
     assert code == Status.OK
     first, *rest = text.splitlines()
     assert first.startswith("ACCELWATCH OK - ")
     assert first.endswith(" | devices=8 lost=0 silent=0")
-    assert "holds now, counts only after a while: gpu.long" in rest
-    assert "not judged, one look cannot tell: gpu.low" in rest
+    assert "holds now, counts only after its `for`: gpu.long" in rest
+    assert "not evaluated (needs history): gpu.low" in rest
+    assert "source: live reading" in rest
 
 
 def test_a_lost_device_is_critical(driver: NvmlScenario) -> None:
@@ -127,12 +130,12 @@ def test_the_agent_is_asked_first(agent: AgentProcess, driver: NvmlScenario) -> 
     agent.wait_for(agent.ready)
     driver.lose(3).write()
     agent.wait_for(lambda: bool(json.loads(agent.get("/v1/incidents"))["incidents"]))
-    code, text = check(driver, "--agent", agent.address)
+    code, text = check(driver, "-v", "--agent", agent.address)
     assert code == Status.CRITICAL
     assert "nvidia3: GPU has fallen off the bus" in text.splitlines()[0]
     assert "source: incidents of the agent" in text
     rules = str(agent.folder / "rules.yaml")
-    code, text = check(driver, "--agent", agent.address, "--rules", rules)
+    code, text = check(driver, "-v", "--agent", agent.address, "--rules", rules)
     assert code == Status.CRITICAL
     assert "source: readings of the agent" in text
 
@@ -212,6 +215,16 @@ def test_what_the_status_rests_on() -> None:
     assert whole.causes == ["nvidia3: gone", "hung", "warm"]
 
 
+def test_a_problem_of_the_agent_is_shown_without_asking_and_a_note_only_to_who_asks() -> None:
+    report = Report(host="n", problems=("a rule is broken",), notes=("a note",), source="a test")
+    assert nagios(report).splitlines()[1:] == ["a rule is broken"]
+    assert nagios(report, verbose=True).splitlines()[1:] == [
+        "a rule is broken", "a note", "source: a test",
+    ]  # fmt: skip
+    told = json.loads(document(report))
+    assert (told["problems"], told["notes"]) == (["a rule is broken"], ["a note"])
+
+
 def test_names_of_others_change_neither_line_nor_reason() -> None:
     finding = Finding(severity=Severity.CRITICAL, title="a | b\nc \x1b[31m\u0434" + "x" * 300)
     report = Report(host="n", findings=(finding,), devices=DeviceCounts(total=1))
@@ -232,7 +245,7 @@ def test_of_many_rules_that_one_look_cannot_tell_some_are_named(tmp_path: Path) 
     files = RuleFiles([file], tests=False)
     report = of_snapshot(machines.snapshot(), files, "a test", listened=False)
     assert report.unknown == tuple(f"r{at}" for at in range(5))
-    told = "not judged, one look cannot tell: r0, r1, r2 and 2 more (--json names them)"
+    told = "not evaluated (needs history): r0, r1, r2 and 2 more (--json names them)"
     assert report.notes == (told,)
     assert json.loads(document(report))["unknown"] == list(report.unknown)
 
@@ -251,7 +264,7 @@ def test_a_recording_is_judged_with_the_events_that_it_has(tmp_path: Path) -> No
     with Recorder(file) as recorder:
         recorder.write(machines.snapshot(machines.view(0), machines.lost_view(1), events=(event,)))
 
-    run = accelwatch("check", "--replay", str(file), "--rules", str(rules), *PATIENT)
+    run = accelwatch("check", "-v", "--replay", str(file), "--rules", str(rules), *PATIENT)
     assert run.returncode == Status.CRITICAL
     assert "nvidia1: GPU has fallen off the bus" in run.stdout
     assert "[warning] nvidia0: An Xid" in run.stdout
@@ -261,10 +274,10 @@ def test_a_recording_is_judged_with_the_events_that_it_has(tmp_path: Path) -> No
 def test_a_scenario_is_judged_without_what_was_before(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES + XID)
-    run = accelwatch("check", "--replay", "demo", "--rules", str(rules), *PATIENT)
+    run = accelwatch("check", "-v", "--replay", "demo", "--rules", str(rules), *PATIENT)
     assert run.returncode == Status.CRITICAL
     assert "nvidia5: GPU has fallen off the bus" in run.stdout
-    assert "one look cannot tell: gpu.low, gpu.xid" in run.stdout
+    assert "not evaluated (needs history): gpu.low, gpu.xid" in run.stdout
 
 
 def test_a_recording_that_is_not_there_is_unknown(tmp_path: Path) -> None:

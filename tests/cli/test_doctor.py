@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from accelwatch.cli.doctor import _headline
+from accelwatch.backend import Check, Probe
+from accelwatch.cli.doctor import _headline, _report
 from accelwatch.diagnosis import Verdict, diagnose
-from accelwatch.schema.snapshot import Snapshot
+from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from installed_command import accelwatch
 from standins import NvmlScenario
 
@@ -32,8 +33,10 @@ def test_a_driver_that_will_not_start_is_broken_with_advice(tmp_path: Path) -> N
     scenario.write()
     run = accelwatch("doctor", environ=scenario.environment())
     assert run.returncode in (1, 2)
-    assert "nvidia" in run.stdout
-    assert "do: " in run.stdout
+    lines = run.stdout.splitlines()
+    assert lines[3].startswith("nvidia       unavailable: NVML: ")
+    assert lines[4] == "    do: reload the nvidia kernel modules or reboot after the driver update"
+    assert lines.index("in use") > 4
 
 
 def test_a_lost_device_is_named(tmp_path: Path) -> None:
@@ -42,7 +45,49 @@ def test_a_lost_device_is_named(tmp_path: Path) -> None:
     scenario.write()
     run = accelwatch("doctor", environ=scenario.environment())
     assert run.returncode == 1
-    assert "nvidia3: lost" in run.stdout
+    lines = run.stdout.splitlines()
+    assert lines[3] == "devices that are not well"
+    assert lines[4].startswith("    nvidia3: lost")
+    assert lines.index("in use") > 4
+
+
+def test_what_is_not_here_is_one_line_and_with_all_its_checks(tmp_path: Path) -> None:
+    scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
+    scenario.write()
+    short = accelwatch("doctor", environ=scenario.environment()).stdout
+    (line,) = (line for line in short.splitlines() if "cambricon" in line)
+    assert line.startswith("not here: accel, amd, apple, ")
+    assert line.endswith(" (details: accelwatch doctor --all)")
+    assert "cambricon_ctl" not in short
+    assert "nvidia" not in line
+    whole = accelwatch("doctor", "--all", environ=scenario.environment()).stdout
+    assert "/dev/cambricon_ctl" in whole
+    assert "not here: " not in whole
+    assert whole.index("nvidia       ok") < whole.index("accel        absent")
+
+
+def test_a_library_that_works_has_no_advice_beside_it(tmp_path: Path) -> None:
+    scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
+    scenario.write()
+    for words in (("doctor",), ("doctor", "--all")):
+        text = accelwatch(*words, environ=scenario.environment()).stdout
+        assert "nvidia       ok through nvml, 8 devices" in text
+        assert "modprobe nvidia" not in text
+
+
+def test_hardware_that_nothing_was_read_of_is_broken() -> None:
+    probe = Probe(present=True, checks=(Check(subject="driver", ok=False, remedy="load it"),))
+    status = BackendStatus(name="amd", vendor="amd", state=BackendState.ABSENT)
+    shot = Snapshot(time=0.0, host="n", version="0", backends=(status,))
+    lines = _report(diagnose(shot, {"amd": probe}, {})).splitlines()
+    assert lines.index("    --  driver") < lines.index("in use")
+    assert "        do: load it" in lines
+
+
+def test_a_backend_that_cannot_be_loaded_is_broken() -> None:
+    shot = Snapshot(time=0.0, host="n", version="0")
+    lines = _report(diagnose(shot, {}, {"odd": "no module"})).splitlines()
+    assert lines[3] == "odd          cannot be used: no module"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from accelwatch.fleet.follow.faults import Reason
 from accelwatch.fleet.hub_client import aging
 from accelwatch.fleet.hub_client.aging import Fault, Target, silenced
-from accelwatch.schema.snapshot import Snapshot
+from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.fleet.node_view import Heard
 from accelwatch.tui.views import doctor_lines
@@ -99,3 +99,23 @@ def test_the_doctor_key_on_a_node_that_is_down_tells_it() -> None:
         assert "see that the node is on" in stage.text()
 
     on(check, source=FedFleet(fleet_view(faults=FAULTS), silent(node(8), REFUSED)))
+
+
+def backend(name: str, state: BackendState) -> BackendStatus:
+    return BackendStatus(name=name, vendor=name, state=state, message=f"{name} says so")
+
+
+def test_what_is_broken_stands_before_what_is_used_and_what_is_not_here_is_one_line() -> None:
+    states = [
+        backend("accel", BackendState.ABSENT),
+        backend("amd", BackendState.OK),
+        backend("intel", BackendState.FAILED),
+        backend("nvidia", BackendState.UNAVAILABLE),
+        backend("tpu", BackendState.ABSENT),
+    ]
+    text = shown(msgspec.structs.replace(node(8, d3=lost(3)), backends=tuple(states)), None)
+    places = [text.index(part) for part in ("nvidia3", "intel says", "nvidia says", "amd says")]
+    assert places == sorted(places)
+    (line,) = (line for line in text.splitlines() if "not here" in line)
+    assert "accel, tpu (details: accelwatch doctor --all)" in line
+    assert "accel says so" not in text

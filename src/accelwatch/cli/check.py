@@ -41,7 +41,8 @@ def run(options: CheckOptions) -> int:
     if options.as_json:
         write_stdout(document(report))
     else:
-        write_stdout((slurm if options.slurm else nagios)(report).encode())
+        text = slurm(report) if options.slurm else nagios(report, verbose=options.verbose)
+        write_stdout(text.encode())
     return int(report.status)
 
 
@@ -124,7 +125,7 @@ def _on_the_spot(options: CheckOptions, left: _Left) -> "Report":
     groups = opt_in(split_list(options.collect))
     reading = OneShot(of_machine(settings, options.root, backends, groups))
     files = _files(options)  # while the devices are read
-    return of_snapshot(reading.finish(), files, "read on the spot", listened=False)
+    return of_snapshot(reading.finish(), files, "live reading", listened=False)
 
 
 def _of_file(name: str, options: CheckOptions, left: _Left) -> "Report":

@@ -27,9 +27,9 @@ class CheckCommand(TyperCommand):
 
 
 def _check(**values: Any) -> None:
-    """Tell whether this node is well: exit 0 ok, 1 warning, 2 critical, 3 unknown.
+    """Check this node's health: exit 0 ok, 1 warning, 2 critical, 3 unknown.
 
-    The agent of this machine is asked; where none answers, the devices are read on the spot.
+    Asks the agent of this machine; without one it reads the devices itself. A healthy node is one line.
     """
     from accelwatch.cli.check import run
 

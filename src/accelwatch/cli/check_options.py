@@ -12,19 +12,21 @@ _OF_MACHINE = tuple(one for one in OPTIONS if one.name in ("backend", "collect",
 
 CHECK_OPTIONS: tuple[Option, ...] = (
     Option(name="rules", flags=("--rules",), kind=Path, default=(), many=True, metavar="FILE",
-           help="Rules instead of those that are shipped."),
+           help="Rule files instead of the shipped packs."),
     Option(name="pack", flags=("-p", "--pack"), kind=str, default=(), many=True, metavar="NAME",
-           help="A pack of rules."),
+           help="Only this pack of rules."),
     Option(name="agent", flags=("--agent",), kind=str, default=AGENT_ADDRESS, metavar="ADDRESS",
            help="Agent to ask: host:port, a socket, or 'none'."),
     Option(name="expect", flags=("--expect",), kind=int, default=None, metavar="N", least=0,
-           help="Devices that there must be."),
+           help="Number of devices that must be present."),
     Option(name="slurm", flags=("--slurm",), kind=bool, default=False,
-           help="Only a reason, of at most 200 ASCII characters."),
+           help="Print only a drain reason, at most 200 ASCII characters."),
+    Option(name="verbose", flags=("-v", "--verbose"), kind=bool, default=False,
+           help="Also where it looked, and which rules need more than one reading."),
     Option(name="as_json", flags=("--json",), kind=bool, default=False, help="As JSON."),
     *_OF_MACHINE,
     Option(name="timeout", flags=("--timeout",), kind=str, default="5s", metavar="DURATION",
-           help="It ends by then, whatever a driver does."),
+           help="Deadline of the whole check, even if a driver hangs."),
 )  # fmt: skip
 _BY_FLAG = {flag: option for option in CHECK_OPTIONS for flag in option.flags}
 
@@ -37,6 +39,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
     agent: str = AGENT_ADDRESS
     expect: int | None = None
     slurm: bool = False
+    verbose: bool = False
     as_json: bool = False
     backend: tuple[str, ...] = ()
     collect: tuple[str, ...] = ()

@@ -33,9 +33,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     blind: tuple[str, ...] = ()
     """Why it cannot be told how the node is."""
+    problems: tuple[str, ...] = ()
+    """Of the agent itself, such as rules that it cannot read."""
     notes: tuple[str, ...] = ()
+    """For who asks: where it looked, and what was not evaluated."""
     unknown: tuple[str, ...] = ()
-    """Rules that one look cannot tell."""
+    """Rules that one reading cannot tell."""
 
     @property
     def status(self) -> Status:
@@ -56,8 +59,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return [*loud[:critical], *self.blind, *loud[critical:]]
 
 
-def nagios(report: Report) -> str:
-    """A line with performance data, then the details."""
+def nagios(report: Report, *, verbose: bool = False) -> str:
+    """A line with performance data, then one for each finding; of a healthy node the first alone."""
     causes = report.causes
     many = f"; {len(causes) - 1} more" if len(causes) > 1 else ""
     said = f" {causes[0]}{many}" if causes else f": {_healthy(report)}"
@@ -66,9 +69,10 @@ def nagios(report: Report) -> str:
     lines = [f"ACCELWATCH {report.status.name} - {_plain(report.host + said)} | {data}"]
     ordered = sorted(report.findings, key=lambda one: -one.severity.weight)
     lines += [f"[{one.severity.value}] {_plain(_told(one))} {one.rule}" for one in ordered]
-    lines += [_plain(one) for one in (*report.blind, *report.notes)]
-    if report.source:
-        lines.append(f"source: {_plain(report.source)}")
+    lines += [_plain(one) for one in (*report.blind, *report.problems)]
+    if verbose:
+        lines += [_plain(one) for one in report.notes]
+        lines += [f"source: {_plain(report.source)}"] if report.source else []
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 

@@ -23,7 +23,7 @@ from accelwatch.schema.snapshot import BackendState, Snapshot, whole_devices
 
 MOST_BYTES = 32 << 20
 _SHOWN = 3
-"""Rules that are named of those that one look cannot tell."""
+"""Rules that are named of those that one reading cannot tell."""
 _OLDEST_S = 10.0
 """Verdicts of an agent that has not judged for longer count for nothing."""
 
@@ -63,7 +63,8 @@ def ask(address: str, path: str, timeout_s: float) -> bytes:
                 raise AgentSilent(f"the agent at {address} takes too long")
         return bytes(body)
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise AgentSilent(f"no agent answers at {address}: {error}") from None
+        why = getattr(error, "strerror", None) or error
+        raise AgentSilent(f"no agent answers at {address}: {why}") from None
     finally:
         connection.close()
 
@@ -84,7 +85,7 @@ def of_incidents(page: bytes) -> Report:
             devices=devices,
             rules=int(told["rules"]),
             findings=tuple(map(_of_incident, told["incidents"])),
-            notes=tuple(map(str, told["problems"])),
+            problems=tuple(map(str, told["problems"])),
         )
         unhealthy = msgspec.convert(node.get("unhealthy", ()), tuple[DeviceNote, ...])
         report = _with_health(report, unhealthy)
@@ -125,12 +126,12 @@ def of_snapshot(snapshot: Snapshot, files: RuleFiles, source: str, *, listened: 
     )
     notes: list[str] = []
     if seen.pending:
-        notes.append(f"holds now, counts only after a while: {', '.join(seen.pending)}")
+        notes.append(f"holds now, counts only after its `for`: {', '.join(seen.pending)}")
     if seen.unknown:
         shown = ", ".join(seen.unknown[:_SHOWN])
         rest = len(seen.unknown) - _SHOWN
         more = f" and {rest} more (--json names them)" if rest > 0 else ""
-        notes.append(f"not judged, one look cannot tell: {shown}{more}")
+        notes.append(f"not evaluated (needs history): {shown}{more}")
     report = Report(
         host=snapshot.host,
         source=source,

@@ -12,12 +12,17 @@ from accelwatch.diagnosis import BackendReport, Diagnosis, Verdict, diagnose, pr
 from accelwatch.display import counted
 from accelwatch.durations import deadline
 from accelwatch.exit_codes import OK
+from accelwatch.schema.snapshot import BackendState
 from accelwatch.untrusted_text import printable
 
 _JSON = Annotated[bool, typer.Option("--json", help="One JSON document.")]
+_ALL = Annotated[
+    bool,
+    typer.Option("-a", "--all", help="Also what was looked for by backends that found nothing."),
+]
 _TIMEOUT = Annotated[str, typer.Option(metavar="DURATION", help="For the reading.")]
 
-_ABSENT = {True: "present, not read", False: "nothing of its kind here"}
+_ABSENT = {True: "present, not read", False: "not present"}
 _VERDICTS = {
     Verdict.FINE: "all that is here can be read",
     Verdict.IMPAIRED: "something that is here cannot be read, or not fully",
@@ -46,13 +51,15 @@ def backends_command(as_json: _JSON = False, timeout: _TIMEOUT = "5s") -> None:
     raise typer.Exit(OK)
 
 
-def doctor_command(as_json: _JSON = False, timeout: _TIMEOUT = "5s") -> None:
-    """Say what was looked for, what was found, and what to do; exit 0 fine, 1 impaired, 2 broken."""
+def doctor_command(
+    as_json: _JSON = False, everything: _ALL = False, timeout: _TIMEOUT = "5s"
+) -> None:
+    """Show what is broken and what to do, then what is used; exit 0 fine, 1 impaired, 2 broken."""
     diagnosis = _diagnosis(timeout)
     if as_json:
         write_stdout(msgspec.json.encode(diagnosis) + b"\n")
     else:
-        write_stdout(_report(diagnosis).encode())
+        write_stdout(_report(diagnosis, everything=everything).encode())
     raise typer.Exit(int(diagnosis.verdict))
 
 
@@ -87,20 +94,49 @@ def _headline(diagnosis: Diagnosis) -> str:
     return f"no accelerator was found; {told}" if nothing else told
 
 
-def _report(diagnosis: Diagnosis) -> str:
+def _report(diagnosis: Diagnosis, *, everything: bool = False) -> str:
+    """What is broken stands first, what is not here in one line at the end."""
     lines = [
         f"accelwatch {diagnosis.version} on {diagnosis.host}: {_headline(diagnosis)}",
         f"python {diagnosis.python}, kernel {diagnosis.kernel},"
         f" {counted(diagnosis.devices, 'accelerator')}",
     ]
-    for report in diagnosis.backends:
-        lines += ["", _line(report), *_check_lines(report.checks, advise=report.present)]
-        if report.present and report.status is not None and report.status.remedy:
-            lines.append(f"        do: {report.status.remedy}")
     if diagnosis.unwell:
         lines += ["", "devices that are not well"]
         lines += [
             f"    {device.name}: {device.state}; {device.reason}" for device in diagnosis.unwell
         ]
+    broken = [report for report in diagnosis.backends if _is_broken(report)]
+    used = [report for report in diagnosis.backends if _is_used(report)]
+    for report in broken:
+        lines += ["", _line(report)]
+        if report.present and report.status is not None and report.status.remedy:
+            lines.append(f"    do: {report.status.remedy}")
+        lines += _check_lines(report.checks, advise=report.present)
+    lines += ["", "in use"]
+    for report in used:
+        lines.append(f"    {_line(report)}")
+        lines += _check_lines(report.checks, advise=False) if everything else []
     lines += ["", "surroundings", *_check_lines(diagnosis.surroundings)]
+    rest = [one for one in diagnosis.backends if one not in broken and one not in used]
+    if everything:
+        for report in rest:
+            lines += ["", _line(report), *_check_lines(report.checks, advise=False)]
+    elif rest:
+        names = ", ".join(report.name for report in rest)
+        lines += ["", f"not here: {names} (details: accelwatch doctor --all)"]
     return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _is_broken(report: BackendReport) -> bool:
+    """Whether it cannot be used, or finds its hardware and reads nothing."""
+    if report.problem:
+        return True
+    state = BackendState.ABSENT if report.status is None else report.status.state
+    return state not in (BackendState.OK, BackendState.ABSENT) or (
+        report.present and state is BackendState.ABSENT
+    )
+
+
+def _is_used(report: BackendReport) -> bool:
+    return not _is_broken(report) and report.present

@@ -1,6 +1,6 @@
 """What became of each backend, and why a device is missing or unwell, as lines. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from accelwatch.display import printable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _WORDS = {
     BackendState.OK: ("ok", "ok", "in use"),
-    BackendState.ABSENT: ("excluded", "dim", "nothing of its kind here"),
+    BackendState.ABSENT: ("excluded", "dim", "not present"),
     BackendState.UNAVAILABLE: ("degraded", "warn", "here, but cannot be used"),
     BackendState.FAILED: ("lost", "bad", "crashed or broke its contract; held out for a while"),
 }
@@ -28,7 +28,7 @@ _LOOK = "see that the node is on, that its agent runs, and that the hub can reac
 
 
 def lines(shot: Snapshot, width: int, glyphs: Glyphs, heard: "Heard | None" = None) -> list[Line]:
-    """Backends, devices in trouble, errors, the monitor's own use.
+    """What is broken, what is used, one line of what is not here, errors, the monitor's own use.
 
     Of a node of a fleet that is not heard: that first, and what it told before as what it is.
     """
@@ -40,10 +40,12 @@ def lines(shot: Snapshot, width: int, glyphs: Glyphs, heard: "Heard | None" = No
         given += _silence(heard, shot, width, glyphs)
         if known:
             given.append(_title("What it told when it was last heard", width, glyphs))
-    for status in known:
+    given += _unwell(shot, width, glyphs, silent=silent)
+    here = [status for status in known if status.state is not BackendState.ABSENT]
+    for status in sorted(here, key=lambda status: status.state is BackendState.OK):
         given += _backend(status, shot.own, shot, width, glyphs)
         given.append([])
-    given += _unwell(shot, width, glyphs, silent=silent)
+    given += _not_here([status for status in known if status.state is BackendState.ABSENT], width)
     given += _errors(shot, width, glyphs)
     return given + _usage(shot.own, width, glyphs)
 
@@ -104,6 +106,14 @@ def _backend(
     if status.remedy and status.state is not BackendState.ABSENT:
         given += _facts("do", status.remedy, width, "accent")
     return given
+
+
+def _not_here(absent: Sequence[BackendStatus], width: int) -> list[Line]:
+    """The backends that have nothing to read, in a line, and how to see what they looked for."""
+    if not absent:
+        return []
+    names = ", ".join(status.name for status in absent)
+    return [*_facts("not here", f"{names} (details: accelwatch doctor --all)", width, "dim"), []]
 
 
 def _state(sign: str) -> DeviceState:
