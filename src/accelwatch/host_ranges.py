@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections.abc import Iterable, Sequence
 
 from accelwatch.errors import UsageError
 
@@ -9,6 +10,7 @@ MAX_HOSTS = 100_000
 _MAX_TEXT = 4096
 _PART = re.compile(r"\[([0-9][0-9,\-]*)\]")
 _COMMA = re.compile(r",(?![^\[]*\])")
+_NUMBERED = re.compile(r"(.*?)(\d{1,9})(\D*)", re.ASCII)
 _SPAN = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
@@ -54,3 +56,39 @@ def _numbers(piece: str, text: str) -> list[str]:
             raise UsageError(f"{text!r} stands for more than {MAX_HOSTS} hosts")
         numbers += [f"{number:0{len(first)}d}" for number in range(int(first), int(last) + 1)]
     return numbers
+
+
+def collapse(hosts: Iterable[str]) -> str:
+    """Names as one host range, sorted: `n[001-003,007],r7`; what `expand` makes of it is the same names.
+
+    Only the last number of a name is folded, and only numbers of equal width, so zeros in front stay.
+    """
+    groups: dict[tuple[str, int, str], list[int]] = {}
+    plain: list[str] = []
+    for host in sorted(set(hosts)):
+        match = _NUMBERED.fullmatch(host)
+        if match is None:
+            plain.append(host)
+        else:
+            groups.setdefault((match[1], len(match[2]), match[3]), []).append(int(match[2]))
+    folded = [
+        f"{head}[{_spans(numbers, width)}]{tail}"
+        if len(numbers) > 1
+        else f"{head}{numbers[0]:0{width}d}{tail}"
+        for (head, width, tail), numbers in groups.items()
+    ]
+    return ",".join(sorted([*plain, *folded]))
+
+
+def _spans(numbers: Sequence[int], width: int) -> str:
+    """Sorted numbers as `001-003,007`."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ",".join(
+        f"{first:0{width}d}" if first == last else f"{first:0{width}d}-{last:0{width}d}"
+        for first, last in spans
+    )

@@ -80,6 +80,10 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "maintenance_command", "maintenance", FLEET,
             "Announce work on nodes; mutes notifications, pauses remedies",
         ),
+        "avoid": Command(
+            "avoid_command", "avoid_command", FLEET,
+            "Nodes to keep new jobs off now, for Slurm, MPI, Kubernetes",
+        ),
         "rules": Command(
             "rules_command", "rules", FLEET,
             "Check, test, list, explain, back-test and export rules",

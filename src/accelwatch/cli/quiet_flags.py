@@ -1,12 +1,13 @@
 """What `accelwatch silence` and `accelwatch maintenance` have in common: spans, answers, lists."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import msgspec
 import typer
 
+from accelwatch.cli.aligned import aligned
 from accelwatch.cli.hub_asking import HubFlags, asked, changed, moment, who
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.errors import UsageError
@@ -121,15 +122,7 @@ def _table(rows: Iterable[Mapping[str, Any]], described: Described) -> bytes:
         )
         for row in rows
     ]
-    return "".join(f"{line}\n" for line in _aligned(cells)).encode()
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
-    return [
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
-        for row in rows
-    ]
+    return "".join(f"{line}\n" for line in aligned(cells)).encode()
 
 
 def _short(moment_: str) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from accelwatch.cli.aligned import aligned
 from accelwatch.cli.hub_asking import HubFlags
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
@@ -36,14 +37,7 @@ def spares_command(
 
 
 def _table(spares: Sequence[Mapping[str, Any]]) -> list[str]:
-    rows = [_HEADER, *(_row(spare) for spare in spares)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADER) - 1)]
-    return [
-        "  ".join(
-            [*(f"{cell:{w}}" for cell, w in zip(row, widths, strict=False)), row[-1]]
-        ).rstrip()
-        for row in rows
-    ]
+    return aligned([_HEADER, *map(_row, spares)])
 
 
 def _row(spare: Mapping[str, Any]) -> tuple[str, ...]:

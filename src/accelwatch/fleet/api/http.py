@@ -23,6 +23,7 @@ _LINKS = (
     ("/v1/incidents", "what rules have found"),
     ("/v1/silences", "of whom nobody is told for a while"),
     ("/v1/maintenance", "nodes that are worked on"),
+    ("/v1/avoid", "nodes to keep new jobs off now, and why"),
     ("/v1/rules", "the rules in force"),
     ("/v1/stream", "devices, events and values every second"),
     ("/v1/openapi.json", "all of this for machines"),

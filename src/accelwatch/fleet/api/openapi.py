@@ -20,6 +20,7 @@ from accelwatch.fleet.api.documents import (
 )
 from accelwatch.fleet.api.evidence_documents import EvidencePage, EvidenceTaken, NewEvidences
 from accelwatch.fleet.api.remedy_pages import VERBS, Wish
+from accelwatch.fleet.avoid.documents import AvoidPage, ReasonKind
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.incidents.incident import IncidentState
@@ -69,6 +70,7 @@ _ANSWERS = (
     NewEvidences,
     AlertmanagerMessage,
     AuditPage,
+    AvoidPage,
     UsageReport,
 )
 _NOT_OFFERED = {"406": "Accept has none of the media types; the text names them."}
@@ -246,6 +248,21 @@ def _paths() -> dict[str, Any]:
             _parameter("incident", "Only what is about this one."),
             limit,
             cursor,
+        ),
+        "/v1/avoid": _get(
+            "Nodes to keep new jobs off now, with the reasons",
+            "AvoidPage",
+            _parameter(
+                "severity",
+                "Open incidents of this severity and above count; critical unless given.",
+                schema={"type": "string", "enum": list(Severity)},
+            ),
+            _parameter(
+                "reason",
+                "Only these reasons, separated by commas.",
+                schema={"type": "string", "enum": list(ReasonKind)},
+            ),
+            _parameter("within", "Count maintenance that starts within this time, such as 4h."),
         ),
         "/v1/holds": _get("Our marks on nodes, and nodes that people want left alone", "HoldsPage"),
         "/v1/spares": _get("Who can stand in, and who does", "SparesPage"),

@@ -34,6 +34,8 @@ from accelwatch.fleet.api.summaries import (
     node_summary,
 )
 from accelwatch.fleet.api.totals import Totals, counted
+from accelwatch.fleet.avoid.page import PATH as AVOID
+from accelwatch.fleet.avoid.page import AvoidPages
 from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory import InventoryError
@@ -101,6 +103,7 @@ class HubPages:
         remedies: RemedyPages | None = None,
         audit: AuditPages | None = None,
         usage: Callable[[Query, Headers], Awaitable[Page]] | None = None,
+        avoid: AvoidPages | None = None,
     ) -> None:
         """`may_act`: whether those who can reach the hub may change something; `usage`: the page of
         who uses the devices."""
@@ -135,6 +138,7 @@ class HubPages:
             RULES: self._incidents.rules,
             AUDIT: self._audit.page,
             EXPLAIN: self._incidents.explanation,
+            AVOID: (avoid or AvoidPages(fleet)).page,
             "/v1/openapi.json": lambda query, _: _openapi(query),
             "/-/healthy": lambda _query, _: plain(200, "healthy"),
             "/-/ready": lambda _query, _: self._readiness(),

@@ -27,6 +27,7 @@ from accelwatch.fleet.api.own import RenderOwn
 from accelwatch.fleet.api.pages import HubPages
 from accelwatch.fleet.api.remedy_pages import RemedyPages
 from accelwatch.fleet.api.store_pages import PeerPages
+from accelwatch.fleet.avoid.page import AvoidPages
 from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
 from accelwatch.fleet.hub.model import HubSettings, UnfitSettingsError
@@ -102,6 +103,7 @@ class HubServer:
             evidence=EvidencePages(hub.fleet, lambda: hub.settings.evidence),
             remedies=RemedyPages(lambda: hub.remedies, clock, lambda: hub.fleet.nodes),
             audit=AuditPages(lambda: hub.journal, clock),
+            avoid=AvoidPages(hub.fleet, lambda: hub.rules, lambda: hub.remedies),
             usage=hub.usage.page,
             silences=SilencePages(
                 lambda: hub.rules, clock, lambda: hub.fleet.nodes, lambda: target_labels(hub.fleet)

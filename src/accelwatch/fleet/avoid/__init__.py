@@ -1,0 +1,1 @@
+"""Nodes that new jobs should be kept off now, and why."""

@@ -1,0 +1,100 @@
+"""`GET /v1/avoid`: the nodes to keep new jobs off now, for schedulers and launchers that ask no rule."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from accelwatch import durations
+from accelwatch.errors import UsageError
+from accelwatch.fleet.avoid.documents import AvoidPage, AvoidReason, NodeToAvoid, ReasonKind
+from accelwatch.fleet.avoid.reasons import Found, of_incidents, of_marks, of_silence, of_windows
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.machine import machine_of
+from accelwatch.rules.document import Severity
+from accelwatch.schema.moments import timestamp
+from accelwatch.web.json_page import json_page
+from accelwatch.web.page import Headers, Page, Query, ask_again, many, only
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.remedies.runner import RemedyRunner
+    from accelwatch.judging.runner import RuleRunner
+
+PATH = "/v1/avoid"
+_ORDER = tuple(ReasonKind)
+
+
+class AvoidPages:
+    """For the hub's event loop."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        rules: "Callable[[], RuleRunner | None]" = lambda: None,
+        remedies: "Callable[[], RemedyRunner | None]" = lambda: None,
+    ) -> None:
+        """`rules` and `remedies` give what runs now; None where nothing is configured."""
+        self._fleet = fleet
+        self._rules = rules
+        self._remedies = remedies
+
+    def page(self, query: Query, headers: Headers) -> Page:
+        """`AvoidPage`. Raises UsageError."""
+        ask_again(query, ("severity", "reason", "within"))
+        severities, kinds = _severities(query), _kinds(query)
+        within_s = durations.seconds_with_unit(only(query, "within") or "0s")
+        reasons: dict[str, list[AvoidReason]] = {}
+        for node, reason in self._found(severities, within_s):
+            if reason.kind in kinds:
+                reasons.setdefault(node, []).append(reason)
+        rules = self._rules()
+        page = AvoidPage(
+            time=timestamp(self._fleet.clock.wall()),
+            rules=0 if rules is None else len(rules.rules.rules),
+            nodes_total=len(self._fleet.nodes),
+            problems=() if rules is None else rules.problems,
+            nodes=tuple(self._row(node, reasons[node]) for node in sorted(reasons)),
+        )
+        return json_page(page, headers)
+
+    def _found(self, severities: frozenset[Severity], within_s: float) -> Found:
+        rules, remedies, now = self._rules(), self._remedies(), self._fleet.clock.wall()
+        found: list[Iterator[tuple[str, AvoidReason]]] = [of_silence(self._fleet)]
+        if rules is not None:
+            found.append(of_incidents(rules.open, severities))
+            windows = rules.register.muting.windows
+            found.append(of_windows(windows, self._fleet.nodes, now, within_s))
+        if remedies is not None:
+            found.append(of_marks(remedies.engine.state))
+        return itertools.chain.from_iterable(found)
+
+    def _row(self, node: str, reasons: list[AvoidReason]) -> NodeToAvoid:
+        known, remedies = self._fleet.nodes.get(node), self._remedies()
+        scheduler_name = ""
+        if remedies is not None:
+            remedy = remedies.engine.state.remedies.get(node)
+            target = "" if remedy is None else remedy.target
+            scheduler_name = target or remedies.settings.nodes.get(node, "")
+        return NodeToAvoid(
+            node=node,
+            host="" if known is None else machine_of(known).host,
+            scheduler_name=scheduler_name,
+            reasons=tuple(sorted(reasons, key=lambda reason: _ORDER.index(reason.kind))),
+        )
+
+
+def _severities(query: Query) -> frozenset[Severity]:
+    """The severity asked for and those above it; `critical` unless asked."""
+    words = list(Severity)
+    text = only(query, "severity") or Severity.CRITICAL.value
+    if text not in words:
+        raise UsageError(f"severity: {text[:40]!r} is not one of {', '.join(words)}")
+    return frozenset(words[words.index(Severity(text)) :])
+
+
+def _kinds(query: Query) -> frozenset[ReasonKind]:
+    """The kinds of reason asked for; all of them unless asked."""
+    asked = many(query, "reason")
+    for text in asked:
+        if text not in _ORDER:
+            raise UsageError(f"reason: {text[:40]!r} is not one of {', '.join(_ORDER)}")
+    return frozenset(map(ReasonKind, asked or _ORDER))

@@ -1,0 +1,99 @@
+"""Reasons to keep new jobs off nodes, from incidents, marks, windows of maintenance and silence."""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from accelwatch.fleet.avoid.documents import AvoidReason, ReasonKind
+from accelwatch.fleet.names import NodeState
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.silence import Maintenance
+from accelwatch.rules.document import Scope, Severity
+from accelwatch.schema.moments import moment_or_none, timestamp
+
+if TYPE_CHECKING:
+    from accelwatch.remedy.model import RemedyState
+
+Found = Iterator[tuple[str, AvoidReason]]
+"""Names of nodes, each with one reason."""
+
+
+def of_incidents(incidents: Iterable[Incident], severities: Collection[Severity]) -> Found:
+    """Open incidents of nodes and devices.
+
+    An incident of a job or a rack names no node of its own: the nodes it comes from have theirs. One
+    that follows another is a consequence, and the node may be healthy.
+    """
+    for incident in incidents:
+        is_own = incident.entity.scope in (Scope.DEVICE, Scope.NODE) and not incident.storm
+        if not is_own or incident.follows or incident.severity not in severities:
+            continue
+        yield (
+            incident.entity.node,
+            AvoidReason(
+                kind=ReasonKind.INCIDENT,
+                text=incident.title,
+                since=timestamp(incident.since),
+                incident=incident.id,
+                rule=incident.rule,
+                severity=incident.severity.value,
+                confidence=incident.confidence.value,
+                device=incident.facts.device_name,
+            ),
+        )
+
+
+def of_marks(state: "RemedyState") -> Found:
+    """Nodes that we hold out, as their scheduler showed it last."""
+    for remedy in state.remedies.values():
+        hold = remedy.hold
+        if hold is not None:
+            yield (
+                remedy.node,
+                AvoidReason(
+                    kind=ReasonKind.QUARANTINED,
+                    text=hold.reason,
+                    since=moment_or_none(hold.set_at),
+                    incident=hold.mark.incident,
+                ),
+            )
+
+
+def of_windows(
+    windows: Iterable[Maintenance], nodes: Iterable[str], now: float, within_s: float
+) -> Found:
+    """Windows of maintenance that are open now or open within `within_s` seconds."""
+    coming = [window for window in windows if window.starts - within_s <= now < window.ends]
+    if not coming:
+        return
+    for node in nodes:
+        for window in coming:
+            if not window.nodes or node in window.names:
+                yield (
+                    node,
+                    AvoidReason(
+                        kind=ReasonKind.MAINTENANCE,
+                        text=window.reason,
+                        since=timestamp(window.starts),
+                        until=timestamp(window.ends),
+                    ),
+                )
+
+
+def of_silence(fleet: Fleet) -> Found:
+    """Nodes that do not answer, or have never answered."""
+    for node in fleet.nodes.values():
+        state = fleet.state_of(node)
+        if state not in (NodeState.DOWN, NodeState.NEVER):
+            continue
+        fault = next((one.fault for one in node.sources.values() if one.fault is not None), None)
+        said = "it has never answered" if state is NodeState.NEVER else "it does not answer"
+        age_s = fleet.age_of(node)
+        yield (
+            node.name,
+            AvoidReason(
+                kind=ReasonKind.UNREACHABLE,
+                text=said if fault is None else f"{said}: {fault}",
+                since=None if age_s is None else timestamp(fleet.clock.wall() - age_s),
+            ),
+        )

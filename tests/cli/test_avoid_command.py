@@ -1,0 +1,110 @@
+"""`accelwatch avoid`, asked of a running hub: a table, JSON, and what launchers read."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import yaml
+from typer.testing import CliRunner
+
+import machines
+from accelwatch.cli.app import build
+from accelwatch.config.model import RuleSettings
+from accelwatch.host_ranges import expand, listed
+from hub_peers import agent, hub
+
+RULES = """\
+version: 1
+defaults: {keep: 0}
+rules:
+- {id: gpu.lost, title: A GPU is lost, when: state == "lost", severity: critical}
+"""
+
+
+async def typed(*words: str) -> tuple[int, str, str]:
+    """Exit code, output and what is said beside it."""
+    result = await asyncio.to_thread(CliRunner().invoke, build(), ["avoid", *words])
+    return result.exit_code, result.stdout, result.stderr or str(result.exception or "")
+
+
+def test_each_form_names_the_same_nodes(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES, encoding="utf-8")
+    rules = RuleSettings(files=(str(file),), interval_s=0.1)
+
+    async def main() -> None:
+        broken = machines.snapshot(machines.view(0), machines.lost_view(1))
+        async with agent(broken) as bad, agent() as well:
+            targets = (bad.address, well.address, "127.0.0.1:1")
+            async with hub(*targets, rules=rules, state_dir=tmp_path) as running:
+                asking = ("--hub", running.base)
+                await running.until(lambda: bool(running.hub.rules and running.hub.rules.open))
+                await running.until(lambda: running.fault("127.0.0.1:1") != "")
+                names = sorted(["127.0.0.1:1", bad.address])
+
+                code, out, said = await typed(*asking)
+                assert (code, said) == (0, "")
+                head, *lines = out.splitlines()
+                assert head.split() == ["NODE", "REASON", "SINCE", "INCIDENT", "WHAT"]
+                cells = [line.split(maxsplit=4) for line in lines]
+                assert [row[:2] for row in cells] == [
+                    ["127.0.0.1:1", "unreachable"],
+                    [bad.address, "incident"],
+                ]
+                assert cells[1][3:] == ["i1", f"{machines.device(1).name}: A GPU is lost"]
+
+                code, out, _ = await typed("--format", "json", *asking)
+                assert [row["node"] for row in json.loads(out)["nodes"]] == names
+
+                code, out, _ = await typed("--format", "hostfile", *asking)
+                assert out.splitlines() == names
+
+                code, out, _ = await typed("--format", "slurm", *asking)
+                (line,) = out.splitlines()
+                assert sorted(host for part in listed(line) for host in expand(part)) == names
+
+                code, out, _ = await typed("--format", "k8s", *asking)
+                terms = yaml.safe_load(out)["nodeAffinity"][
+                    "requiredDuringSchedulingIgnoredDuringExecution"
+                ]["nodeSelectorTerms"]
+                assert terms == [
+                    {
+                        "matchExpressions": [
+                            {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": names}
+                        ]
+                    }
+                ]
+
+                code, out, _ = await typed("--reason", "incident", "--format", "hostfile", *asking)
+                assert out.splitlines() == [bad.address]
+                code, _, said = await typed("--severity", "loud", *asking)
+                assert code != 0
+                assert "'loud' is not one of" in said
+
+    asyncio.run(main())
+
+
+def test_a_fleet_without_faults_gives_forms_without_nodes(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with agent() as well, hub(well.address) as running:
+            await running.until(lambda: running.mode(well.address) == "stream")
+            asking = ("--hub", running.base)
+            outs = {}
+            for form in ("table", "slurm", "hostfile", "k8s"):
+                code, outs[form], said = await typed("--format", form, *asking)
+                assert code == 0
+                assert "no rules are configured" in said
+            assert outs == {"table": "", "slurm": "\n", "hostfile": "", "k8s": "{}\n"}
+
+    asyncio.run(main())
+
+
+def test_a_list_of_all_nodes_comes_with_a_warning() -> None:
+    async def main() -> None:
+        async with hub("127.0.0.1:1") as running:
+            await running.until(lambda: running.fault("127.0.0.1:1") != "")
+            code, out, said = await typed("--format", "hostfile", "--hub", running.base)
+            assert (code, out) == (0, "127.0.0.1:1\n")
+            assert "every node is in this list" in said
+
+    asyncio.run(main())
