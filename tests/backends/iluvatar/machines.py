@@ -82,15 +82,22 @@ def _without_answer(folder: Path) -> Iterator[Stage]:
         yield machine
 
 
-def _machine(name: str, *, healthy: bool, removable: bool = False) -> FixtureMachine:
+def _machine(
+    name: str, *, healthy: bool, removable: bool = False, tells_of_a_fault: bool = False
+) -> FixtureMachine:
     can = frozenset({"devices", "removable"} if removable else {"devices"})
     return FixtureMachine(
-        f"iluvatar-{name}", "iluvatar", healthy, lambda folder: staged(folder, name), can
+        f"iluvatar-{name}",
+        "iluvatar",
+        healthy,
+        lambda folder: staged(folder, name),
+        can,
+        tells_of_a_fault=tells_of_a_fault,
     )
 
 
 MACHINES = (
-    _machine("bi-v150-x2", healthy=True, removable=True),
+    _machine("bi-v150-x2", healthy=True, removable=True, tells_of_a_fault=True),
     _machine("mr-v100", healthy=True),
     _machine("bi-v100-bad-day", healthy=False),
     FixtureMachine(

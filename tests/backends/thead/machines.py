@@ -131,16 +131,23 @@ def _without_answer(folder: Path) -> Iterator[Stage]:
         yield machine
 
 
-def _machine(name: str, *, healthy: bool, removable: bool = False) -> FixtureMachine:
+def _machine(
+    name: str, *, healthy: bool, removable: bool = False, tells_of_a_fault: bool = False
+) -> FixtureMachine:
     can = frozenset({"devices", "removable"} if removable else {"devices"})
     return FixtureMachine(
-        f"thead-{name}", "thead", healthy, lambda folder: staged(folder, name), can
+        f"thead-{name}",
+        "thead",
+        healthy,
+        lambda folder: staged(folder, name),
+        can,
+        tells_of_a_fault=tells_of_a_fault,
     )
 
 
 MACHINES = (
     _machine("zw810e-x2", healthy=True, removable=True),
-    _machine("zw810e-x12", healthy=True),
+    _machine("zw810e-x12", healthy=True, tells_of_a_fault=True),
     _machine("zw810e-bad-day", healthy=False, removable=True),
     FixtureMachine("thead-without-answer", "thead", False, _without_answer, frozenset({"devices"})),
 )

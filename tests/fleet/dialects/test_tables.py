@@ -331,8 +331,16 @@ def test_gaudi_zeros_are_not_believed() -> None:
     holds(first, memory_repair_pending=1)
     assert first.health is Health.DEGRADED
     holds(second, power_watts=Absence.ERROR, temperature_celsius__gpu=Absence.ERROR)
+    holds(first, temperature_limit_celsius__gpu__slowdown=98, pcie_link_width_lanes__current=16)
+    holds(second, temperature_limit_celsius__gpu__slowdown=Absence.ERROR)
+    holds(second, pcie_link_width_lanes__current=Absence.ERROR)
     assert "utilization_ratio" in second.reading.notes[0]
     assert first.device.kind == "npu"
+
+
+def test_links_of_a_gaudi_that_are_up_are_counted() -> None:
+    (first, _) = foreign("gaudi").devices
+    holds(first, interconnect_links__ethernet__up=2, link_up__ethernet__2=0)
 
 
 def test_zeros_of_an_exporter_that_writes_none_for_a_failure_are_believed() -> None:

@@ -63,6 +63,12 @@ GAUDI = Dialect(
         _gaudi("ecc_feature_mode", "ecc_enabled"),
         Row(name="habanalabs_pending_rows_state", target="memory_repair_pending", flag=True),
         _gaudi("nic_port_status", "link_up.ethernet.{port}"),
+        Row(
+            name="habanalabs_nic_port_status",
+            target="interconnect_links.ethernet.up",
+            over="port",
+            combine=Combine.SUM,
+        ),
     ),
 )
 """A failed driver read is written as 0; the exporter refuses more than one scrape in 5 s (429)."""

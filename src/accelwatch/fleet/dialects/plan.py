@@ -29,7 +29,12 @@ SPECIAL = frozenset(
 )
 """Catalogue keys that are fields of a view rather than values of its reading."""
 
-NEVER_ZERO = frozenset({"memory_size_bytes", "power_watts", "temperature_celsius"})
+NEVER_ZERO = frozenset(
+    {
+        *("memory_size_bytes", "power_watts", "temperature_celsius", "temperature_limit_celsius"),
+        "pcie_link_width_lanes",
+    }
+)
 """Never 0 on a device that runs: where an exporter writes 0 for a failed read, the read failed."""
 
 OF_THE_WHOLE = (
