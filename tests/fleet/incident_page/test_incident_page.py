@@ -1,6 +1,8 @@
 """The page of an incident: who sees what, and what a form may do."""
 
 import asyncio
+import hashlib
+import string
 from typing import Any
 
 import msgspec
@@ -264,10 +266,28 @@ def test_a_link_approves_its_plan_once() -> None:
     assert len(hub.commands) == 1
 
 
-def _guest_form(hub: AskedHub, token: str) -> str:
-    from accelwatch.fleet.approval.links import fingerprint
+def _written_otherwise(token: str) -> str:
+    """The same signature in other letters: of the last one of its base64 two bits mean nothing."""
+    letters = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+    return token[:-1] + letters[letters.index(token[-1]) ^ 1]
 
-    return hub.signer.form("i3", f"\n{fingerprint(token)}", NOW + 60.0)
+
+def test_a_link_that_was_used_is_used_however_it_is_written() -> None:
+    hub = AskedHub()
+    token = hub.link()
+    assert press(hub, token, **GUEST).code == 200
+    other = _written_otherwise(token)
+    assert other != token
+    assert hub.signer.read(other) == hub.signer.read(token), "it reads as the same link"
+    again = press(hub, other, fields={"form": _guest_form(hub, other)}, **GUEST)
+    assert again.code == 403
+    assert "was used already" in html(again)
+    assert len(hub.commands) == 1
+
+
+def _guest_form(hub: AskedHub, token: str) -> str:
+    who = f"\n{hashlib.sha256(token.encode()).hexdigest()}"
+    return hub.signer.form("i3", who, NOW + 60.0)
 
 
 def test_looking_does_not_use_a_link() -> None:

@@ -101,15 +101,15 @@ def test_what_was_used_is_known_after_a_restart_and_never_in_clear(tmp_path: Pat
 
     async def first() -> None:
         used = UsedLinks(commit, clock)
-        assert fingerprint(token) not in used
-        await used.spend(fingerprint(token), LINK, "10.0.0.7")
-        assert fingerprint(token) in used
+        assert fingerprint(LINK) not in used
+        await used.spend(fingerprint(LINK), LINK, "10.0.0.7")
+        assert fingerprint(LINK) in used
         with pytest.raises(UsedError):
-            await used.spend(fingerprint(token), LINK, "10.0.0.7")
+            await used.spend(fingerprint(LINK), LINK, "10.0.0.7")
 
     asyncio.run(first())
     states = file.load(NOW + 3600.0).states
-    assert fingerprint(token) in UsedLinks(commit, clock, states)
+    assert fingerprint(LINK) in UsedLinks(commit, clock, states)
     (entry,) = file.entries()
     assert (entry.actor, entry.address) == ("link:oncall", "10.0.0.7")
     file.close()

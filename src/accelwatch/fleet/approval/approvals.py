@@ -31,6 +31,6 @@ class Approvals(NamedTuple):
         link = self.signer.read(token)
         if link is None:
             return None
-        key = fingerprint(token)
+        key = fingerprint(link)
         standing = standing_of(link, incident, state, now, used=key in self.used)
         return Presented(link, standing, key)

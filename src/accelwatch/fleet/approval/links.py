@@ -89,9 +89,12 @@ class Signer:
         return (of, by) == (incident, who) and now <= until
 
 
-def fingerprint(token: str) -> str:
-    """By what a link is known where it is not to be shown."""
-    return hashlib.sha256(token.encode()).hexdigest()[:32]
+def fingerprint(link: Link) -> str:
+    """By what a link is known where it is not to be shown.
+
+    It is of what the link says: the same can be written in several ways that all read as signed by us.
+    """
+    return hashlib.sha256(msgspec.json.encode(link)).hexdigest()[:32]
 
 
 def standing_of(

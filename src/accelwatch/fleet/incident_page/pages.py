@@ -4,6 +4,7 @@ Whoever has proved who he is decides by his role. A link decides on the one plan
 once, whoever brings it.
 """
 
+import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode, urlsplit
@@ -14,7 +15,7 @@ from accelwatch import durations
 from accelwatch.clock import Clock
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.fleet.approval.approvals import Approvals, Presented
-from accelwatch.fleet.approval.links import PARAMETER, Standing, fingerprint
+from accelwatch.fleet.approval.links import PARAMETER, Standing
 from accelwatch.fleet.approval.used import UsedError
 from accelwatch.fleet.incident_page.door import PAGE, id_in
 from accelwatch.fleet.incident_page.forms import NEEDED, Pressed, buttons, pressed
@@ -276,7 +277,7 @@ def _who(visit: Visit | Change) -> str:
     """For whom a form is made: who he has proved to be, and the link that he came by."""
     token = only(visit.query, PARAMETER)
     user = "" if visit.guest else visit.user
-    return f"{user}\n{fingerprint(token) if token else ''}"
+    return f"{user}\n{hashlib.sha256(token.encode()).hexdigest() if token else ''}"
 
 
 def _by_link(presented: Presented | None, asked: Pressed, change: Change) -> Presented | None:
