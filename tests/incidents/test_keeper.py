@@ -7,11 +7,13 @@ import msgspec
 import pytest
 
 from accelwatch.incidents.incident import (
+    ENGINE,
     MOST_MOMENTS,
     Facts,
     Incident,
     IncidentState,
     MomentKind,
+    notes,
 )
 from accelwatch.incidents.keeper import Keeper
 from accelwatch.rules.document import Scope, Severity
@@ -254,3 +256,32 @@ def test_a_clock_that_is_set_does_not_change_what_may_come_back(jump_s: float) -
     kept.step([], START + 31 + jump_s, 31.0)
     (incident,) = kept.step([change(FIRED, 700)], START + 700, 700.0)
     assert incident.id == "i2"
+
+
+def test_notes_of_people_never_fall_out_of_a_long_history() -> None:
+    kept = keeper(rule(cooldown_s=1e9))
+    kept.step([change(FIRED, 0)], START)
+    for at in range(1, 200):
+        kept.step([change(CLEARED, 20 * at)], START + 20 * at)
+        kept.step([change(FIRED, 20 * at + 10)], START + 20 * at + 10)
+        kept.note("i1", START + 20 * at + 11, "kim" if at % 10 == 0 else ENGINE, f"note {at}")
+    (incident,) = kept.open
+    of_people = [moment.text for moment in incident.timeline if moment.actor == "kim"]
+    assert of_people == [f"note {at}" for at in range(10, 200, 10)]
+    assert len(incident.timeline) == MOST_MOMENTS
+    assert incident.timeline[0].kind is MomentKind.OPENED
+    assert incident.timeline[-1].text == "note 199"
+    assert [one.time for one in incident.timeline] == sorted(one.time for one in incident.timeline)
+
+
+def test_however_many_notes_there_are_the_newest_of_the_engine_stays() -> None:
+    kept = keeper()
+    kept.step([change(FIRED, 0)], START)
+    for at in range(MOST_MOMENTS + 50):
+        kept.note("i1", START + at, "kim", f"note {at}")
+    for at in range(50):
+        kept.note("i1", START + 1000 + at, ENGINE, f"line {at}")
+    (incident,) = kept.open
+    assert notes(incident) == MOST_MOMENTS + 50
+    of_engine = [moment for moment in incident.timeline if not moment.of_person]
+    assert (of_engine[0].kind, of_engine[-1].text) == (MomentKind.OPENED, "line 49")

@@ -1,16 +1,19 @@
 """Incidents and what mutes them: over time, over restarts, and without a journal."""
 
 import asyncio
+import shutil
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from accelwatch.errors import UnmetError
-from accelwatch.incidents.incident import Facts, Incident, MomentKind
-from accelwatch.incidents.journal.file import FILE, JournalFile
+from accelwatch.errors import UnmetError, UsageError
+from accelwatch.incidents.incident import MOST_NOTES, Facts, Incident, MomentKind
+from accelwatch.incidents.journal.file import FILE, JournalError, JournalFile
 from accelwatch.incidents.journal.patient import PatientJournal
+from accelwatch.incidents.journal.records import MOST_BODY, Batch, SilenceRecord, StateRecord
 from accelwatch.incidents.register import Line, Register
 from accelwatch.incidents.silence import Maintenance, Silence, matchers
 from accelwatch.rules.rule import RuleSet
@@ -292,3 +295,132 @@ def test_who_is_cancelled_while_the_disk_answers_is_cancelled(rounds: int) -> No
                 await noting
 
     asyncio.run(main())
+
+
+def test_a_note_beyond_the_bound_is_refused_for_none_is_dropped() -> None:
+    async def story() -> None:
+        site = await Site().begin(None)
+        await site.register.step([change(FIRED, 0)], START)
+        lines = [Line("i1", "kim", f"note {at}") for at in range(MOST_NOTES)]
+        assert site.register.takes_notes("i1")
+        await site.register.note(lines)
+        with pytest.raises(UsageError, match=f"i1 has {MOST_NOTES} notes already"):
+            site.register.takes_notes("i1")
+        await site.register.end()
+
+    asyncio.run(story())
+
+
+class FullDisk:
+    """What is written fails while it is full."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_full = False
+        written = JournalFile.write
+
+        def write(file: JournalFile, batches: list[Batch]) -> None:
+            if self.is_full:
+                raise JournalError("the disk is full")
+            written(file, batches)
+
+        monkeypatch.setattr(JournalFile, "write", write)
+
+
+def _after_a_restart(folder: Path, now: float) -> Register:
+    """What another process knows of the journal of one that was killed."""
+    (folder / "copy").mkdir()
+    for file in folder.glob("journal.*"):
+        if file.is_file():
+            shutil.copy(file, folder / "copy" / file.name)
+    register = Register({"gpu.lost": rule()}, lambda _: Facts(), wall=lambda: now)
+
+    async def begin() -> None:
+        await register.begin(folder / "copy", RuleSet(rules={}), now)
+        await register.end()
+
+    asyncio.run(begin())
+    return register
+
+
+def test_a_silence_that_could_not_be_written_is_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = FullDisk(monkeypatch)
+
+    async def story() -> None:
+        site = await Site().begin(tmp_path)
+        disk.is_full = True
+        assert await site.register.mute(silence()) == "the disk is full"
+        assert await site.register.mute(silence(id_="s3")) == "the disk is full"
+        await site.register.unmute("s3", "ben")
+        await site.register.check_journal(START + 5)
+        disk.is_full = False
+        await site.register.check_journal(START + 10)
+        assert not site.register.problems
+        await site.register.check_journal(START + 15)
+        await site.register.end()
+
+    asyncio.run(story())
+    file = JournalFile(tmp_path / FILE, read_only=True)
+    written = [
+        (entry.record.silence.id, entry.actor)
+        for entry in file.entries()
+        if isinstance(entry.record, SilenceRecord)
+    ]
+    assert sorted(written) == [("s3", "ben"), ("s9", "ana (unverified)")]
+    file.close()
+    again = _after_a_restart(tmp_path, START + 20)
+    assert [one.id for one in again.muting.silences] == ["s9"]
+
+
+def test_so_is_an_incident_that_a_person_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = FullDisk(monkeypatch)
+
+    async def story() -> None:
+        site = await Site().begin(tmp_path)
+        await site.register.step([change(FIRED, 0)], START)
+        disk.is_full = True
+        await site.register.note([Line("i1", "kim", "board ordered")])
+        await site.register.close("i1", "ana", "swapped")
+        disk.is_full = False
+        await site.register.check_journal(START + 10)
+        await site.register.end()
+
+    asyncio.run(story())
+    again = _after_a_restart(tmp_path, START + 20)
+    assert again.open == []
+
+
+def test_what_is_written_anew_meanwhile_is_not_written_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = FullDisk(monkeypatch)
+
+    async def story() -> None:
+        site = await Site().begin(tmp_path)
+        disk.is_full = True
+        await site.register.mute(silence())
+        disk.is_full = False
+        await site.register.unmute("s9", "ana")
+        await site.register.check_journal(START + 10)
+        await site.register.end()
+
+    asyncio.run(story())
+    assert not _after_a_restart(tmp_path, START + 20).muting.silences
+
+
+def test_what_never_will_be_written_is_not_tried_for_ever(tmp_path: Path) -> None:
+    async def story() -> None:
+        journal = PatientJournal()
+        await journal.open(tmp_path, START)
+        large = msgspec.Raw(b'"' + b"x" * MOST_BODY + b'"')
+        refused = StateRecord(kind="k", key="a", body=large)
+        assert "larger than" in await journal.write([refused], START)
+        for at in range(2):
+            await journal.check(START + at)
+        assert journal.problems == ()
+        await journal.close()
+
+    asyncio.run(story())

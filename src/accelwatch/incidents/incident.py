@@ -10,7 +10,13 @@ from accelwatch.rules.verdict import Entity, Evidence
 from accelwatch.schema.provenance import Provenance
 
 MOST_MOMENTS = 100
-"""Moments kept of one incident: the first half and the newest half."""
+"""Lines kept of one incident's history, unless people wrote so many."""
+MOST_NOTES = 500
+"""Lines of people in one incident's history; further ones are refused, for none of them is dropped."""
+_LEAST_OF_ENGINE = 20
+"""Lines of the engine that are kept beside those of people, however many these are."""
+ENGINE = "engine"
+"""The actor where no person did something."""
 MOST_EVIDENCE = 8
 MOST_NODES = 4096
 """Nodes named in a group incident."""
@@ -81,6 +87,11 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
     text: str
     actor: str = ""
     """Who did it, where a person did."""
+
+    @property
+    def of_person(self) -> bool:
+        """Whether a person wrote or did this."""
+        return self.actor not in ("", ENGINE)
 
 
 class IncidentState(StrEnum):
@@ -177,9 +188,21 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def with_moment(incident: Incident, moment: Moment) -> Incident:
-    """The incident with one more line of history; of a long one the middle goes."""
+    """The incident with one more line of history; the middle of the engine's goes."""
     timeline = (*incident.timeline, moment)
     if len(timeline) > MOST_MOMENTS:
-        half = MOST_MOMENTS // 2
-        timeline = (*timeline[:half], *timeline[-half:])
+        timeline = _shortened(timeline)
     return msgspec.structs.replace(incident, timeline=timeline, updated=moment.time)
+
+
+def notes(incident: Incident) -> int:
+    """How many lines people have written into its history, or done something by."""
+    return sum(moment.of_person for moment in incident.timeline)
+
+
+def _shortened(timeline: tuple[Moment, ...]) -> tuple[Moment, ...]:
+    """All lines of people, and the first and the newest of the engine's as far as there is room."""
+    of_engine = [at for at, moment in enumerate(timeline) if not moment.of_person]
+    room = max(MOST_MOMENTS - (len(timeline) - len(of_engine)), _LEAST_OF_ENGINE)
+    dropped = set(of_engine[room - room // 2 : len(of_engine) - room // 2])
+    return tuple(moment for at, moment in enumerate(timeline) if at not in dropped)

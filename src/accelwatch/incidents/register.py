@@ -11,12 +11,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.errors import UnmetError
+from accelwatch.errors import UnmetError, UsageError
 from accelwatch.incidents.causes import Causes, Suspects
-from accelwatch.incidents.incident import Incident, Moment, MomentKind, with_moment
+from accelwatch.incidents.incident import (
+    ENGINE,
+    MOST_NOTES,
+    Incident,
+    Moment,
+    MomentKind,
+    notes,
+    with_moment,
+)
 from accelwatch.incidents.journal.patient import PatientJournal
 from accelwatch.incidents.journal.records import (
-    ENGINE,
     IncidentRecord,
     Loaded,
     MaintenanceRecord,
@@ -235,9 +242,16 @@ class Register:
         return problem
 
     def takes_notes(self, id_: str) -> bool:
-        """Whether lines can be written into its history: of what is kept, and is no group."""
+        """Whether lines can be written into its history: of what is kept, and is no group.
+
+        Raises UsageError where people have written as many as are kept.
+        """
         incident = self._keeper.get(id_)
-        return incident is not None and not incident.entity.group
+        if incident is None or incident.entity.group:
+            return False
+        if notes(incident) >= MOST_NOTES:
+            raise UsageError(f"{incident.id} has {MOST_NOTES} notes already, and none is dropped")
+        return True
 
     async def note(self, lines: Iterable[Line]) -> str:
         """Write lines into the histories of incidents, all together.

@@ -14,9 +14,10 @@ import msgspec
 from accelwatch.action.contract import Action
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.clock import Clock
+from accelwatch.incidents.incident import ENGINE
 from accelwatch.incidents.journal.file import JournalError
 from accelwatch.incidents.journal.patient import COMMIT_WAIT_S
-from accelwatch.incidents.journal.records import ENGINE, Batch, StateRecord
+from accelwatch.incidents.journal.records import Batch, StateRecord
 from accelwatch.remedy import data_guard
 from accelwatch.remedy.avoiding import as_of_now
 from accelwatch.remedy.ceiling import UNDOING

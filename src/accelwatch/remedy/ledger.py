@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.step import Committed, Step, StepKind, Told
 from accelwatch.clock import Clock
+from accelwatch.incidents.incident import ENGINE
 from accelwatch.incidents.journal.file import JournalError
-from accelwatch.incidents.journal.records import ENGINE, Batch, StateRecord
+from accelwatch.incidents.journal.records import Batch, StateRecord
 from accelwatch.remedy.operations import (
     KEPT_S,
     KIND,

@@ -8,8 +8,7 @@ import pytest
 
 from accelwatch.action.intent import Mark
 from accelwatch.config.alerts import Alerts, SinkSettings
-from accelwatch.incidents.incident import MomentKind
-from accelwatch.incidents.journal.records import ENGINE
+from accelwatch.incidents.incident import ENGINE, MomentKind
 from accelwatch.judging.silencing import NewSilence, silence_of
 from accelwatch.remedy.changes import Command, Verb
 from accelwatch.remedy.stage import Stage

@@ -23,8 +23,7 @@ from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.machine import machine_of
 from accelwatch.fleet.state.node import Node
-from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.journal.records import ENGINE
+from accelwatch.incidents.incident import ENGINE, Incident
 from accelwatch.incidents.register import Line
 from accelwatch.judging.runner import RuleRunner
 from accelwatch.remedy import identity

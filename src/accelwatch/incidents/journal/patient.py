@@ -6,9 +6,12 @@ import os
 from collections.abc import Coroutine
 from pathlib import Path
 
-from accelwatch.incidents.journal.file import JournalError
+import msgspec
+
+from accelwatch.incidents.incident import ENGINE
+from accelwatch.incidents.journal.file import JournalError, JournalRefusedError
 from accelwatch.incidents.journal.opening import open_journal
-from accelwatch.incidents.journal.records import ENGINE, Batch, Loaded, Record
+from accelwatch.incidents.journal.records import Batch, Loaded, Record, key_of
 from accelwatch.incidents.journal.writer import JournalWriter
 
 logger = logging.getLogger(__name__)
@@ -17,6 +20,15 @@ _TRIAL = "\x1fcheck"
 """Among the fingerprints: what is written to see that the disk takes something again."""
 COMMIT_WAIT_S = 2.0
 """How long the disk is waited for; what there is to say is said after that all the same."""
+
+
+class _Owed(msgspec.Struct):
+    """What is not on the disk yet, and who did it."""
+
+    record: Record
+    actor: str
+    failed: bool = False
+    """Whether it was tried; else it is just being written."""
 
 
 class PatientJournal:
@@ -32,6 +44,8 @@ class PatientJournal:
         self._unwritten = ""
         self._hangs = False
         """Whether something was not written in time, and still is not."""
+        self._owed: dict[tuple[str, ...], _Owed] = {}
+        """What is not on the disk, the newest of each thing; written once the disk takes something."""
 
     async def open(self, folder: Path | None, now: float) -> Loaded:
         """Open it; what it knows from before. Raises nothing."""
@@ -68,8 +82,39 @@ class PatientJournal:
         """
         if self.writer is None:
             return self._unopened
+        owed = self._owe(records, actor)
         batch = Batch(time=now, records=records, seen=seen or {}, actor=actor)
-        return await self._done_in_time(self.writer.commit(batch))
+        return await self._done_in_time(self._commit(self.writer, batch, owed))
+
+    def _owe(self, records: list[Record], actor: str) -> dict[tuple[str, ...], _Owed]:
+        """Note what is to be written, in place of what was to be written about the same before."""
+        owed: dict[tuple[str, ...], _Owed] = {}
+        for record in records:
+            if key := key_of(record):
+                before = self._owed.get(key)
+                person = before.actor if before is not None and actor == ENGINE else actor
+                self._owed[key] = owed[key] = _Owed(record, person)
+        return owed
+
+    async def _commit(
+        self, writer: JournalWriter, batch: Batch, owed: dict[tuple[str, ...], _Owed]
+    ) -> None:
+        """Write it; what is on the disk, or never will be, is not owed any more. Raises JournalError."""
+        try:
+            await writer.commit(batch)
+        except JournalRefusedError:
+            self._settle(owed)
+            raise
+        except JournalError:
+            for one in owed.values():
+                one.failed = True
+            raise
+        self._settle(owed)
+
+    def _settle(self, owed: dict[tuple[str, ...], _Owed]) -> None:
+        for key, one in owed.items():
+            if self._owed.get(key) is one:
+                del self._owed[key]
 
     async def check(self, now: float) -> None:
         """See whether it can be written: on a quiet day nothing else would tell for hours.
@@ -79,6 +124,16 @@ class PatientJournal:
         if self.writer is not None and not self._hangs:
             seen = {_TRIAL: now} if self._unwritten else {}
             await self._done_in_time(self.writer.check(Batch(time=now, seen=seen)))
+            if self._owed and not self._unwritten:
+                await self._write_owed(self.writer, now)
+
+    async def _write_owed(self, writer: JournalWriter, now: float) -> None:
+        """Write what could not be written when it was so: a silence, the end of one, an incident."""
+        failed = {key: one for key, one in self._owed.items() if one.failed}
+        for actor in dict.fromkeys(one.actor for one in failed.values()):
+            owed = {key: one for key, one in failed.items() if one.actor == actor}
+            batch = Batch(time=now, records=[one.record for one in owed.values()], actor=actor)
+            await self._done_in_time(self._commit(writer, batch, owed))
 
     async def _done_in_time(self, work: Coroutine[object, object, None]) -> str:
         writing = asyncio.ensure_future(work)

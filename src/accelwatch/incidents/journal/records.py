@@ -2,11 +2,9 @@
 
 import msgspec
 
-from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.incident import ENGINE, Incident
 from accelwatch.incidents.silence import Maintenance, Silence
 
-ENGINE = "engine"
-"""The actor where nobody but we have done something."""
 MOST_BODY = 64 * 1024
 """Bytes of the body of a state."""
 GONE = msgspec.Raw(b"null")
