@@ -132,6 +132,13 @@ def test_a_state_that_may_pass_is_a_warning_at_one_look_and_a_number_is_none() -
     assert any("nvidia.heat.memory" in note for note in report.notes)
 
 
+def test_errors_that_were_counted_before_count_at_one_look() -> None:
+    golden = FIXTURES / "golden/iluvatar-bi-v150-x2/snapshot.json"
+    report = looked_at(decode(golden.read_bytes()))
+    assert report.status is Status.WARNING
+    assert {one.rule for one in report.findings} == {"hardware.memory.uncorrected_before"}
+
+
 def test_an_incident_of_another_kind_hides_no_lost_device() -> None:
     """The agent lists a warning while a device is lost and its rule has not fired yet."""
     lost = NodeNote(host="n1", devices=8, lost=1, silent=0)
