@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import cast
 
+from accelwatch.fleet.follow.failure_log import FailureLog
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.follow.followers import Followers
 from accelwatch.fleet.follow.frames import Received
@@ -41,7 +42,7 @@ class Begun:
 def begun(play: Callable[[Followers, Begun, Turn], Awaitable[None]]) -> None:
     async def main() -> None:
         sink, turn = Begun(), Turn()
-        client = SimpleNamespace(scrape=Scrape(mode="poll"), reading=turn)
+        client = SimpleNamespace(scrape=Scrape(mode="poll"), reading=turn, failures=FailureLog())
         followers = Followers(cast("Client", client), sink, None)
         try:
             await play(followers, sink, turn)

@@ -1,7 +1,6 @@
 """Following one target for as long as it is one: stream, or poll, wait after a failure, again."""
 
 import asyncio
-import logging
 import math
 import random
 from collections.abc import Callable
@@ -22,7 +21,6 @@ from accelwatch.web.stream import STREAM
 _TOGETHER = 12
 _APART_S = 1.0
 """Rounds are never further apart."""
-logger = logging.getLogger(__name__)
 _STREAM_AGAIN_S = 300.0
 """How long a target that did not stream is polled before it is asked for a stream again."""
 _ROOM_AGAIN_S = 60.0
@@ -112,7 +110,6 @@ class Follower:
         self._rounds = rounds
         self._poll_until = 0.0
         self._interval_s = 1.0
-        self._logged: Reason | None = None
         self._streaming = True
         self._began = 0.0
         self._is_new = client.scrape.mode == "auto"
@@ -125,6 +122,7 @@ class Follower:
             await self._run()
         finally:
             self._http.close()
+            self._client.failures.forget(self._target)
 
     async def _run(self) -> None:
         mode = self._client.scrape.mode
@@ -161,13 +159,7 @@ class Follower:
                 self._poll_until = now + max(_ROOM_AGAIN_S, fault.retry_after_s or 0.0)
                 return
         self._sink.failed(self._target, fault)
-        if self._logged is not fault.reason:
-            target = self._target
-            logger.info(
-                "a target fails node=%s target=%s reason=%s: %s",
-                *(target.node, target.address, fault.reason, fault),
-            )
-            self._logged = fault.reason
+        self._client.failures.failed(self._target, fault)
         await asyncio.sleep(self._backoff.next(fault.retry_after_s))
 
     async def _stream(self) -> None:
@@ -194,9 +186,7 @@ class Follower:
 
     def _well(self) -> None:
         self._backoff.succeeded()
-        if self._logged is not None:
-            logger.info("a target is back node=%s", self._target.node)
-            self._logged = None
+        self._client.failures.recovered(self._target)
 
     async def _poll(self) -> None:
         """Poll at the interval until it fails or the stream is to be tried again."""

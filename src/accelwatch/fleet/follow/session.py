@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.follow.access import Ticket, Tickets
+from accelwatch.fleet.follow.failure_log import FailureLog
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.first_ask import FirstAsk
 from accelwatch.fleet.follow.resolver import Resolver
@@ -33,6 +34,7 @@ class Client:
         """Of who reads a long page on a thread."""
         self.resolver = Resolver()
         self.first_ask = FirstAsk()
+        self.failures = FailureLog()
         self.families: dict[str, int] = {}
         """Of the addresses that answered last, by name: `kept.connect`."""
         self.buffer = memoryview(bytearray(_READ_BUFFER))

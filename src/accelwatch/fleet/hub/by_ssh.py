@@ -25,7 +25,13 @@ def by_ssh(settings: HubSettings, client: Client, sink: Sink) -> MakeFollowing:
         if way is None:
             scrape = settings.scrape
             limit_bytes = scrape.body_size_limit_bytes
-            way = SshWay(settings.ssh, limit_bytes, scrape.max_backoff_s, client.reading)
+            way = SshWay(
+                settings.ssh,
+                limit_bytes,
+                scrape.max_backoff_s,
+                client.reading,
+                failures=client.failures,
+            )
         return SshFollower(way, target, sink)
 
     return make

@@ -51,26 +51,24 @@ class SshFollower:
         self._mark = secrets.token_hex(16)
         self._backoff = SpreadBackoff(way.max_backoff_s)
         self._reading = PacedReader(RoundReader(way.known, self._mark), way.turn)
-        self._logged: Reason | None = None
         self._commands_until = 0.0
         """Until then the vendors' commands are asked, although accelwatch is there."""
 
     async def run(self) -> None:
         """Follow until cancelled."""
-        while True:
-            try:
-                await self._visit()
-            except TargetFault as fault:
-                self._tell(fault)
-                await asyncio.sleep(self._backoff.next(fault.retry_after_s))
+        try:
+            while True:
+                try:
+                    await self._visit()
+                except TargetFault as fault:
+                    self._tell(fault)
+                    await asyncio.sleep(self._backoff.next(fault.retry_after_s))
+        finally:
+            self._way.failures.forget(self._target)
 
     def _tell(self, fault: TargetFault) -> None:
         self._sink.failed(self._target, fault)
-        if self._logged is not fault.reason:
-            logger.info(
-                "a host fails node=%s reason=%s: %s", self._target.node, fault.reason, fault
-            )
-            self._logged = fault.reason
+        self._way.failures.failed(self._target, fault)
 
     async def _visit(self) -> None:
         """Read for as long as the connection lives. Raises TargetFault."""
@@ -148,9 +146,7 @@ class SshFollower:
 
     def _well(self) -> None:
         self._backoff.succeeded()
-        if self._logged is not None:
-            logger.info("a host is back node=%s", self._target.node)
-            self._logged = None
+        self._way.failures.recovered(self._target)
 
     async def _answer(self, connection: Connection, word: bytes) -> bytes:
         """What comes of a word. Raises TargetFault.

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection
 
+from accelwatch.fleet.follow.failure_log import FailureLog
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.turn import Turn
 from accelwatch.fleet.ssh.answers import Looked
@@ -26,6 +27,7 @@ class SshWay:
         *,
         known: dict[str, Remote] | None = None,
         slack_s: float = 5.0,
+        failures: FailureLog | None = None,
     ) -> None:
         """`limit_bytes` bounds what a round may print; `turn` is of who reads a long one on a thread.
 
@@ -36,6 +38,7 @@ class SshWay:
         self.limit_bytes = limit_bytes
         self.max_backoff_s = max_backoff_s
         self.turn = turn
+        self.failures = failures or FailureLog()
         self.room = asyncio.Semaphore(settings.connecting_at_once)
         """Of connections that are being opened."""
         self.known = remotes() if known is None else known
