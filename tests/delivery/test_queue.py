@@ -223,6 +223,18 @@ def test_a_group_of_the_fleet_waits_for_nobody() -> None:
     assert sorted(scene.send()) == ["opened i1", "opened i99"]
 
 
+def test_a_storm_waits_until_its_nodes_are_counted() -> None:
+    (group,) = storm(30)[-1:]
+    entity = Entity(scope=Scope.NODE, group="fleet")
+    wide = later(group, START, entity=entity, storm=True)
+    scene = Scene().tell(wide)
+    assert scene.send() == []
+    scene.after(2.0).tell(later(wide, START + 2, title="200 nodes at once"))
+    assert scene.after(7.0).send() == []
+    assert scene.after(1.0).send() == ["opened i99"]
+    assert scene.said[-1].title == "200 nodes at once"
+
+
 def test_a_smaller_group_may_become_part_of_another() -> None:
     scene = Scene().tell(incident(1), *storm(3)[-1:])
     assert scene.send() == ["opened i1"]

@@ -84,6 +84,15 @@ def test_what_to_do_is_the_rules_where_it_looks_for_a_cause(advice: Advice, told
     assert group.what_to_do.startswith(told)
 
 
+def test_what_to_do_about_many_may_be_something_else_than_about_one() -> None:
+    many = dataclasses.replace(RACK, what_to_do="look at the switch")
+    grouped = dataclasses.replace(rule(group=many), advice=Advice.NONE)
+    numbers = itertools.count(1)
+    kept = Keeper({"gpu.lost": grouped}, facts, lambda: f"i{next(numbers)}")
+    (group,) = groups(fire(kept, 0, "n1", "n2", "n3"))
+    assert group.what_to_do == "look at the switch"
+
+
 def test_those_of_another_rack_do_not_count() -> None:
     kept = keeper()
     assert groups(fire(kept, 0, "n1", "n2", "n11", "n12")) == []

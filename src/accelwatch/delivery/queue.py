@@ -251,8 +251,10 @@ class Queue:
             return False
         last = self._last_begun.get(name, -NEVER)
         storm = 0.0 <= now - last < self._storm_wait_s and incident.entity.group != FLEET
+        # The first look at a storm sees a few of its nodes: how many there are is what counts.
+        grows = incident.storm
         if is_own(incident):
-            storm = False
+            storm = grows = False
         else:
             self._last_begun[name] = now
         self._last_of_family[name, incident.family] = now
@@ -271,7 +273,7 @@ class Queue:
         if storm:
             self._held[message.key] = incident.family
         soon_s = 0.0 if message.asked else self._soon(incident)
-        wait_s = max(self._storm_wait_s if storm else 0.0, soon_s)
+        wait_s = max(self._storm_wait_s if storm or grows else 0.0, soon_s)
         self._agenda.place(message, max(plan.due, now + wait_s), now)
         return True
 

@@ -210,6 +210,8 @@ def _value(incident: Incident, by: str) -> str | None:
 
 def _what_to_do(rule: Rule) -> str:
     """What mends one does not mend many: only a rule that looks for a cause knows what to do."""
+    if rule.group is not None and rule.group.what_to_do:
+        return rule.group.what_to_do
     if rule.what_to_do and rule.advice in (Advice.WAIT, Advice.NONE):
         return rule.what_to_do
     return "look for one cause: storage, fabric, power, cooling, a roll-out"

@@ -177,6 +177,7 @@ def grouping_of(written: GroupDocument | None, part: Part) -> Grouping | None:
         at_least=written.at_least,
         within_s=seconds_of(written.within, part, "within"),
         calm_s=seconds_of(written.calm, part, "calm"),
+        what_to_do=written.what_to_do.strip(),
     )
 
 

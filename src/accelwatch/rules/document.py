@@ -189,6 +189,8 @@ class GroupDocument(msgspec.Struct, frozen=True, kw_only=True):
     within: Duration = "5m"
     calm: Duration = "10m"
     """So long must nothing of the group be seen before it is over."""
+    what_to_do: str = ""
+    """Of the group, where that is something else than of one."""
 
 
 class CanaryDocument(msgspec.Struct, frozen=True, kw_only=True):

@@ -72,6 +72,8 @@ class Grouping:
     at_least: int
     within_s: float
     calm_s: float
+    what_to_do: str = ""
+    """Of the group; empty where it is what is done about one of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
