@@ -127,10 +127,10 @@ def _tell_silent(answer: Answer, asking: Asking) -> None:
 
 
 def problems(answer: Answer) -> list[str]:
-    """What the hub has to say of itself: its inventory, its discoveries, the store that it reads."""
-    store = answer.fleet.store
-    trouble = "" if store is None else _wrong_with(store, known=answer.fleet.nodes_total > 0)
-    return [*answer.fleet.problems, *([trouble] if trouble else [])]
+    """Outages, and what is wrong with the hub's inventory, its discoveries, the store that it reads."""
+    fleet = answer.fleet
+    trouble = "" if fleet.store is None else _wrong_with(fleet.store, known=fleet.nodes_total > 0)
+    return [*fleet.outage_lines, *fleet.problems, *([trouble] if trouble else [])]
 
 
 def _wrong_with(store: StoreState, *, known: bool) -> str:

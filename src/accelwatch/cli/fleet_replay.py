@@ -142,7 +142,7 @@ def _print(replaying: Replaying, asking: Asking) -> int:
         by=asking.by or "",
     )
     answer, view = answered(archive, now, wanted)
-    for problem in answer.fleet.problems:
+    for problem in (*answer.fleet.outage_lines, *answer.fleet.problems):
         complain(problem)
     document = _document(asking, answer, view, f"archive {replaying.replay}")
     emit(asking.output, document, asking.permissions)

@@ -6,7 +6,9 @@ decodes straight into them. A field that a newer hub adds is left out by an olde
 
 import msgspec
 
+from accelwatch.fleet.outages import Outage, outage_text
 from accelwatch.judging.documents import IncidentDocument
+from accelwatch.schema.moments import unix_seconds
 from accelwatch.schema.reading import Number
 from accelwatch.version import __version__
 
@@ -64,16 +66,24 @@ class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
     """How the store is read, where the fleet is read from one."""
     problems: tuple[str, ...] = ()
     """What the hub itself cannot do: keep what it expects, or find targets."""
+    outages: tuple[Outage, ...] = ()
+    """Nodes that stopped answering together, from three on; the largest outage first."""
+
+    @property
+    def outage_lines(self) -> tuple[str, ...]:
+        """Each outage in a sentence, with what to look at."""
+        now = unix_seconds(self.time)
+        return tuple(f"{outage_text(one, now)}; {one.what_to_do}" for one in self.outages)
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """Why targets or values may be lacking: the hub's problems, and those of its store."""
-        store = self.store
+        """Why targets or values may be lacking: outages, the hub's problems, and those of its store."""
+        known, store = (*self.outage_lines, *self.problems), self.store
         if store is None:
-            return self.problems
+            return known
         place = f"store {store.address}" if store.address else "the store"
         faults = (f"{place}: {store.fault}",) if store.fault else ()
-        return (*self.problems, *faults, *(f"{place} warns: {text}" for text in store.warnings))
+        return (*known, *faults, *(f"{place} warns: {text}" for text in store.warnings))
 
 
 class FleetEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):

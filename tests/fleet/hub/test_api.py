@@ -274,6 +274,28 @@ def test_a_silent_node_has_no_values_and_no_health() -> None:
     asyncio.run(main())
 
 
+def test_targets_that_refuse_are_one_outage() -> None:
+    async def main() -> None:
+        closed = [f"127.0.0.1:{port}" for port in (1, 2, 3)]
+        async with agent() as one, hub(one.address, *closed) as running:
+            await running.devices(one.address, 8)
+            while len((fleet := await running.get("/v1/fleet"))["outages"]) < 1 or (
+                fleet["outages"][0]["nodes"] < 3
+            ):
+                await asyncio.sleep(0.02)
+        assert fleet["outages"] == [
+            {
+                "nodes": 3,
+                "nodes_total": 4,
+                "since": None,
+                "causes": {"connection refused": 3},
+                "what_to_do": "look at the hub's network or the agents' roll-out first",
+            }
+        ]
+
+    asyncio.run(main())
+
+
 def test_history_is_answered() -> None:
     async def main() -> None:
         async with agent() as one, hub(one.address) as running:

@@ -187,17 +187,12 @@ def _node_now(fleet: Fleet, node: Node) -> NodeNow:
     seats = fleet.table.seats(node.name)
     gone = seats.missing if seats is not None and node.best is not None else 0
     state = fleet.state_of(node)
-    why = _what_is_unread(node) if state in SPEAKING else _why_silent(node)
+    why = _what_is_unread(node) if state in SPEAKING else node.why_silent[:_MAX_WHY]
     return NodeNow(node.name, state.value, fleet.age_of(node), gone, why)
 
 
 def _what_is_unread(node: Node) -> str:
     return "; ".join(backend.complaint for backend in node.unusable)[:_MAX_WHY]
-
-
-def _why_silent(node: Node) -> str:
-    faults = (source.fault for source in node.sources.values())
-    return next((str(fault)[:_MAX_WHY] for fault in faults if fault is not None), "")
 
 
 class LiveStreams:

@@ -11,7 +11,8 @@ from accelwatch.fleet.api.documents import (
     TargetNote,
 )
 from accelwatch.fleet.api.totals import Totals, rounded
-from accelwatch.fleet.names import NodeState
+from accelwatch.fleet.names import SPEAKING, NodeState
+from accelwatch.fleet.outages import LEAST_NODES, NodeHealth, Outage, largest_outages
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import STEP_S
 from accelwatch.fleet.state.node import Node
@@ -41,7 +42,19 @@ def fleet_document(fleet: Fleet, sums: Totals) -> FleetDocument:
         conflicts=tuple(Conflict(uuid=uuid, nodes=tuple(sorted(on))) for uuid, on in conflicts),
         store=fleet.store,
         problems=fleet.problems,
+        outages=_outages(fleet, sums),
     )
+
+
+def _outages(fleet: Fleet, sums: Totals) -> tuple[Outage, ...]:
+    silent = sum(count for state, count in sums.nodes.items() if state not in SPEAKING)
+    if silent < LEAST_NODES:
+        return ()
+    nodes = [
+        NodeHealth(node.name, fleet.state_of(node), fleet.age_of(node), node.why_silent)
+        for node in fleet.nodes.values()
+    ]
+    return largest_outages(nodes, len(nodes), fleet.clock.wall())
 
 
 def node_summary(fleet: Fleet, node: Node) -> NodeSummary:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 import numpy as np
 
 from accelwatch.expr import Expression, compile_condition
 from accelwatch.fleet.names import fleet_names
+from accelwatch.fleet.outages import NodeHealth, largest_outages
 from accelwatch.fleet.picture.model import FIELDS, MOST_EVENTS, FleetView, Past
 from accelwatch.fleet.picture.timeline import Stretch, Timeline
 from accelwatch.fleet.replay.events import error_event, fleet_event
@@ -128,7 +130,14 @@ class ReplayedArchive:
             arrived_s=0.0,
             interval_s=self.contents.interval_s,
             filter=text,
-            sums=sums(moment.time, moment.nodes, moment.subjects, self.faults),
+            sums=msgspec.structs.replace(
+                sums(moment.time, moment.nodes, moment.subjects, self.faults),
+                outages=largest_outages(
+                    [NodeHealth(one.node, one.state, one.age_s, one.why) for one in moment.nodes],
+                    len(moment.nodes),
+                    moment.time,
+                ),
+            ),
             nodes=moment.nodes,
             places=self._places.all,
             devices=tuple(map(device_now, shown)),

@@ -81,6 +81,12 @@ class Node:
         return ()
 
     @property
+    def why_silent(self) -> str:
+        """Why its first target that fails could not be read; empty while none fails."""
+        faults = (source.fault for source in self.sources.values())
+        return next((str(fault) for fault in faults if fault is not None), "")
+
+    @property
     def unlisted(self) -> bool:
         """Whether no target stands for it any more."""
         return not self.sources

@@ -1,4 +1,4 @@
-"""What the hub itself cannot do, and why there is nothing to show, in lines. Pure."""
+"""Outages, what the hub itself cannot do, and why there is nothing to show, in lines. Pure."""
 
 from collections.abc import Iterable
 
@@ -36,7 +36,7 @@ def trouble_lines(fleet: FleetBoard, width: int, glyphs: Glyphs) -> list[Line]:
     troubles = fleet.troubles
     if not troubles:
         return [[(" the hub has no problems", "dim")]]
-    given: list[Line] = [[(f" {_count_of(len(troubles))} of the hub", "title")], []]
+    given: list[Line] = [[(f" {_count_of(len(troubles))}", "title")], []]
     for text in troubles:
         given += paragraph(f" {glyphs.states[_SIGN]} ", text, "warn", width, glyphs)
     return [clipped(line, width) for line in given]

@@ -7,6 +7,7 @@ import msgspec
 from accelwatch.display import counted, duration
 from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.picture.why.scene import Scene, SeenDevice
+from accelwatch.fleet.picture.why.silence import last_read, of_silent_job
 from accelwatch.fleet.picture.why.subject import Kind, Subject
 from accelwatch.fleet.picture.why.troubles import NEVER_HEARD, RUINS_JOBS, Trouble, troubles
 from accelwatch.schema.health import STATE_REASONS
@@ -45,6 +46,12 @@ def answer(scene: Scene, subject: Subject) -> Answer:
     chief = wrong[0] if wrong else None
     text = _SENTENCES.get(subject.kind, _of_place)(scene, subject, chief)
     others = len(wrong) - 1 if wrong else 0
+    if chief is not None and subject.kind is Kind.DEVICE:
+        own = next((one for one in wrong if one.silent), None)
+        text += _as_of(scene, own, chief)
+        others -= own is not None and own is not chief
+    if chief is not None and chief.silent and subject.kind in (Kind.JOB, Kind.USER):
+        others = sum(not one.silent for one in wrong)
     if others:
         text += f"; {counted(others, 'more thing')} {'is' if others == 1 else 'are'} wrong"
     sentence = text if text.endswith(("?", ".", "!")) else f"{text}."
@@ -70,11 +77,16 @@ def about(found: Iterable[Trouble], subject: Subject) -> list[Trouble]:
     """Those that concern it, in their order."""
     if subject.kind is Kind.EVERYTHING:
         return [one for one in found if one.leads]
+    found = [one for one in found if not one.many]
     ids = {(one.node, one.id) for one in subject.devices}
     nodes = {one.node for one in subject.devices}
     if subject.kind is Kind.NODE:
-        return [one for one in found if subject.name in one.nodes and one.leads]
-    return [one for one in found if _concerns(one, subject, ids, nodes)]
+        return [one for one in found if subject.name in one.nodes and (one.leads or one.silent)]
+    concerned = [one for one in found if _concerns(one, subject, ids, nodes)]
+    if subject.kind is Kind.DEVICE:
+        # What is known of it comes before that its node does not answer now.
+        concerned.sort(key=lambda one: one.silent)
+    return concerned
 
 
 def _concerns(one: Trouble, subject: Subject, ids: set[tuple[str, str]], nodes: set[str]) -> bool:
@@ -99,11 +111,20 @@ def _of_everything(scene: Scene, subject: Subject, chief: Trouble | None) -> str
 
 
 def _of_place(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
+    if chief is not None and chief.silent and subject.kind is Kind.DEVICE:
+        return f"{last_read(subject.devices[0], scene.time - chief.since)}: {_said(scene, chief)}"
     if chief is not None:
         return f"{_said(scene, chief)}{_waits(scene, subject, chief)}"
     if subject.kind is Kind.DEVICE:
         return _of_well_device(subject.devices[0])
     return f"nothing is wrong with {subject.name}: {_standing_of(subject.devices)}"
+
+
+def _as_of(scene: Scene, own: Trouble | None, chief: Trouble) -> str:
+    """Of a device whose node is silent, that what is known of it is old."""
+    if own is None or own is chief:
+        return ""
+    return f"; {_said(scene, own)}"
 
 
 def _of_well_device(device: SeenDevice) -> str:
@@ -134,12 +155,17 @@ def _of_job(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
                 " them: look into the job itself (its input, a barrier, a process that has ended)"
             )
         return f"nothing is wrong with {name}: {_standing_of(own)}"
+    if chief.silent and (text := of_silent_job(scene, name, own, _goes(own, idle))):
+        return text
     waits = _waiting(own, chief)
     if chief.weight >= RUINS_JOBS and waits:
         rest = f"{len(waits)} of its {counted(len(own), 'device')} stand idle{_for(scene)}"
         return f"{name} waits for {_said(scene, chief, which=', which')}; {rest}"
-    goes = "stands still" if own and len(idle) == len(own) else "goes on"
-    return f"{name} {goes}, but {_said(scene, chief)}"
+    return f"{name} {_goes(own, idle)}, but {_said(scene, chief)}"
+
+
+def _goes(own: Sequence[SeenDevice], idle: Sequence[SeenDevice]) -> str:
+    return "stands still" if own and len(idle) == len(own) else "goes on"
 
 
 def _owner_name(scene: Scene, subject: Subject) -> str:
@@ -155,9 +181,13 @@ def _owner_name(scene: Scene, subject: Subject) -> str:
 
 def _said(scene: Scene, one: Trouble, *, which: str = "") -> str:
     """`n014/nvidia6 has been lost for 18 s: GPU fell off the bus`; `which`: as a relative clause."""
+    if one.many:
+        return one.verdict
     lasts = f" for {duration(max(scene.time - one.since, 0.0))}" if one.since else ""
     stands = f"{which} has been {one.word}{lasts}" if lasts else f"{which} {_now(one.word)}"
     place = f"{one.where}{stands}" if one.word else one.where
+    if one.among:
+        place += f", one of {one.among} nodes"
     verdict = _verdict(one)
     if not verdict:
         return place

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.fleet.names import NodeState
+from accelwatch.fleet.names import GONE, NodeState
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView
 from accelwatch.incidents.incident import IncidentState
 from accelwatch.judging.documents import IncidentDocument
+from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView, Snapshot, unusable
 from accelwatch.schema.standing import CALM_THROTTLES, standing
 from accelwatch.schema.verdict import NOTHING_WRONG, Verdict, verdict
@@ -126,9 +127,7 @@ def with_node(
     """
     told = {one.id: one for one in _read_devices(node, snapshot)}
     devices = [
-        msgspec.structs.replace(one, since=own.since, verdict=own.verdict, slowed_by=own.slowed_by)
-        if one.node == node and (own := told.get(one.id))
-        else one
+        _with_reasons(one, own) if one.node == node and (own := told.get(one.id)) else one
         for one in scene.devices
     ]
     known_ids = {one.id for one in scene.devices if one.node == node}
@@ -140,6 +139,18 @@ def with_node(
     else:
         known = _with_unread(before, snapshot)
     return msgspec.structs.replace(scene, devices=devices, nodes={**scene.nodes, node: known})
+
+
+def _with_reasons(device: SeenDevice, own: SeenDevice) -> SeenDevice:
+    """The device with why and since when, as its own node told; one that was lost still is."""
+    lost = own.word == DeviceState.LOST and device.word in GONE.values()
+    return msgspec.structs.replace(
+        device,
+        word=own.word if lost else device.word,
+        since=own.since,
+        verdict=own.verdict,
+        slowed_by=own.slowed_by,
+    )
 
 
 def _with_unread(node: SeenNode, snapshot: Snapshot) -> SeenNode:

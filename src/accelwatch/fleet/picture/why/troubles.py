@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from accelwatch.fleet.names import GONE, NODE_SEVERITY, UNREAD_SEVERITY, NodeState
+from accelwatch.fleet.names import GONE, SPEAKING, UNREAD_SEVERITY, NodeState
 from accelwatch.fleet.picture.incidents import above, moment, place_of
 from accelwatch.fleet.picture.why.scene import Scene, SeenDevice, SeenNode
+from accelwatch.fleet.picture.why.silence import is_about_silence, silences, texts
 from accelwatch.judging.documents import IncidentDocument
 from accelwatch.rules.document import Severity
 from accelwatch.schema.standing import severity
@@ -53,17 +54,31 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     incident: str = ""
     leads: bool = True
     """False of what stands below a group or its cause: told only when it is asked about."""
+    silent: bool = False
+    """Whether it is that a node, or all nodes of an outage, do not answer."""
+    many: bool = False
+    """Whether it is an outage of many nodes; its verdict is the whole sentence."""
+    among: int = 0
+    """Of a silent node that is part of an outage, how many nodes that has."""
 
 
 def troubles(scene: Scene) -> list[Trouble]:
     """All of them, the worst first, among equals that which began first."""
-    found = [*_found_by_rules(scene), *_of_nodes(scene), *_of_devices(scene)]
+    found = [
+        *_found_by_rules(scene),
+        *_of_silence(scene),
+        *_of_unread_nodes(scene),
+        *_of_devices(scene),
+    ]
     return sorted(found, key=lambda one: (-one.weight, one.since or scene.time, one.where))
 
 
 def _found_by_rules(scene: Scene) -> Iterator[Trouble]:
     by_id = {(one.node, one.id): one for one in scene.devices}
+    silent = {node.node for node in scene.nodes.values() if node.state not in SPEAKING}
     for incident in scene.incidents:
+        if is_about_silence(incident) and silent.issuperset(incident.nodes or (incident.node,)):
+            continue  # that they are silent is told anyway, and is newer
         device = by_id.get((incident.node, incident.device))
         node = scene.nodes.get(incident.node) if incident.node and not incident.device else None
         yield _incident(scene, incident, device, node)
@@ -87,10 +102,14 @@ def _incident(
         evidence=_apart([*(one.text for one in incident.evidence), known.said, known.evidence]),
         remedy=incident.what_to_do,
         step=next((scene.steps[one] for one in nodes if one in scene.steps), ""),
-        jobs=tuple(dict.fromkeys(filter(None, (incident.job, *incident.jobs)))),
+        jobs=_jobs_of(incident),
         incident=incident.id,
         leads=not above(incident),
     )
+
+
+def _jobs_of(incident: IncidentDocument) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, (incident.job, *incident.jobs))))
 
 
 def _where(incident: IncidentDocument) -> str:
@@ -99,22 +118,40 @@ def _where(incident: IncidentDocument) -> str:
     return place_of(incident)
 
 
-def _of_nodes(scene: Scene) -> Iterator[Trouble]:
-    told = {one.node for one in scene.incidents if not one.device}
+def _of_silence(scene: Scene) -> Iterator[Trouble]:
+    for one in silences(scene):
+        nodes, incident = one.nodes, one.incident
+        state = "" if one.is_outage else scene.nodes[nodes[0]].state
+        yield Trouble(
+            where=f"{len(nodes)} nodes" if one.is_outage else nodes[0],
+            nodes=nodes,
+            weight=one.weight,
+            word=_NODES.get(state, ""),
+            since=one.since,
+            verdict=one.why,
+            evidence=tuple(texts(one, scene.time)),
+            remedy=one.remedy,
+            step="" if one.is_outage else scene.steps.get(nodes[0], ""),
+            jobs=() if one.is_outage or incident is None else _jobs_of(incident),
+            incident="" if incident is None else incident.id,
+            leads=one.outage is None or one.is_outage,
+            silent=state not in SPEAKING,
+            many=one.is_outage,
+            among=one.outage.nodes if one.outage is not None and not one.is_outage else 0,
+        )
+
+
+def _of_unread_nodes(scene: Scene) -> Iterator[Trouble]:
+    reported = {one.node for one in scene.incidents if not one.device}
     for node in scene.nodes.values():
-        silence = NODE_SEVERITY.get(node.state, 0)
-        weight = silence or (UNREAD_SEVERITY if node.reason else 0)
-        if not weight or (silence and node.node in told):
+        if node.state != NodeState.UP or not node.reason or node.node in reported:
             continue
         yield Trouble(
             where=node.node,
             nodes=(node.node,),
-            weight=weight,
-            word=_NODES.get(node.state, ""),
-            since=scene.time - node.age_s if silence and node.age_s is not None else 0.0,
-            verdict=node.reason
-            if silence or not node.reason
-            else f"no reading through {node.reason}",
+            weight=UNREAD_SEVERITY,
+            word="",
+            verdict=f"no reading through {node.reason}",
             remedy=node.remedy,
             step=scene.steps.get(node.node, ""),
         )

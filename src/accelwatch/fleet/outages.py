@@ -1,0 +1,159 @@
+"""Nodes that stopped answering together: one outage instead of a failure for each node. Pure.
+
+A switch, a firewall or a roll-out of the agent takes many nodes away within seconds. Nodes whose last
+answers lie next to each other in time are one outage; nodes that have never answered are another.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.fleet.names import SPEAKING, NodeState
+from accelwatch.schema.moments import timestamp, unix_seconds
+
+LEAST_NODES = 3
+"""Fewer are shown one by one."""
+_APART_S = 30.0
+"""Nodes whose last answers are further apart have stopped for reasons of their own."""
+_MOST_CAUSES = 3
+_MOST_OUTAGES = 8
+_DAY_S = 86_400.0
+_CONNECT = "cannot connect: "
+_WHOLE = "look at the hub's network or the agents' roll-out first"
+_PART = "look at what they share first: rack, switch, power, the agents' roll-out"
+_NEVER = "start their agents, or take them out of the targets"
+
+
+class Outage(msgspec.Struct, frozen=True, kw_only=True):
+    """Several nodes that stopped answering together."""
+
+    nodes: int
+    """How many."""
+    nodes_total: int
+    """Of how many."""
+    since: str | None
+    """When the first of them answered last; null where none has ever answered."""
+    causes: dict[str, int] = {}
+    """Why they cannot be read, and how many of them for that: the most frequent causes first."""
+    what_to_do: str = ""
+
+
+class NodeHealth(NamedTuple):
+    """A node as far as outages are concerned."""
+
+    node: str
+    state: str
+    age_s: float | None
+    """Seconds since it answered; None of one that never did."""
+    why: str
+    """Why it could not be read; empty where that is not known."""
+
+
+class NodesOut(NamedTuple):
+    """An outage and the names of its nodes."""
+
+    outage: Outage
+    nodes: tuple[str, ...]
+
+
+def outages(nodes: Iterable[NodeHealth], total: int, now: float) -> list[NodesOut]:
+    """The outages of a fleet of `total` nodes at `now` (Unix seconds), the one with most nodes first."""
+    silent = [node for node in nodes if _is_out(node)]
+    if len(silent) < LEAST_NODES:
+        return []
+    found = [
+        NodesOut(outage_of(part, total, now), tuple(node.node for node in part))
+        for part in _together(silent)
+        if len(part) >= LEAST_NODES
+    ]
+    return sorted(found, key=lambda one: -one.outage.nodes)
+
+
+def largest_outages(nodes: Iterable[NodeHealth], total: int, now: float) -> tuple[Outage, ...]:
+    """The same without the names, and no more than a document has room for."""
+    return tuple(one.outage for one in outages(nodes, total, now)[:_MOST_OUTAGES])
+
+
+def _is_out(node: NodeHealth) -> bool:
+    """A hub that has just started knows nodes that it has not asked yet: these have no failure."""
+    return node.state == NodeState.DOWN or (node.state not in SPEAKING and bool(node.why))
+
+
+def _together(silent: Sequence[NodeHealth]) -> Iterator[list[NodeHealth]]:
+    never = [node for node in silent if node.age_s is None]
+    if never:
+        yield never
+    part: list[NodeHealth] = []
+    last_s = 0.0
+    for age_s, node in sorted(
+        ((node.age_s, node) for node in silent if node.age_s is not None), key=lambda one: one[0]
+    ):
+        if part and age_s - last_s > _APART_S:
+            yield part
+            part = []
+        part.append(node)
+        last_s = age_s
+    if part:
+        yield part
+
+
+def outage_of(part: Sequence[NodeHealth], total: int, now: float) -> Outage:
+    """The outage of these nodes out of `total`."""
+    ages = [node.age_s for node in part if node.age_s is not None]
+    causes = Counter(_cause(node.why) for node in part if node.why)
+    return Outage(
+        nodes=len(part),
+        nodes_total=total,
+        since=timestamp(now - max(ages)) if ages else None,
+        causes=dict(causes.most_common(_MOST_CAUSES)),
+        what_to_do=_what_to_do(len(part), total, answered=bool(ages)),
+    )
+
+
+def _cause(why: str) -> str:
+    """`Connection refused` of a connection that failed, without what is the same for all of them."""
+    if not why.startswith(_CONNECT):
+        return why
+    system = why.removeprefix(_CONNECT)  # strerror begins with a capital letter
+    return system[:1].lower() + system[1:]
+
+
+def _what_to_do(nodes: int, total: int, *, answered: bool) -> str:
+    if 2 * nodes >= total:
+        return _WHOLE
+    return _PART if answered else _NEVER
+
+
+def outage_text(outage: Outage, now: float) -> str:
+    """`all 800 nodes unreachable since 23:00:10, 798 of them connection refused`, in local time."""
+    many = f"{outage.nodes} of {outage.nodes_total} nodes"
+    who = f"all {outage.nodes} nodes" if outage.nodes == outage.nodes_total else many
+    if outage.since is None:
+        return f"{who} have {since_and_why(outage, now)}"
+    return f"{who} unreachable since {_clock(outage.since, now)}{_why(outage)}"
+
+
+def since_and_why(outage: Outage, now: float) -> str:
+    """`not answered since 23:00:10: connection refused`, or `never answered: ...`."""
+    if outage.since is None:
+        return f"never answered{_why(outage)}"
+    return f"not answered since {_clock(outage.since, now)}{_why(outage)}"
+
+
+def _why(outage: Outage) -> str:
+    causes = list(outage.causes.items())
+    if len(causes) == 1 and causes[0][1] == outage.nodes:
+        return f": {causes[0][0]}"
+    parts = [f"{count} of them {cause}" for cause, count in causes[:1]]
+    parts += [f"{count} {cause}" for cause, count in causes[1:]]
+    return "".join(f", {part}" for part in parts)
+
+
+def _clock(moment: str, now: float) -> str:
+    """As a clock on the wall here shows it, with the date where that is another day's."""
+    seconds = unix_seconds(moment)
+    form = "%H:%M:%S" if abs(now - seconds) < _DAY_S else "%Y-%m-%d %H:%M"
+    return datetime.fromtimestamp(seconds).astimezone().strftime(form)

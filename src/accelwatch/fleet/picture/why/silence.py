@@ -1,0 +1,129 @@
+"""Nodes that do not answer, as causes: each by itself, and many that stopped together as one outage."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from accelwatch.display import duration
+from accelwatch.fleet.names import NODE_SEVERITY, SPEAKING, NodeState
+from accelwatch.fleet.outages import (
+    NodeHealth,
+    Outage,
+    outage_of,
+    outage_text,
+    outages,
+    since_and_why,
+)
+from accelwatch.fleet.picture.incidents import above, moment
+from accelwatch.fleet.picture.why.scene import Scene, SeenDevice, SeenNode
+from accelwatch.judging.documents import IncidentDocument
+
+_SIGNAL = "node_state"
+"""What a rule on the silence of nodes asks for."""
+
+
+class Silence(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that does not answer, or all nodes of an outage."""
+
+    nodes: tuple[str, ...]
+    weight: int
+    since: float
+    """Unix seconds; 0 of what never answered."""
+    why: str
+    remedy: str
+    outage: Outage | None = None
+    """What it is, or what the node is part of."""
+    incident: IncidentDocument | None = None
+    """What a rule has opened about it."""
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether it is of all the nodes."""
+        return len(self.nodes) > 1
+
+
+def silences(scene: Scene) -> Iterator[Silence]:
+    """Each outage, then each silent node."""
+    silent = [node for node in scene.nodes.values() if NODE_SEVERITY.get(node.state, 0)]
+    reported = [one for one in scene.incidents if is_about_silence(one)]
+    part_of: dict[str, Outage] = {}
+    for outage, nodes in outages(map(_health, silent), len(scene.nodes), scene.time):
+        part_of.update(dict.fromkeys(nodes, outage))
+        states = (scene.nodes[node].state for node in nodes)
+        yield Silence(
+            nodes=nodes,
+            weight=max(NODE_SEVERITY[state] for state in states),
+            since=moment(outage.since),
+            why=outage_text(outage, scene.time),
+            remedy=outage.what_to_do,
+            outage=outage,
+            incident=_of_all(reported, set(nodes)),
+        )
+    own = {one.node: one for one in reported if one.node}
+    for node in silent:
+        outage_or_none = part_of.get(node.node)
+        yield Silence(
+            nodes=(node.node,),
+            weight=NODE_SEVERITY[node.state],
+            since=scene.time - node.age_s if node.age_s is not None else 0.0,
+            why=node.reason,
+            remedy=outage_or_none.what_to_do if outage_or_none else node.remedy,
+            outage=outage_or_none,
+            incident=own.get(node.node),
+        )
+
+
+def is_about_silence(incident: IncidentDocument) -> bool:
+    """Whether a rule opened it because nodes do not answer."""
+    return any(one.signal == _SIGNAL for one in incident.evidence)
+
+
+def _of_all(reported: Iterable[IncidentDocument], nodes: set[str]) -> IncidentDocument | None:
+    """The incident that has most of the nodes and no others."""
+    fitting = [one for one in reported if not above(one) and nodes.issuperset(one.nodes)]
+    return max(fitting, key=lambda one: len(one.nodes), default=None)
+
+
+def _of_nodes(scene: Scene, names: Iterable[str]) -> tuple[Outage, list[str]] | None:
+    """What the silent among these nodes have in common, and their names; None where all answer."""
+    nodes = [scene.nodes[name] for name in dict.fromkeys(names) if name in scene.nodes]
+    silent = [node for node in nodes if node.state not in SPEAKING]
+    if not silent:
+        return None
+    outage = outage_of([_health(node) for node in silent], len(nodes), scene.time)
+    return outage, [node.node for node in silent]
+
+
+def _health(node: SeenNode) -> NodeHealth:
+    age_s = None if node.state == NodeState.NEVER else node.age_s
+    return NodeHealth(node.node, node.state, age_s, node.reason)
+
+
+def texts(silence: Silence, now: float) -> Sequence[str]:
+    """What is said of a silent node besides its own failure."""
+    if silence.outage is None or silence.is_outage:
+        return ()
+    return (outage_text(silence.outage, now),)
+
+
+def of_silent_job(scene: Scene, name: str, own: Sequence[SeenDevice], goes: str) -> str:
+    """Of a job none or not all of whose nodes answer; empty where one of several does not."""
+    found = _of_nodes(scene, [one.node for one in own])
+    if found is None:
+        return ""
+    outage, names = found
+    since = since_and_why(outage, scene.time)
+    if outage.nodes < outage.nodes_total:
+        them = f"{outage.nodes} of its {outage.nodes_total} nodes"
+        return f"{name} {goes}, but {them} have {since}" if outage.nodes > 1 else ""
+    only = f"{names[0]}, the only node of {name},"
+    who = only if len(names) == 1 else f"none of the {len(names)} nodes of {name}"
+    if len(names) > 1:
+        since = since.replace("not answered", "answered").replace("never", "ever")
+    return f"{who} has {since}; whether it still runs is unknown"
+
+
+def last_read(device: SeenDevice, age_s: float) -> str:
+    """`n007/nvidia3 (job 4711) was last read 20 s ago`, of one that was well then."""
+    jobs = f" (job {', '.join(device.jobs)})" if device.jobs else ""
+    return f"{device.node}/{device.name}{jobs} was last read {duration(age_s)} ago"
