@@ -55,4 +55,4 @@ def test_the_title_says_of_a_device_only_what_is_told_of_it(moment: Moment) -> N
 def test_a_moment_at_which_nothing_is_known_is_the_machines(moment: Moment) -> None:
     empty = msgspec.structs.replace(moment, marks=(), device_id="")
     assert about(empty) == "this machine"
-    assert " nothing is known to have happened" in map(plain, lines(empty, 80, UNICODE))
+    assert " no events in this window" in map(plain, lines(empty, 80, UNICODE))

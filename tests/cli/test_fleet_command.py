@@ -183,7 +183,7 @@ def test_the_fields_that_a_fleet_knows_are_listed(environ: dict[str, str]) -> No
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("", "whom to follow?"),
+        ("", "no targets given"),
         ("-t n[9-1]:1", "runs backwards"),
         ("-t n[1-:1", "a range is written n[001-063]:9877"),
         ("-t n1:99999", "'99999' is no port from 1 to 65535"),

@@ -158,7 +158,7 @@ def test_help_lists_the_fields_of_processes() -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("-q", "-q is answered in XML only: write -q -x, or --json for all we know"),
+        ("-q", "-q needs -x (XML); or use --json"),
         ("-x", "-x goes with -q: write -q -x"),
         ("-L -q -x", "-L and -q -x are two questions; ask one of them"),
         (

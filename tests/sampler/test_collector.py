@@ -504,7 +504,7 @@ def test_a_late_call_is_told_with_its_code_and_how_long_it_is_out() -> None:
     assert (late.backend, late.moment, late.wall) == ("scripted", now, wall)
     assert late.failure is not None
     assert late.failure.code == "timeout"
-    assert late.failure.message == "a call into the device is out since 0.5 s"
+    assert late.failure.message == "driver call has not returned for 0.5 s"
 
 
 def test_the_loop_sleeps_until_the_next_sign_of_life_is_due() -> None:

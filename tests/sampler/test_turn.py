@@ -153,8 +153,8 @@ def test_a_call_that_is_out_is_told_again_with_its_age() -> None:
     rig.tick()
     messages = [outcome.failure.message for outcome in outcomes(rig) if outcome.failure]
     assert messages == [
-        "a call into the device is out since 0.5 s",
-        "a call into the device is out since 1.5 s",
+        "driver call has not returned for 0.5 s",
+        "driver call has not returned for 1.5 s",
     ]
 
 

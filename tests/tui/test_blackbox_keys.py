@@ -72,7 +72,7 @@ def test_b_on_a_device_opens_what_was_frozen_when_it_broke(folder: Path) -> None
         await stage.press("right")
         await stage.until("frozen 1 of 2: nvidia0 lost")
         await stage.press("right")
-        await stage.until("the last minutes; left: 2 frozen")
+        await stage.until("last 15 min; left: 2 saved captures")
         await stage.press("right", "left", "left", "left")
         await stage.until("frozen 2 of 2: nvidia1 lost")
         await stage.press("escape")
@@ -178,7 +178,7 @@ def test_b_on_an_event_shows_the_last_minutes_where_nothing_is_frozen(tmp_path: 
     async def check(stage: Stage) -> None:
         await stage.press("7", "B")
         await stage.until("What happened")
-        assert "the last minutes" in stage.text()
+        assert "last 15 min" in stage.text()
 
     on(check, lambda: boxes([tmp_path]), (-105, -95))
     writer.close()

@@ -36,11 +36,11 @@ def test_a_state_and_its_end_are_one_row_and_enter_goes_to_the_device() -> None:
         assert stage.screen_name == "events"
         assert "Nothing has happened since this began to look" in stage.text()
         await stage.feed(plain_node(-300, gone=True))
-        assert "1 going on  ✕ 1 critical  0 over" in stage.text()
+        assert "1 ongoing  ✕ 1 critical  0 resolved" in stage.text()
         assert " lost " in stage.line_with("nvidia3")
         assert "for 5 min 00 s" in stage.line_with("nvidia3")
         await stage.feed(plain_node(-147))
-        assert "0 going on  1 over" in stage.text()
+        assert "0 ongoing  1 resolved" in stage.text()
         assert ", 2 min 33 s" in stage.line_with("nvidia3")
         await stage.press("enter")
         assert stage.screen_name == "device"
@@ -82,7 +82,7 @@ def test_enter_on_an_event_of_a_fleet_goes_to_the_device_of_its_node() -> None:
         await stage.press("7")
         assert stage.screen_name == "events"
         assert "n002 nvidia3" in stage.text()
-        assert "1 going on" in stage.text()
+        assert "1 ongoing" in stage.text()
         await stage.press("enter")
         assert stage.fed.opened == ["n002"]
         assert stage.screen_name == "device"

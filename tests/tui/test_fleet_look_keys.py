@@ -181,10 +181,10 @@ def test_problems_of_the_hub_are_told_in_full() -> None:
         told = " ".join(stage.text().split())
         assert all(text.strip() in told for text in problems)
         await stage.tick(view)
-        assert "the hub has no problems" in stage.text()
+        assert "hub OK: no problems" in stage.text()
         await stage.press("escape", "exclamation_mark")
         assert stage.screen_name == "fleet"
-        assert "the hub has no problems" in stage.text()
+        assert "hub OK: no problems" in stage.text()
 
     source = FedFleet(msgspec.structs.replace(view, sums=sums))
     on(check, source=source, size=(80, 24))

@@ -106,7 +106,7 @@ def test_when_the_hub_falls_silent_ages_grow_and_nothing_is_live() -> None:
             assert "5.7 s" in stage.line_with("n001")
             source.trouble = Problem(text="connection refused", since=NOW)
             await stage.wait(60.0)
-            assert "for 65 s: connection refused; what is shown is from 08:00:00" in stage.text()
+            assert "for 65 s: connection refused; showing data from 08:00:00" in stage.text()
             assert "◔ stale" in stage.line_with("n001")
             assert "66 s" in stage.line_with("n001")
             assert "✕ down" in stage.line_with("n003")

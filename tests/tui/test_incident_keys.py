@@ -84,7 +84,7 @@ def test_those_that_are_over_can_be_left_out() -> None:
         assert "i3" not in listed(stage)
         assert "open ones only" in stage.text()
         await stage.tick(seen(over()))
-        assert "no incident is open; 1 incident over lately" in stage.text()
+        assert "no incident is open; 1 incident resolved recently" in stage.text()
         await stage.press("o")
         assert listed(stage) == ["i3"]
 
@@ -240,7 +240,7 @@ def test_help_and_footer_name_the_keys() -> None:
         for words in ("Enter detail", "/ filter", "s sort", "o over"):
             assert words in footer
         await stage.press("question_mark")
-        assert "Incidents: what the rules of this machine's" in stage.text()
+        assert "Incidents opened by the rules of this machine's" in stage.text()
 
     on(check, source=of(hint(), over()), size=(140, 70))
 

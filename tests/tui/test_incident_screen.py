@@ -79,7 +79,10 @@ def test_the_worst_is_first_then_what_is_muted_then_what_is_over() -> None:
         await stage.press("5")
         assert stage.screen_name == "incidents"
         assert listed(stage) == ["i1", "i30", "i6", "i7", "i5", "i4", "i3"]
-        assert "5 open  ✕ 1 critical  ▲ 3 warning  · 1 info  1 muted  1 over lately" in stage.text()
+        assert (
+            "5 open  ✕ 1 critical  ▲ 3 warning  · 1 info  1 muted  1 resolved recently"
+            in stage.text()
+        )
         line = stage.line_with("nvidia.gpu.lost")
         for words in ("✕ critical", "6 min", "n002 nvidia5", "GPU has fallen", "48101 ada", "open"):
             assert words in line

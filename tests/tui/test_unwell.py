@@ -100,14 +100,14 @@ def test_where_nobody_tells_since_when_no_time_is_made_up(width: int) -> None:
     assert width_of(line) == width
     words = plain(line).split()
     assert words[1:5] == ["-", "n001", "nvidia1", "failed"]
-    assert "goes on" in plain(line)
+    assert "ongoing" in plain(line)
     assert " for " not in plain(line)
 
 
 def test_a_device_whose_last_answer_nobody_knows_has_no_time() -> None:
     (one,) = FleetChanges().rows(fleet_view(2, faults={"n002/3": "lost"}))
     assert not one.dated
-    assert one.text == "since when is not told"
+    assert one.text == "start time unknown"
 
 
 def test_slots_that_are_nobodys_and_nodes_that_are_not_listed_are_left_out() -> None:

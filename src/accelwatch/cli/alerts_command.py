@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 alerts = typer.Typer(
     name="alerts",
-    help="Try who is told of incidents.",
+    help="Send a test alert.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -21,7 +21,7 @@ alerts = typer.Typer(
 
 @alerts.callback()
 def _group() -> None:
-    """Try who is told of incidents."""
+    """Send a test alert."""
 
 
 def alerts_test(file: Path, names: list[str]) -> int:

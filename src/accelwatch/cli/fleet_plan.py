@@ -224,9 +224,9 @@ def check_targeting(wanted: Targeting) -> None:
         raise UsageError("--hub.config.file goes with --hub")
     elif not own:
         raise UsageError(
-            "whom to follow? --targets 'n[001-063]:9877', --targets-file FILE, --ssh 'n[01-63]' with "
-            "nothing installed there, -c hub.yaml, or "
-            "--hub URL of one that runs; `accelwatch demo` shows a simulated fleet"
+            "no targets given: use --targets 'n[001-063]:9877', --targets-file FILE, -c hub.yaml, "
+            "--ssh 'n[01-63]' (nothing to install there) or --hub URL; "
+            "`accelwatch demo` shows a simulated fleet"
         )
 
 

@@ -67,7 +67,7 @@ def changed(
         if hub != HubFlags():
             raise
         # What is only read comes from the agent then; a change is for whom it was meant.
-        text = f"{error}; of this machine's agent it is asked with --agent {DEFAULT_AGENT}"
+        text = f"{error}; to ask this machine's agent use --agent {DEFAULT_AGENT}"
         raise NobodyAnswersError(text) from error
 
 

@@ -100,7 +100,7 @@ def question(arguments: Arguments) -> Question:
     if not arguments.query:
         raise UsageError("-x goes with -q: write -q -x")
     if not arguments.xml:
-        raise UsageError("-q is answered in XML only: write -q -x, or --json for all we know")
+        raise UsageError("-q needs -x (XML); or use --json")
     return Question(lambda shown, machine, _: document(shown, machine), document_groups())
 
 

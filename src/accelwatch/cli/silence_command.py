@@ -21,7 +21,7 @@ _PAGE = "/v1/silences"
 
 silence = typer.Typer(
     name="silence",
-    help="Have nobody told of some incidents for a while; they are opened, shown and closed as ever.",
+    help="Mute notifications for matching incidents; they still open and close.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

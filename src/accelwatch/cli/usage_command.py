@@ -41,7 +41,7 @@ def usage_command(
     ] = None,
     color: Annotated[str, row("color")] = "auto",
 ) -> None:
-    """Tell who uses the devices: time, load, memory, energy, money and idle time by user or job.
+    """Show usage by user or job: time, load, memory, energy, money and idle time by user or job.
 
     The hub of this machine is asked, else its agent; without either its black box is counted.
     """

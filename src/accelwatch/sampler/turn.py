@@ -287,5 +287,5 @@ def _late(seconds: float) -> Failure:
     return Failure(
         absence=Absence.TIMEOUT,
         code="timeout",
-        message=f"a call into the device is out since {seconds:.1f} s",
+        message=f"driver call has not returned for {seconds:.1f} s",
     )

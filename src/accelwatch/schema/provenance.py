@@ -23,7 +23,7 @@ class Provenance(StrEnum):
 
 _SAID = {
     Provenance.AUTHENTICATED: "our agent, over verified TLS or by itself",
-    Provenance.PLAIN: "our agent over HTTP: anybody on the way can forge it",
+    Provenance.PLAIN: "unauthenticated (plain HTTP): could be tampered with",
     Provenance.EXPORTER: "another's exporter",
     Provenance.STORE: "a store: whoever may write there can say it",
     Provenance.PUSHED: "told to the hub from outside",

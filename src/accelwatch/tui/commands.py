@@ -211,7 +211,7 @@ class Commands:
         self._go(1)
 
     def do_previous_screen(self) -> None:
-        """The one before."""
+        """The previous one."""
         self._go(-1)
 
     def _go(self, step: int) -> None:

@@ -172,7 +172,7 @@ class FleetCommands:
         return self._screen is not None
 
     def do_reverse(self) -> bool:
-        """Turn the order round."""
+        """Reverse the order."""
         if self._screen is not None:
             self.sort_by(self._app.board.preferences.fleet_sort)
         return self._screen is not None
@@ -243,7 +243,7 @@ class FleetCommands:
         if self._controller.board.troubles:
             self._app.commands.open("problems")
         else:
-            self._app.say("the hub has no problems")
+            self._app.say("hub OK: no problems")
         return True
 
     def do_acknowledge(self) -> bool:

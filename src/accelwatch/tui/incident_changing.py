@@ -43,7 +43,7 @@ class IncidentChanging:
             for name, (words, _) in matchers.items()
             for span, long in _SPANS.items()
         ]
-        text = ["Nobody is told of it; it stays open, and is shown as muted.", ""]
+        text = ["Notifications are muted; the incident stays open.", ""]
 
         def taken(choice: str | None) -> None:
             if choice == _END and mute is not None:

@@ -171,7 +171,7 @@ class IncidentCommands:
         return self._screen is not None
 
     def do_reverse(self) -> bool:
-        """Turn the order round."""
+        """Reverse the order."""
         if self._screen is not None:
             self.sort_by(self._board.sort)
         return self._screen is not None
@@ -187,7 +187,7 @@ class IncidentCommands:
         """Show those that are over too, or not."""
         if self._screen is not None:
             self._board.show_over(over=not self._board.over)
-            shown = "all that are over lately too" if self._board.over else "open ones only"
+            shown = "recently resolved ones too" if self._board.over else "open ones only"
             self._app.say(shown)
             self._app.show()
         return self._screen is not None

@@ -170,7 +170,7 @@ class ProcessCommands:
         return True
 
     def do_reverse(self) -> bool:
-        """Turn the order round."""
+        """Reverse the order."""
         if self._here:
             preferences = self._app.board.preferences
             preferences.descending = not preferences.descending

@@ -124,7 +124,7 @@ def test_a_discovery_that_breaks_is_told_and_does_not_work(
         applied.watch.set(targets_of(["s:1"]), {'files {"url":"hunter2"}': way})
         await applied.until(*nodes)
         (told,) = applied.watch.problems()
-        assert told.startswith("discovery files: broke by a mistake of accelwatch (RuntimeError)")
+        assert told.startswith("discovery files: failed by a bug in accelwatch (RuntimeError)")
         assert "hunter2" not in told
         assert not applied.watch.status()["files"].works
         applied.watch.set(targets_of(["s:1"]), {})

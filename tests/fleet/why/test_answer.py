@@ -192,7 +192,7 @@ def test_the_moment_at_which_a_load_fell(steps: tuple[float | None, ...], since:
 def test_a_job_that_works_on_without_a_device_is_not_said_to_wait() -> None:
     said = asked(fleet({"n002/3": "lost"}, {11: None}), JOB)
 
-    assert said.sentence == f"job {JOB} of ada goes on, but n002/nvidia3 is lost."
+    assert said.sentence == f"job {JOB} of ada is still running, but n002/nvidia3 is lost."
     assert said.waiting == 0
 
 
@@ -374,17 +374,17 @@ def test_three_letters_of_a_uuid_are_too_few() -> None:
 def test_a_user_has_the_devices_of_all_his_jobs() -> None:
     said = asked(fleet({"n001/2": "lost"}, {2: None}), "ada")
 
-    assert said.sentence == "ada goes on, but n001/nvidia2 is lost."
+    assert said.sentence == "jobs of ada are still running, but n001/nvidia2 is lost."
 
 
 def test_whose_job_it_is_is_said_where_only_the_scheduler_knows() -> None:
     one = told(incident(3, node="n009", title="Does not answer"), jobs=("777",), users=("zoe",))
     scene = fleet()
     scene = msgspec.structs.replace(scene, incidents=(one.incident,))
-    assert asked(scene, "777").sentence.startswith("job 777 of zoe goes on, but n009")
+    assert asked(scene, "777").sentence.startswith("job 777 of zoe is still running, but n009")
     both = msgspec.structs.replace(one.incident, jobs=("777", "778"), users=("zoe", "ada"))
     scene = msgspec.structs.replace(scene, incidents=(both,))
-    assert asked(scene, "777").sentence.startswith("job 777 goes on, but n009")
+    assert asked(scene, "777").sentence.startswith("job 777 is still running, but n009")
 
 
 def test_a_job_of_which_only_an_incident_knows_can_be_asked_about() -> None:

@@ -140,7 +140,7 @@ def test_a_job_none_of_whose_nodes_answers_is_not_said_to_go_on() -> None:
 
 def test_a_job_one_of_whose_nodes_answers_goes_on() -> None:
     assert asked(scene({"n001": "down"}), JOB).sentence.startswith(
-        f"job {JOB} of ada goes on, but n001"
+        f"job {JOB} of ada is still running, but n001"
     )
 
 
@@ -159,7 +159,7 @@ def test_a_job_several_of_whose_nodes_do_not_answer_tells_how_many() -> None:
     more = [msgspec.structs.replace(one, jobs=(JOB,)) for one in known.devices]
     known = msgspec.structs.replace(known, devices=more)
     assert asked(known, JOB).sentence.startswith(
-        f"job {JOB} goes on, but 2 of its 4 nodes have not answered since {clock(known)}"
+        f"job {JOB} is still running, but 2 of its 4 nodes have not answered since {clock(known)}"
     )
 
 

@@ -78,7 +78,7 @@ class Answer:
         """The connection has ended. Raises TargetFault when that does not end the answer."""
         told = self._told is not None or self._step is Answer._until_close
         if not (self._complete or told):
-            raise TargetFault(Reason.GARBAGE, "the answer breaks off or is no HTTP")
+            raise TargetFault(Reason.GARBAGE, "connection closed mid-response, or not HTTP")
         self._complete, self.keeps = True, False
 
     def body(self) -> bytes:
@@ -183,7 +183,7 @@ class Answer:
             return False
         size = _CHUNK.fullmatch(line)
         if size is None:
-            raise TargetFault(Reason.GARBAGE, "the answer breaks off or is no HTTP")
+            raise TargetFault(Reason.GARBAGE, "connection closed mid-response, or not HTTP")
         self._left = int(size[1], 16)
         self._sent += self._left
         self._step = Answer._chunk if self._left else Answer._trailer
@@ -200,7 +200,7 @@ class Answer:
         if line is None:
             return False
         if line.rstrip(b"\r"):
-            raise TargetFault(Reason.GARBAGE, "the answer breaks off or is no HTTP")
+            raise TargetFault(Reason.GARBAGE, "connection closed mid-response, or not HTTP")
         self._step = Answer._chunk_line
         return True
 

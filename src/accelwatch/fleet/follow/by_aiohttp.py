@@ -83,7 +83,7 @@ def faults(scheme: str = "") -> Iterator[None]:
     except aiohttp.ClientOSError as error:
         raise TargetFault(Reason.CLOSED, f"the connection was closed: {os_text(error)}") from error
     except aiohttp.ClientPayloadError as error:
-        raise TargetFault(Reason.GARBAGE, "the answer breaks off or is no HTTP") from error
+        raise TargetFault(Reason.GARBAGE, "connection closed mid-response, or not HTTP") from error
     except aiohttp.ClientResponseError as error:
         raise TargetFault(Reason.GARBAGE, _answer_text(error)) from error
     except (aiohttp.ClientError, ValueError, socket.gaierror, UnicodeError) as error:

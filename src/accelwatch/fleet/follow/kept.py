@@ -156,7 +156,7 @@ class KeptConnection(asyncio.BufferedProtocol):
             if not answer.begun:
                 raise TargetFault(Reason.CLOSED, f"closed without an answer{MAY_WANT['http']}")
             if error is not None:
-                raise TargetFault(Reason.GARBAGE, "the answer breaks off or is no HTTP")
+                raise TargetFault(Reason.GARBAGE, "connection closed mid-response, or not HTTP")
             answer.end()
         except TargetFault as fault:
             self._fail(fault)

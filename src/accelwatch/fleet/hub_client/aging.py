@@ -28,9 +28,9 @@ _REMEDIES: dict[str, str] = {
     Reason.CREDENTIALS: "check the token or password that the hub sends against the agent's",
     Reason.BUSY: "its agent has too many clients: let fewer ask it, or less often",
     Reason.REDIRECT: "write the address that it leads to into the targets",
-    Reason.STATUS: "see what listens there: it answers, but not as an exporter does",
-    Reason.TOO_LARGE: "see what listens there: its answer is longer than any exporter's",
-    Reason.GARBAGE: "see what listens there: it answers, but with nothing that is known",
+    Reason.STATUS: "something else is listening on that port: it does not answer as an exporter",
+    Reason.TOO_LARGE: "something else is listening on that port: its answer is too long for an exporter",
+    Reason.GARBAGE: "something else is listening on that port: its answer is in no known format",
     Reason.CLOSED: "look into its agent's log: it has ended the connection",
 }
 _BY_SSH: dict[str, str] = {

@@ -46,7 +46,7 @@ async def follow(
         await session.stream(STREAM, query, headers, take)
     except TargetFault as fault:
         if fault.reason is Reason.TIMEOUT:
-            raise TargetFault(Reason.TIMEOUT, "it is silent") from fault
+            raise TargetFault(Reason.TIMEOUT, "not responding") from fault
         if fault.code in _NO_STREAM or (fault.code == _REFUSED and not condition):
             raise TargetFault(Reason.GARBAGE, NO_HUB) from fault
         raise

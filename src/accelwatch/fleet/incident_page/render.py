@@ -218,7 +218,7 @@ def _foot(shown: Shown) -> Markup:
     mute = shown.mute
     muted = None
     if mute is not None:
-        said = f"Nobody is told of it: {mute.kind} {mute.id} by {mute.by}: {mute.reason}"
+        said = f"Notifications are muted by {mute.kind} {mute.id} by {mute.by}: {mute.reason}"
         muted = element("p", said)
     facts = [
         ("Incident", one.id),

@@ -24,7 +24,9 @@ class TargetCache:
     def refuse(self, place: str, error: AccelwatchError | str) -> None:
         """A place has failed; logged when it fails otherwise than before."""
         if self.complaints.get(place) != str(error):
-            logger.error("a discovery fails, the targets before stay place=%s: %s", place, error)
+            logger.error(
+                "target discovery failed; keeping the previous targets place=%s: %s", place, error
+            )
         self.complaints[place] = str(error)
 
     def retain(self, places: set[str]) -> None:

@@ -199,11 +199,13 @@ class TargetWatch:
                 # A discovery must never cost the others: it is told and begun anew. What the error
                 # says is left to the log: it may repeat a URL.
                 self._broken[name] = (
-                    f"discovery {_kind(name)}: broke by a mistake of accelwatch "
-                    f"({type(error).__name__}), its targets before stay; it is tried again, the log "
-                    "has the rest"
+                    f"discovery {_kind(name)}: failed by a bug in accelwatch "
+                    f"({type(error).__name__}); keeping its previous targets and trying again, "
+                    "see the log"
                 )
-                logger.exception("a discovery broke, the targets before stay way=%s", _kind(name))
+                logger.exception(
+                    "target discovery failed; keeping the previous targets way=%s", _kind(name)
+                )
             await asyncio.sleep(_AGAIN_S)
 
     async def run(self) -> None:

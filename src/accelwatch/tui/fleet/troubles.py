@@ -35,7 +35,7 @@ def trouble_lines(fleet: FleetBoard, width: int, glyphs: Glyphs) -> list[Line]:
     """All of them in full."""
     troubles = fleet.troubles
     if not troubles:
-        return [[(" the hub has no problems", "dim")]]
+        return [[(" hub OK: no problems", "dim")]]
     given: list[Line] = [[(f" {_count_of(len(troubles))}", "title")], []]
     for text in troubles:
         given += paragraph(f" {glyphs.states[_SIGN]} ", text, "warn", width, glyphs)

@@ -21,7 +21,7 @@ _SILENT: dict[str, str] = {NodeState.STALE: "warning", NodeState.DOWN: "critical
 _FINE = frozenset({Health.OK, Health.UNKNOWN})
 _ANSWERING = frozenset({"ok", "degraded", "failed"})
 _UNHEARD = frozenset({"stale", "unreachable"})
-_UNKNOWN = "since when is not told"
+_UNKNOWN = "start time unknown"
 
 
 def unwell(view: FleetView, told: Collection[Subject]) -> list[Change]:

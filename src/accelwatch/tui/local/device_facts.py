@@ -29,7 +29,7 @@ _IDENTITY = (
     ("driver_version", "driver"),
     ("firmware_version", "firmware"),
     ("vbios_version", "video BIOS"),
-    ("memory_kind", "memory is"),
+    ("memory_kind", "memory"),
     ("partition_mode", "partitioning"),
     ("partition_profile", "profile"),
     ("parent_id", "part of"),
@@ -37,9 +37,9 @@ _IDENTITY = (
 _OF_PARTITIONS = frozenset({"partition_mode", "partition_profile", "parent_id"})
 """What most devices have no use for."""
 _MEMORY_KINDS = {
-    "dedicated": "its own (dedicated)",
-    "shared": "one pool with the host (shared)",
-    "aggregate": "the sum over processes; the driver gives no total (aggregate)",
+    "dedicated": "dedicated",
+    "shared": "shared with the host",
+    "aggregate": "sum over processes (the driver gives no total)",
 }
 
 

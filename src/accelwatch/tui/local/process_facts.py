@@ -40,8 +40,8 @@ def lines(process: Process, shot: Snapshot, width: int, glyphs: Glyphs) -> list[
         ),
         ("CPU", fmt.percent(process.cpu_utilization_ratio)),
         (
-            "pids are",
-            "this namespace's" if process.pid_namespace == "same" else "another namespace's",
+            "PID namespace",
+            "same as accelwatch" if process.pid_namespace == "same" else "another",
         ),
     ]
     given: list[Line] = []

@@ -8,7 +8,7 @@ OF_TIME: tuple[Action, ...] = (
         id="pause",
         keys=("p",),
         label="pause",
-        help="Hold the picture; readings go on. A recording stops.",
+        help="Pause the display while readings continue; pauses a recording.",
         footer=True,
     ),
     Action(
@@ -39,7 +39,7 @@ OF_TIME: tuple[Action, ...] = (
         id="step_back",
         keys=("comma",),
         label="step back",
-        help="The snapshot before.",
+        help="The previous snapshot.",
         replay_only=True,
     ),
     Action(
@@ -88,7 +88,7 @@ OF_TIME: tuple[Action, ...] = (
         id="incident",
         keys=("n",),
         label="incident",
-        help="To where the next incident of a fleet's archive was opened.",
+        help="Jump to the next incident in a fleet's archive.",
         footer=True,
         archive_only=True,
     ),
@@ -97,7 +97,7 @@ OF_TIME: tuple[Action, ...] = (
         id="incident_back",
         keys=("N",),
         label="incident back",
-        help="The one before.",
+        help="The previous one.",
         archive_only=True,
     ),
     Action(
@@ -105,7 +105,7 @@ OF_TIME: tuple[Action, ...] = (
         id="event",
         keys=("v",),
         label="event",
-        help="To the next event of a fleet's archive.",
+        help="Jump to the next event in a fleet's archive.",
         footer=True,
         archive_only=True,
     ),
@@ -114,7 +114,7 @@ OF_TIME: tuple[Action, ...] = (
         id="event_back",
         keys=("V",),
         label="event back",
-        help="The one before.",
+        help="The previous one.",
         archive_only=True,
     ),
     Action(
@@ -122,7 +122,7 @@ OF_TIME: tuple[Action, ...] = (
         id="loop",
         keys=("l",),
         label="loop",
-        help="Begin a recording again at its end.",
+        help="Restart a recording at its end.",
         replay_only=True,
     ),
 )

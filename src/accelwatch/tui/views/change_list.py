@@ -120,7 +120,7 @@ def _until(change: Change, now: float, *, ends: bool) -> str:
     if change.event:
         return ""
     if not change.dated:
-        return "goes on"
+        return "ongoing"
     if change.ended is None:
         return f"for {span_text(now - change.began)}"
     lasted = span_text(change.ended - change.began)
@@ -132,11 +132,11 @@ def totals(changes: Sequence[Change], width: int, glyphs: Glyphs) -> Line:
     on = [one for one in changes if one.goes_on]
     events = sum(one.event for one in changes)
     over = len(changes) - len(on) - events
-    line: Line = [(f" {len(on)} going on  ", "strong" if on else "dim")]
+    line: Line = [(f" {len(on)} ongoing  ", "strong" if on else "dim")]
     for level in SEVERITIES:
         count = sum(one.severity == level for one in on)
         if count:
             role = severity_role(level)
             line.append((f"{severity_sign(level, glyphs)} {count} {level}  ", role))
-    line.append((f"{over} over  {events} event{'' if events == 1 else 's'}", "dim"))
+    line.append((f"{over} resolved  {events} event{'' if events == 1 else 's'}", "dim"))
     return clipped(line, width)

@@ -96,7 +96,7 @@ def _problem(board: Board, fleet: FleetBoard, width: int, now: float) -> Line:
     text = printable(problem.text, ascii_only=glyphs.ascii_only)
     line: Line = [(title, "bad"), (text, "warn")]
     if fleet.view is not None:
-        seen: Line = [(f"; what is shown is from {fmt.clock_time(fleet.view.time)}", "dim")]
+        seen: Line = [(f"; showing data from {fmt.clock_time(fleet.view.time)}", "dim")]
         line += seen if width_of(line) + width_of(seen) <= width else []
     return line
 

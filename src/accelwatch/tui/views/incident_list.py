@@ -87,7 +87,7 @@ def totals(fleet: FleetBoard, width: int, glyphs: Glyphs) -> Line:
     over = sum(standing(told.incident) == OVER for told in fleet.incidents.told)
     left: Line = [(f" {sum(rules.open.values())} open  ", "strong"), *_counts(rules, glyphs)]
     left += [(f"{rules.muted} muted  ", "dim")] if rules.muted else []
-    left += [(f"{over} over lately  ", "faint")] if over else []
+    left += [(f"{over} resolved recently  ", "faint")] if over else []
     left += [(f"{rules.untold} more, not listed  ", "warn")] if rules.untold else []
     right: Line = [(f"{watched(fleet)} ", "dim")]
     if width_of(left) + width_of(right) > width:
@@ -145,8 +145,8 @@ def why_none(fleet: FleetBoard, width: int, glyphs: Glyphs, *, archive: bool = F
         what = f"no incident matches {incidents.filter_text}"
         return _advice(what, ("Esc shows all, / asks for another filter",), width, glyphs)
     if incidents.told:
-        what = f"no incident is open; {_many(len(incidents.told), 'incident')} over lately"
-        return _advice(what, ("o shows those that are over too",), width, glyphs)
+        what = f"no incident is open; {_many(len(incidents.told), 'incident')} resolved recently"
+        return _advice(what, ("o shows resolved ones too",), width, glyphs)
     if archive:
         return _advice("no incident is known up to this moment", (), width, glyphs)
     return _advice(f"no incident: {watched(fleet)}", (), width, glyphs, role="ok")

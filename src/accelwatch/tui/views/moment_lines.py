@@ -197,4 +197,4 @@ def _list(moment: Moment, width: int, glyphs: Glyphs) -> list[Line]:
         text = f"{devices}{kind + ' ' if kind else ''}{mark.text}"
         role = _SEVERITY_ROLES[mark.severity]
         given += paragraph(head, text, role if mark.severity != "info" else "text", width, glyphs)
-    return given or [[(" nothing is known to have happened", "dim")]]
+    return given or [[(" no events in this window", "dim")]]

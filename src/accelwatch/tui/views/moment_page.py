@@ -81,7 +81,8 @@ class MomentPage:
         count = len(self._frozen)
         frozen = self.wanted
         if frozen is None:
-            more = f"; left: {count} frozen" if count else ""
-            return f"the last minutes{more}"
+            saved = f"saved capture{'' if count == 1 else 's'}"
+            more = f"; left: {count} {saved}" if count else ""
+            return f"last 15 min{more}"
         what = f"{frozen.device or 'machine'} {frozen.reason} {clock_time(frozen.time)}"
         return f"frozen {self._place + 1} of {count}: {what}, {frozen.path.name}"

@@ -155,17 +155,22 @@ def _of_job(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
                 " them: look into the job itself (its input, a barrier, a process that has ended)"
             )
         return f"nothing is wrong with {name}: {_standing_of(own)}"
-    if chief.silent and (text := of_silent_job(scene, name, own, _goes(own, idle))):
+    runs = _runs(name, subject, idle)
+    if chief.silent and (text := of_silent_job(scene, name, own, runs)):
         return text
     waits = _waiting(own, chief)
     if chief.weight >= RUINS_JOBS and waits:
         rest = f"{len(waits)} of its {counted(len(own), 'device')} stand idle{_for(scene)}"
         return f"{name} waits for {_said(scene, chief, which=', which')}; {rest}"
-    return f"{name} {_goes(own, idle)}, but {_said(scene, chief)}"
+    return f"{runs}, but {_said(scene, chief)}"
 
 
-def _goes(own: Sequence[SeenDevice], idle: Sequence[SeenDevice]) -> str:
-    return "stands still" if own and len(idle) == len(own) else "goes on"
+def _runs(name: str, subject: Subject, idle: Sequence[SeenDevice]) -> str:
+    """`job 17 of ada is still running`, or that it stands still; of a user, that the jobs do."""
+    stands = bool(subject.devices) and len(idle) == len(subject.devices)
+    if subject.kind is Kind.USER:
+        return f"jobs of {name} {'stand still' if stands else 'are still running'}"
+    return f"{name} {'stands still' if stands else 'is still running'}"
 
 
 def _owner_name(scene: Scene, subject: Subject) -> str:

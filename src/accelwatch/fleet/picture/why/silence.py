@@ -106,7 +106,7 @@ def texts(silence: Silence, now: float) -> Sequence[str]:
     return (outage_text(silence.outage, now),)
 
 
-def of_silent_job(scene: Scene, name: str, own: Sequence[SeenDevice], goes: str) -> str:
+def of_silent_job(scene: Scene, name: str, own: Sequence[SeenDevice], runs: str) -> str:
     """Of a job none or not all of whose nodes answer; empty where one of several does not."""
     found = _of_nodes(scene, [one.node for one in own])
     if found is None:
@@ -115,7 +115,7 @@ def of_silent_job(scene: Scene, name: str, own: Sequence[SeenDevice], goes: str)
     since = since_and_why(outage, scene.time)
     if outage.nodes < outage.nodes_total:
         them = f"{outage.nodes} of its {outage.nodes_total} nodes"
-        return f"{name} {goes}, but {them} have {since}" if outage.nodes > 1 else ""
+        return f"{runs}, but {them} have {since}" if outage.nodes > 1 else ""
     only = f"{names[0]}, the only node of {name},"
     who = only if len(names) == 1 else f"none of the {len(names)} nodes of {name}"
     if len(names) > 1:
