@@ -35,6 +35,8 @@ class Chip(msgspec.Struct, frozen=True, kw_only=True):
     pci_bus_id: str | None
     """None also for a further chip behind one PCI function, as on a card with two 310P."""
     name: str
+    behind: str | None = None
+    """Of a further chip the PCI function."""
     fields: Pairs
     """Columns by heading in lower case, with the unit where the heading has one."""
 

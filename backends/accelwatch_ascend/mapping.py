@@ -92,7 +92,8 @@ def identified(
     """The device with what the table and `-t board` say of who it is."""
     model = word(chip.name)
     uuid = _die(board.get("vdie id"))
-    place = uuid or chip.pci_bus_id or f"{chip.npu}-{chip.chip}"
+    behind = None if chip.behind is None else f"{chip.behind}-{chip.number}"
+    place = uuid or chip.pci_bus_id or behind or f"{chip.npu}-{chip.chip}"
     return msgspec.structs.replace(
         device,
         id=f"{VENDOR}:{place}",
@@ -118,9 +119,13 @@ def _architecture(model: str | None, chip: Chip) -> str | None:
 
 
 def _die(told: str | None) -> str | None:
-    """The id burnt into the die, five words; all zero where there is none."""
-    words = (word(told) or "").split()
-    return "-".join(words) if any(text.strip("0") for text in words) else None
+    """The id burnt into the die, five words as npu-exporter has them; all zero where there is none."""
+    words = (word(told) or "").upper().split()
+    return (
+        "-".join(f"{text:0>8}" for text in words)
+        if any(text.strip("0") for text in words)
+        else None
+    )
 
 
 def read(device_id: str, chip: Chip, detail: Detail) -> Reading:

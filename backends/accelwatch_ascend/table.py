@@ -41,8 +41,11 @@ def parse_table(output: bytes) -> Document:
     jobs: tuple[Job, ...] = ()
     told: frozenset[int] | None = None
     if jobs_at < len(rows):
-        jobs = tuple(_jobs(rows[jobs_at], rows[jobs_at + 1 :]))
-        told = frozenset(job.key[0] for job in jobs) | frozenset(_nobody(rows[jobs_at + 1 :]))
+        below = rows[jobs_at + 1 :]
+        listed = list(_jobs(rows[jobs_at], below))
+        jobs = tuple(job for job in listed if isinstance(job, Job))
+        told = frozenset(job.key[0] for job in jobs) | frozenset(_nobody(below))
+        told -= frozenset(npu for npu in listed if isinstance(npu, int))
     return Document(
         driver_version=word(version),
         chips=_distinct(_chips(rows[:jobs_at])),
@@ -148,23 +151,27 @@ def _distinct(chips: Iterator[Chip]) -> tuple[Chip, ...]:
             chip=chip.chip,
             number=len(by_key),
             pci_bus_id=bus,
+            behind=chip.pci_bus_id if bus is None else None,
             name=chip.name,
             fields=chip.fields,
         )
     return tuple(by_key.values())
 
 
-def _jobs(headings: list[str], rows: list[list[str]]) -> Iterator[Job]:
+def _jobs(headings: list[str], rows: list[list[str]]) -> Iterator[Job | int]:
+    """The processes; of a row that cannot be read its NPU, of which it is not known who uses it."""
     names = [heading.lower() for heading in headings]
     memory = next((name for name in names if name.startswith("process memory")), "")
     unit = memory.partition("(")[2].rstrip(")")
     for cells in rows:
-        if len(cells) != len(names):
+        npu, _, chip = (cells or [""])[0].partition(" ")
+        place, on = number_of(npu), number_of(chip or "0")
+        if place is None:
             continue
-        row = dict(zip(names, cells, strict=True))
-        npu, _, chip = cells[0].partition(" ")
-        place, on, pid = number_of(npu), number_of(chip or "0"), number_of(row["process id"])
-        if place is None or on is None or not pid:
+        row = dict(zip(names, cells, strict=False))
+        pid = number_of(row.get("process id"))
+        if on is None or not pid or len(cells) != len(names):
+            yield place
             continue
         told = row.get(memory, "")
         yield Job(

@@ -10,6 +10,7 @@ from types import MappingProxyType
 import msgspec
 
 from accelwatch.errors import ReadError
+from accelwatch.process_rows import process_rows
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch_cambricon.document import BUS, Card, Document, Job, Path, distinct, number_of, word
 
@@ -22,6 +23,7 @@ _JOB = re.compile(
     r"\|\s*(\d{1,4})\s+(?:/|\d{1,4})\s+(\d{1,9})\s+(\S.*?)\s+(\d+ ?[KMG]iB|N/A)\s*\|", re.ASCII
 )
 _FRAME = ("|", "+")
+_PROCESSES = re.compile(r"\|\s*Processes:\s*\|")
 _NOBODY = re.compile(r"\|\s*No running processes found\.?\s*\|")
 _PATHS: MappingProxyType[str, tuple[Path, ...]] = MappingProxyType(
     {
@@ -47,24 +49,25 @@ def parse_table(output: bytes) -> Document:
     rows = [_cells(line) for line in lines if line.strip()[:1] in _FRAME]
     if not any(_heads(cells) for cells in rows):
         raise ReadError("cnmon printed no table of cards", code="garbage")
-    jobs = [(int(match[1]), match) for line in lines if (match := _JOB.fullmatch(line.strip()))]
-    known = bool(jobs) or any(_NOBODY.fullmatch(line.strip()) for line in lines)
+    titles = (at for at, line in enumerate(lines) if _PROCESSES.fullmatch(line.strip()))
+    jobs = process_rows(lines[next(titles, len(lines)) :], _JOB, _NOBODY)
     cards = distinct(_cards(rows))
     version = _DRIVER.search(text)
     told = next((told for card in cards if (told := card.text("driver"))), None)
     return Document(
         driver_version=told if version is None else version[1],
         cards=tuple(
-            msgspec.structs.replace(card, jobs=_of(card, jobs)) if known else card for card in cards
+            card if jobs is None else msgspec.structs.replace(card, jobs=_of(card, jobs))
+            for card in cards
         ),
     )
 
 
-def _of(card: Card, jobs: list[tuple[int, re.Match[str]]]) -> tuple[Job, ...]:
+def _of(card: Card, jobs: list[re.Match[str]]) -> tuple[Job, ...]:
     return tuple(
         Job(pid=int(match[2]), command=match[3], memory=match[4])
-        for number, match in jobs
-        if number == card.number and int(match[2])
+        for match in jobs
+        if int(match[1]) == card.number and int(match[2])
     )
 
 

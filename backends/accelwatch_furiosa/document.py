@@ -15,13 +15,15 @@ from accelwatch.printed import json_documents
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.whole_output import is_closed
-from accelwatch_furiosa.box_table import blocks_of, rows_of
+from accelwatch_furiosa.box_table import blocks_of, lines_of, rows_of
 
 Fields = Mapping[str, Any]
 MAX_DEVICES = 1024
 UNLISTED = "unlisted_cores"
 """Our own key of a status: there may be cores beside those of which it tells something."""
 _NAME = re.compile(r"npu(\d{1,4})")
+_PLACE = re.compile(r"npu:?(\d{1,4})(?:\D.*)?")
+"""A card, or cores of it: `npu0`, `npu0pe0-1`."""
 _HEADINGS = {
     "arch": "arch",
     "name": "arch",
@@ -133,13 +135,30 @@ def is_whole(output: bytes) -> bool:
 
 
 def jobs_of(output: bytes) -> tuple[Job, ...]:
-    """Processes from the table of `ps`; `npu0pe0-1` is on npu0."""
+    """Processes from the table of `ps`; `npu0pe0-1` is on npu0, and a cell may name several cards.
+
+    Raises ReadError for a table of other headings and where a row cannot be read: it may be about any
+    card, and none of them is known to be unused then.
+    """
+    headings, *lines = lines_of(output) or [[]]
+    place, pid, command = (
+        next((name for name in names if name in headings), None)
+        for names in (("npu", "device"), ("pid",), ("cmd", "command"))
+    )
+    if output.strip() and (place is None or pid is None):
+        raise ReadError("furiosa-smi ps printed no table of processes", code="garbage")
+    rows = rows_of(output)
     jobs: list[Job] = []
-    for row in rows_of(output):
-        match = _NAME.match(row.get("npu") or row.get("device") or "")
-        pid = row.get("pid", "")
-        if match is not None and pid.isdecimal() and 0 < len(pid) < 10 and int(pid):
-            jobs.append(Job(number=int(match[1]), pid=int(pid), command=row.get("cmd", "")))
+    for row in rows:
+        number = row[pid or ""]
+        places = [_PLACE.fullmatch(text) for text in re.split(r"[\s,]+", row[place or ""])]
+        cards = {int(match[1]): None for match in places if match is not None}
+        if not (number.isdecimal() and len(number) < 10) or None in places:
+            raise ReadError(f"furiosa-smi ps: {row} cannot be read", code="garbage")
+        named = row.get(command or "", "")
+        jobs += [Job(number=card, pid=int(number), command=named) for card in cards if int(number)]
+    if len(rows) < len(lines):
+        raise ReadError("furiosa-smi ps: a row has fewer cells than headings", code="garbage")
     return tuple(jobs)
 
 

@@ -15,6 +15,7 @@ _HEALTH = re.compile(
     r"[HD]CU\[(\d{1,4})\]\s*:\s*Bus Id\s*:\s*([0-9a-f:.]+)\s*:\s*(\S[^\n]{0,63}?)\s*",
     re.IGNORECASE,
 )
+_PIDS = re.compile(r"\W*(?:PIDs for KFD processes|No KFD PIDs currently running)\W*")
 _PID = re.compile(r"PID: *(\d{1,9})\s*")
 _INDEX = re.compile(r"\s+[HD]CU Index: *(.*)", re.IGNORECASE)
 _USED = re.compile(r"\s+VRAM USED\((MiB|KiB|GiB|B)\): *(\d{1,15})\s*", re.IGNORECASE)
@@ -95,11 +96,19 @@ def health_of(output: bytes) -> dict[int, str]:
 
 
 def jobs_of(output: bytes) -> tuple[Job, ...]:
-    """Processes of `--showpids`; `VRAM USED(%)` is not read, it may be infinite."""
+    """Processes of `--showpids`; `VRAM USED(%)` is not read, it may be infinite.
+
+    Raises ReadError where a process has no card, as it may be on any, and where there is no list.
+    """
     jobs: list[Job] = []
+    is_list = False
     for line in whole_lines(output):
-        if (match := _PID.fullmatch(line)) is not None:
+        if _PIDS.fullmatch(line) is not None:
+            is_list = True
+        elif (match := _PID.fullmatch(line)) is not None:
             jobs.append(Job(pid=int(match[1]), numbers=()))
+        elif line.startswith("PID"):
+            raise ReadError(f"hy-smi --showpids: {line[:80]!r} is no process", code="garbage")
         elif not jobs:
             continue
         elif (match := _INDEX.fullmatch(line)) is not None:
@@ -107,4 +116,11 @@ def jobs_of(output: bytes) -> tuple[Job, ...]:
             jobs[-1] = msgspec.structs.replace(jobs[-1], numbers=numbers)
         elif (match := _USED.fullmatch(line)) is not None:
             jobs[-1] = msgspec.structs.replace(jobs[-1], memory=f"{match[2]} {match[1]}")
+    if not is_list:
+        raise ReadError("hy-smi --showpids printed no list of processes", code="garbage")
+    placeless = next((job.pid for job in jobs if job.pid and not job.numbers), None)
+    if placeless is not None:
+        raise ReadError(
+            f"hy-smi --showpids does not say which card process {placeless} uses", code="garbage"
+        )
     return tuple(job for job in jobs if job.pid)

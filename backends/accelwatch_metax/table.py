@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from accelwatch.process_rows import process_rows
 from accelwatch_metax.sections import BUS, MAX_GPUS, Fields
 
 _GAP = re.compile(r"\s{2,}")
@@ -20,6 +21,8 @@ _PROCESSES = re.compile(r"\| *Process(?:es)?: *\|")
 _PROCESS = re.compile(
     r"\|\s*(\d{1,4})\s+(\d{1,9})\s+(\S.*?)\s+(\d[\d.]*(?: ?[KMG]i?B)?|N/A|-)\s*\|", re.ASCII
 )
+
+_NOBODY = re.compile(r"\| *no (?:running )?process(?:es)? found\.? *\|", re.IGNORECASE)
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +43,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str]
     """Of `driver`, `runtime` and `bios`, those that are told."""
     jobs: tuple[Job, ...] | None
-    """None where the part of the processes is not there."""
+    """None where the part of the processes is not there, or cannot be read."""
 
 
 def parse_table(output: bytes) -> Table:
@@ -57,7 +60,7 @@ def parse_table(output: bytes) -> Table:
     return Table(
         gpus=gpus,
         versions={name: match[1] for name, match in matches if match is not None},
-        jobs=None if end is None else tuple(_jobs(lines[end:])),
+        jobs=None if end is None else _jobs(lines[end:]),
     )
 
 
@@ -103,8 +106,12 @@ def _fields(headings: list[list[str]], cells: list[str]) -> dict[str, str]:
     return fields
 
 
-def _jobs(lines: list[str]) -> Iterator[Job]:
-    for line in lines:
-        match = _PROCESS.fullmatch(line)
-        if match is not None and int(match[2]):
-            yield Job(number=int(match[1]), pid=int(match[2]), command=match[3], memory=match[4])
+def _jobs(lines: list[str]) -> tuple[Job, ...] | None:
+    rows = process_rows(lines, _PROCESS, _NOBODY)
+    if rows is None:
+        return None
+    return tuple(
+        Job(number=int(row[1]), pid=int(row[2]), command=row[3], memory=row[4])
+        for row in rows
+        if int(row[2])
+    )

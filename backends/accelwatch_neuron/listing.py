@@ -98,7 +98,7 @@ def _entry(row: dict[str, Any]) -> Entry:
     return Entry(
         normal_pci_bus_id(str(bus)) if known else None,
         _whole(row.get("memory_size"), _MOST_BYTES) or None,
-        _processes(listed) if isinstance(listed, list) else None,
+        _processes(listed),
         _neighbours(row.get("connected_to")),
         _cores(row.get("neuroncore_ids")),
         _node(row.get("numa_node")),
@@ -126,14 +126,19 @@ def _neighbours(listed: Any) -> tuple[int, ...] | None:
     return tuple(index for index in told if index is not None)
 
 
-def _processes(listed: list[Any]) -> tuple[tuple[int, str | None], ...]:
+def _processes(listed: Any) -> tuple[tuple[int, str | None], ...] | None:
+    """None without a list, and where all that can be read of it are no processes."""
+    if not isinstance(listed, list):
+        return None
     told: dict[int, str | None] = {}
+    is_unread = False
     for row in listed:
         pid = _whole(row.get("pid"), _MOST_PID) if isinstance(row, dict) else None
         program = _program(row.get("command")) if pid else None
+        is_unread = is_unread or pid is None
         if pid and program != _OWN:
             told.setdefault(pid, program)
-    return tuple(told.items())
+    return None if is_unread and not told else tuple(told.items())
 
 
 def _program(command: Any) -> str | None:

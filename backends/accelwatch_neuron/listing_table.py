@@ -35,8 +35,9 @@ def rows_of(text: str) -> list[dict[str, object]]:
         elif not devices or row.get(_DEVICE):
             continue
         listed = devices[-1].get("neuron_processes")
-        if isinstance(listed, list) and row.get("pid", "").isdecimal():
-            listed.append({"pid": int(row["pid"]), "command": row.get("command", "")})
+        if isinstance(listed, list) and (pid := row.get("pid", "")):
+            told = int(pid) if pid.isdecimal() and len(pid) < 10 else None
+            listed.append({"pid": told, "command": row.get("command", "")})
     return devices
 
 

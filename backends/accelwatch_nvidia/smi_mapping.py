@@ -330,6 +330,7 @@ def processes(device: Device, gpu: ET.Element) -> tuple[Process, ...] | Absence:
     if (why := _untold(gpu.find("processes"))) is not None:
         return why
     rows: dict[int, Process] = {}
+    is_unread = False
     for element in gpu.iterfind("processes/process_info"):
         place = [text_at(element, f"{name}_instance_id") or "" for name in ("gpu", "compute")]
         inside = f"gi{place[0]}/ci{place[1]}" if all(p.isdecimal() for p in place) else None
@@ -338,8 +339,13 @@ def processes(device: Device, gpu: ET.Element) -> tuple[Process, ...] | Absence:
         if device.partition_mode == "enabled" and inside is not None:
             continue
         process = _process(device, element)
-        if process is not None:
-            rows[process.pid] = _joined(rows.get(process.pid), process)
+        if process is None:
+            is_unread = True
+            continue
+        rows[process.pid] = _joined(rows.get(process.pid), process)
+    if is_unread and not rows:
+        # A process whose pid cannot be read uses it all the same.
+        return Absence.ERROR
     return tuple(rows[pid] for pid in sorted(rows))
 
 

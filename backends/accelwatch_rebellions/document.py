@@ -86,11 +86,13 @@ def parse(output: bytes) -> Document:
         raise ReadError("rbln-smi -j printed no JSON with a list of devices", code="garbage")
     npus = [npu for npu in map(npu_of, told["devices"][:_MAX_DEVICES]) if npu is not None]
     listed = told.get("contexts")
-    entries = map(entry_of, listed if isinstance(listed, list) else [])
+    # `null` is an empty list of the program; one that cannot be read may be on any NPU.
+    is_list = isinstance(listed, list) or ("contexts" in told and listed is None)
+    entries = [entry_of(entry) for entry in listed or ()] if is_list else [None]
     return Document(
         driver_version=text_of(told, "KMD_version"),
         npus=distinct(npus),
-        contexts=tuple(entry for entry in entries if entry is not None),
+        contexts=None if None in entries else tuple(filter(None, entries)),
     )
 
 

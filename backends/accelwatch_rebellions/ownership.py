@@ -60,7 +60,7 @@ def contexts_of(
     for entry in entries:
         places = [other for other in npus if other.in_group == entry.in_group]
         if len(places) > 1:
-            places = [other for other in places if _has_room(other, entry)]
+            places = [other for other in places if _has_room(other, entry)] or places
         if len(places) > 1:
             opened = nodes(entry.pid)
             places = [other for other in places if other.number in opened] or places

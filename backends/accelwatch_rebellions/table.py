@@ -32,7 +32,7 @@ def parse_table(output: bytes) -> Document:
     text = output.decode("utf-8", "replace")
     headings: list[str] = []
     npus: list[Npu] = []
-    entries: list[Entry] = []
+    entries: list[Entry | None] = []
     told = False
     name = ""
     for line in text.splitlines():
@@ -43,7 +43,7 @@ def parse_table(output: bytes) -> Document:
         elif headings and len(cells) == len(headings):
             row = dict(zip(headings, cells, strict=True))
             if _PROCESS in row:
-                entries += [entry for entry in [entry_of(row)] if entry is not None]
+                entries.append(entry_of(row))
             else:
                 name = row["name"] = row.get("name") or name
                 npus += [npu for npu in [npu_of(_fields(row))] if npu is not None]
@@ -56,7 +56,7 @@ def parse_table(output: bytes) -> Document:
     return Document(
         driver_version=version,
         npus=distinct(npus),
-        contexts=tuple(entries) if told else None,
+        contexts=tuple(filter(None, entries)) if told and None not in entries else None,
     )
 
 

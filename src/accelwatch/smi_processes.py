@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from accelwatch.listed_process import by_pid, listed
+from accelwatch.process_rows import process_rows
 from accelwatch.quantity_text import Units, quantity
 from accelwatch.schema.reading import Process
 
@@ -43,14 +44,13 @@ def title_at(lines: Sequence[str]) -> int:
 
 
 def jobs(lines: Sequence[str], *, instances: bool = False) -> tuple[Job, ...] | None:
-    """The processes; None when there is no table of them, or none that can be read.
+    """The processes; None when there is no table of them, or one that cannot be read.
 
     `instances` where the table has columns of those.
     """
-    below = [line for line in lines[title_at(lines) + 1 :] if not _is_cut(line)]
     pattern = _INSTANCE_ROW if instances else _ROW
-    rows = [match for match in map(pattern.fullmatch, below) if match is not None]
-    if not rows and not any(map(_NOBODY.fullmatch, below)):
+    rows = process_rows(lines[title_at(lines) + 1 :], pattern, _NOBODY)
+    if rows is None:
         return None
     return tuple(
         Job(
@@ -63,12 +63,6 @@ def jobs(lines: Sequence[str], *, instances: bool = False) -> tuple[Job, ...] | 
         for row in rows
         if int(row["pid"])
     )
-
-
-def _is_cut(line: str) -> bool:
-    """Whether it has the left side of a frame only: what stands last may be half a number."""
-    bare = line.strip()
-    return bare.startswith("|") and not bare.endswith("|")
 
 
 def _instance(row: Mapping[str, str | None]) -> str | None:

@@ -212,7 +212,8 @@ def test_damaged_tables_raise_nothing_untyped(noise: bytes, length: int) -> None
         with contextlib.suppress(ReadError):
             for card in cards_of(output):
                 read(card)
-        jobs_of(output)
+        with contextlib.suppress(ReadError):
+            jobs_of(output)
 
 
 @pytest.mark.oracle
@@ -251,6 +252,51 @@ def test_recorded_processes() -> None:
     (job,) = jobs_of(sample("furiosa/cli/furiosactl_ps.txt").read_bytes())
     assert (job.number, job.pid) == (0, 132529)
     assert job.command == "/usr/bin/python3 /usr/local/bin/uvicorn image_classify:app"
+
+
+HEADED = "| Device | PID | CMD |\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        (HEADED + "| npu0pe0-1, npu1pe0 | 7 | a |\n", [(0, 7), (1, 7)]),
+        (HEADED + "| npu0, npu0pe1 npu3 | 7 | a |\n", [(0, 7), (3, 7)]),
+        ("| PID | NPU |\n| 7 | npu2 |\n", [(2, 7)]),
+        (HEADED, []),
+        ("", []),
+    ],
+)
+def test_who_uses_which_cards(table: str, expected: list[tuple[int, int]]) -> None:
+    assert [(job.number, job.pid) for job in jobs_of(table.encode())] == expected
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "| Accelerator | PID | CMD |\n| npu0 | 7 | a |\n",
+        "| Device | Process | CMD |\n| npu0 | 7 | a |\n",
+        HEADED + "| npu0 | 7 | a |\n| card1 | 8 | b |\n",
+        HEADED + "| npu0, card1 | 7 | a |\n",
+        HEADED + "| npu0 | seven | a |\n",
+        HEADED + "| npu0 | | a |\n",
+        HEADED + "| npu0 |\n",
+        "no such command: ps\n",
+    ],
+)
+def test_a_table_of_processes_that_cannot_be_read_is_an_error(table: str) -> None:
+    with pytest.raises(ReadError, match="furiosa-smi ps"):
+        jobs_of(table.encode())
+
+
+def test_cards_in_use_are_not_called_unused(tmp_path: Path) -> None:
+    with stage(tmp_path, "rngd-x2") as staged:
+        (tmp_path / "output/ps.txt").write_text("| Accelerator | PID |\n| npu0 | 7 |\n")
+        backend = staged.backend()
+        backend.open()
+        for polled in Poll(staged.clock)(backend):
+            (told,) = polled.readings
+            assert (told.processes, told.absent["processes",]) == (None, Absence.ERROR)
 
 
 INFO_TABLE = """\

@@ -352,7 +352,8 @@ def test_damaged_output_raises_nothing_untyped(noise: bytes, length: int) -> Non
     for file in ("fields.json", "table.txt", "pids.txt", "health.txt"):
         whole = (OUTPUT / "k100ai-x2" / file).read_bytes()
         for output in (noise, whole[:length], whole[:length] + noise):
-            jobs_of(output)
+            with contextlib.suppress(ReadError):
+                jobs_of(output)
             with contextlib.suppress(ReadError):
                 for card in cards_of(fields_of(output), rows_of(output), health_of(output)):
                     collect("d", card)

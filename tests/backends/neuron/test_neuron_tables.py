@@ -49,7 +49,7 @@ def test_a_table() -> None:
         ("10:1c.0", "nowhere", FIRST._replace(pci_bus_id=None)),
         ("0-1 ", "1-0 ", FIRST._replace(cores=None)),
         ("0-1 ", "0-9999", FIRST._replace(cores=None)),
-        ("4711", "what", FIRST._replace(processes=())),
+        ("4711", "what", FIRST._replace(processes=None)),
         ("NUMA", "????", FIRST._replace(numa_node=None)),
         ("| 1    | 4711", "| -1   | 4711", FIRST._replace(numa_node=None)),
     ],

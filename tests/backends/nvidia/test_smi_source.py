@@ -95,6 +95,17 @@ def test_processes_that_are_not_told_are_absent(tool: Tool) -> None:
     assert second.processes is not None
 
 
+def test_a_process_whose_pid_cannot_be_read_uses_the_gpu_all_the_same(tool: Tool) -> None:
+    whole = fixture("h100x2")
+    begin, end = whole.index(b"<processes>"), whole.index(b"</processes>")
+    row = b"<process_info><pid>ERR!</pid><used_memory>4 MiB</used_memory></process_info>"
+    tool.answer(whole[:begin] + b"<processes>" + row + whole[end:])
+    backend = tool.open()
+    device = backend.identify(backend.discover()[0])[0]
+    reading = backend.read(device, Request())[0]
+    assert (reading.processes, reading.absent["processes",]) == (None, Absence.ERROR)
+
+
 def test_a_healthy_node_in_one_run(tool: Tool) -> None:
     tool.answer(fixture("h100x2"))
     backend = tool.open()

@@ -559,3 +559,19 @@ def test_recorded_tables(file: str, temperature: float, used: int, state: int | 
     assert values["memory_size_bytes",] == round(15.7 * GIB)
     assert values["utilization_ratio",] == pytest.approx(0.987)
     assert values.get(("performance_state",)) == state
+
+
+def test_a_context_with_more_memory_than_any_npu_has_in_use_is_undecided() -> None:
+    """Both figures are of different moments: one that has just begun is on one of them all the same."""
+    used = {"memory": {"used": "0", "total": "17179869184"}}
+    told = parse(
+        _json(
+            {
+                "devices": [{"npu": 0, "device": f"rbln{at}", **used} for at in (0, 1)],
+                "contexts": [{"npu": 0, "pid": 7, "memalloc": "1073741824"}],
+            }
+        )
+    )
+    for npu in told.npus:
+        mine = contexts_of(npu, told.npus, told.contexts or (), lambda pid: frozenset())
+        assert (mine.entries, mine.undecided) == ((), 1)

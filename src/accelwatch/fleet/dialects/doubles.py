@@ -1,7 +1,9 @@
-"""Uuids that one exporter gives several devices: a fault of a driver, in which they identify none.
+"""Ids that one exporter gives several devices, so that they identify none of them.
 
-It shows when one family has a uuid with several PCI addresses, or, where it tells none, with several
-indices. The devices are then told apart by these, and marked.
+A uuid of several is a fault of a driver. It shows when one family has a uuid with several PCI addresses,
+or, where it tells none, with several indices. The devices are then told apart by these, and marked.
+A PCI address of several is none: a card may have two chips behind one function. They are told apart by
+their index.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,6 +40,19 @@ def double_uuids(keyed: Iterable[tuple[Key, Ids]]) -> dict[str, int]:
         if len(places) > 1:
             doubles[uuid] = max(len(places), doubles.get(uuid, 0))
     return doubles
+
+
+def shared_addresses(keyed: Iterable[tuple[Key, Ids]]) -> frozenset[str]:
+    """PCI addresses of more than one device without a uuid; of keys and what each says of ids."""
+    first: dict[tuple[str, str], str] = {}
+    shared: set[str] = set()
+    for key, ids in keyed:
+        pci, index = ids.get("pci"), ids.get("index")
+        if pci is None or index is None or "uuid" in ids:
+            continue
+        if first.setdefault((pci, key.name), index) != index:
+            shared.add(pci)
+    return frozenset(shared)
 
 
 def by_place(ids: Ids) -> Ids:

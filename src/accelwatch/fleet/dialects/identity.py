@@ -9,7 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from accelwatch.exposition import Key
-from accelwatch.fleet.dialects.doubles import by_place, double_uuids, may_be_double
+from accelwatch.fleet.dialects.doubles import (
+    by_place,
+    double_uuids,
+    may_be_double,
+    shared_addresses,
+)
 from accelwatch.fleet.dialects.models import kind_by, memory_kind_by, vendor_by, vendor_of
 from accelwatch.fleet.dialects.table import Dialect
 from accelwatch.schema.absence import Absence
@@ -52,17 +57,25 @@ class Roster:
         self._told: dict[KeyLabels, dict[str, str]] = {}
         """What labels say of ids: dozens of samples of a device have the same."""
         self._doubles: dict[str, int] = {}
+        self._shared: frozenset[str] = frozenset()
+        """PCI addresses of several devices."""
         alike: dict[KeyLabels, Key] = {}
         for key in keys:
             alike.setdefault((key.labels, key.values), key)
         if may_be_double(map(self._ids, alike.values())):
             self._doubles = double_uuids((key, self._ids(key)) for key in keys)
             self._told = {}
+        if len(alike) > 1:
+            self._shared = shared_addresses((key, self._ids(key)) for key in keys)
+        if self._shared:
+            self._told = {}
         keyed = [(key, self._ids(key)) for key in alike.values()]
         keyed.sort(key=lambda entry: not entry[1].get("uuid"))
         for key, ids in keyed:
             if ids:
                 self._meet(key, ids)
+        for pci in self._shared:
+            self._set_apart(pci)
 
     def number(self, key: Key) -> int | None:
         """The device a sample is about; None when it names none."""
@@ -97,6 +110,8 @@ class Roster:
             ids["uuid"] = normal_uuid(ids["uuid"])
         if "pci" in ids:
             ids["pci"] = normal_pci_bus_id(ids["pci"])
+            if ids["pci"] in self._shared and "uuid" not in ids:
+                del ids["pci"]
         return by_place(ids) if ids.get("uuid") in self._doubles else ids
 
     def _fact(self, key: Key, kind: str) -> str:
@@ -145,6 +160,17 @@ class Roster:
         if broken and facts.get("model", "").startswith(broken):
             facts["broken"] = facts.pop("model")
 
+    def _set_apart(self, pci: str) -> None:
+        """Leave the address to the first of the devices behind it, as the agent does."""
+        behind = [
+            facts
+            for facts in self.facts
+            if "uuid" not in facts and normal_pci_bus_id(facts.get("pci", "")) == pci
+        ]
+        behind.sort(key=lambda facts: (len(facts.get("index", "")), facts.get("index", "")))
+        for facts in behind[1:]:
+            facts["behind"] = facts.pop("pci")
+
     def devices(self) -> list[Device]:
         """The devices by number."""
         return [
@@ -169,6 +195,8 @@ def device_of(
     name = facts.get("name") or f"{dialect.device_name or vendor}{index}"
     pci = normal_pci_bus_id(facts["pci"]) if "pci" in facts else None
     stable = uuid or facts.get("serial") or pci or name
+    if "behind" in facts and stable == name:
+        stable = f"{normal_pci_bus_id(facts['behind'])}-{index}"
     absent: dict[str, Absence] = {}
     if doubted:
         uuid, stable, absent = None, pci or name, {"uuid": Absence.ERROR}

@@ -78,6 +78,9 @@ def _ascend(name: str, target: str, scale: Scale = ONE) -> Row:
     return _row(f"npu_chip_info_{name}", target, scale)
 
 
+_NO_DIE = "-".join(["0" * 8] * 5)
+"""Words of the die's id on a chip that has none."""
+
 ASCEND = Dialect(
     name="npu-exporter",
     vendor="huawei",
@@ -93,6 +96,8 @@ ASCEND = Dialect(
         pci=("pcie_bus_info",),
         index=("id",),
         model=("model_name", "modelName"),
+        positional=(_NO_DIE,),
+        no_uuid=_NO_DIE,
         pod=("pod_name",),
         container=("container_name",),
     ),
