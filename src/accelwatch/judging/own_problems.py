@@ -37,6 +37,24 @@ def journal_problem(stalled: str, unkept: str) -> OwnProblem | None:
     return None
 
 
+def evaluation_problem(late_s: float, acts: bool) -> OwnProblem | None:
+    """What people are notified of when rules are not evaluated in time; None while they are.
+
+    `late_s` is for how long there was no evaluation, 0 while it keeps up; `acts`: remedies wait for it.
+    """
+    if not late_s:
+        return None
+    title = "rules are evaluated late"
+    return OwnProblem(
+        key="evaluation",
+        title=f"{title}: nothing new is done about incidents" if acts else title,
+        text=f"no evaluation for {late_s:.0f} s: new faults are not seen",
+        what_to_do="look at load and memory of this machine: top, journalctl -u accelwatch-hub; "
+        "accelwatch rules list shows what each rule costs. Restart the process if it does not "
+        "recover by itself",
+    )
+
+
 def rules_problem(refused: str) -> OwnProblem | None:
     """What people are notified of when rule files cannot be loaded; None while they can."""
     if not refused:

@@ -25,6 +25,7 @@ from accelwatch.judging.news import News
 from accelwatch.judging.own_problems import (
     OwnProblems,
     configuration_problem,
+    evaluation_problem,
     journal_problem,
     rules_problem,
 )
@@ -39,8 +40,8 @@ logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 5.0
 """How often rule files, and whether this process itself is well, are looked at again."""
-_LATE_TICKS = 10.0
-_LATE_S = 30.0
+LATE_INTERVALS = 10.0
+LATE_S = 30.0
 """A tick that is later than both is none that a dead man's ping should vouch for."""
 
 
@@ -280,7 +281,11 @@ class RuleRunner:
         if self.told_by is not Told.HUB:
             # Where rule files are broken the configuration is refused because of them.
             refused = "" if self._refused else self.refused
-            problems += [rules_problem(self._refused), configuration_problem(refused)]
+            problems += [
+                rules_problem(self._refused),
+                configuration_problem(refused),
+                evaluation_problem(self.late_s, acts=self.stalled is not None),
+            ]
         standing = [one for one in problems if one is not None]
         self._own_problems.look(standing, self._clock.wall(), self._clock.monotonic())
 
@@ -331,16 +336,17 @@ class RuleRunner:
         """Seconds since the last tick; None before the first."""
         return None if self._ticked_at is None else self._clock.monotonic() - self._ticked_at
 
+    @property
+    def late_s(self) -> float:
+        """Seconds without an evaluation, where that is too long to rely on what is known; else 0."""
+        age_s = self.judged_age_s
+        waited_s = self._clock.monotonic() - self._begun_at if age_s is None else age_s
+        return waited_s if waited_s > max(LATE_INTERVALS * self.interval_s, LATE_S) else 0.0
+
     def _well(self) -> bool:
         """Whether rules are judged and what comes of it is written down."""
-        age_s = self.judged_age_s
-        late_s = self._clock.monotonic() - self._begun_at if age_s is None else age_s
-        in_time = late_s <= max(_LATE_TICKS * self.interval_s, _LATE_S)
-        return (
-            self.alive
-            and in_time
-            and not (self._broken or self._register.problems or self.beside())
-        )
+        late = self.late_s > 0.0
+        return self.alive and not (late or self._broken or self._register.problems or self.beside())
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -266,7 +266,8 @@ class RemedyRunner:
         sight = Sight(
             time=self._clock.wall(),
             monotonic=self._clock.monotonic(),
-            late_s=late_s,
+            # An engine in time that hears of no incidents acts on what was, too.
+            late_s=max(late_s, self._rules.late_s),
             agents=agents,
             silent=silent,
         )
