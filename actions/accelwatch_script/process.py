@@ -1,8 +1,8 @@
 """One run of a program: bounded in time and output, alone in its group, and ended with all it started.
 
-Blocking, for a thread of its own. A program that ends by itself may leave behind what it gave a session
-of its own (`setsid`); what stays in its process group is killed. One that is ended from outside loses
-everything, which is found by the variable CALL, however often it has forked.
+Blocking, for a thread of its own. Whatever a program has started ends with it: a keeper sees to that
+(`keeper.py`). Where the keeper itself was killed, and on systems without subreapers, what is left of its
+process group ends, and what is found by the variable CALL when it is ended from outside.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ import os
 import selectors
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -20,6 +21,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.child_process import anonymous_file
+from accelwatch_script import keeper
 
 CALL = "ACCELWATCH_CALL"
 """A word that no other call has: by it we know again what a call has started."""
@@ -32,6 +34,7 @@ _GLANCE_S = 0.05
 _REAP_S = 2.0
 """How long a killed program may take to go; one that is stuck in the kernel takes for ever."""
 _SWEEPS = 3
+_UMASK = 0o077
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,8 +115,43 @@ def run(command: Command, stop: Stop) -> Ended:
 
 
 def _begun(command: Command, folder: str, document: int) -> "subprocess.Popen[bytes]":
+    """Raises OSError for a program that cannot be started."""
     if command.user is not None:
         os.chown(folder, *command.user)
+    if sys.platform == "linux" and sys.executable:
+        return _begun_with_keeper(command, folder, document)
+    return _begun_alone(command, folder, document)
+
+
+def _begun_with_keeper(command: Command, folder: str, document: int) -> "subprocess.Popen[bytes]":
+    reads, writes = os.pipe()
+    with os.fdopen(reads, "rb") as told:
+        try:
+            process = subprocess.Popen(
+                [
+                    *(sys.executable, "-I", "-S", keeper.__file__, str(writes), str(_UMASK)),
+                    *map(str, command.user or (-1, -1)),
+                    *command.argv,
+                ],
+                stdin=document,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=folder,
+                env=dict(command.environ),
+                start_new_session=True,
+                pass_fds=[writes],
+                bufsize=0,
+            )
+        finally:
+            os.close(writes)
+        failure = told.read()
+    if failure:
+        with process:
+            raise OSError(int(failure), os.strerror(int(failure)))
+    return process
+
+
+def _begun_alone(command: Command, folder: str, document: int) -> "subprocess.Popen[bytes]":
     uid, gid = command.user or (None, None)
     return subprocess.Popen(
         command.argv,
@@ -122,7 +160,7 @@ def _begun(command: Command, folder: str, document: int) -> "subprocess.Popen[by
         stderr=subprocess.PIPE,
         cwd=folder,
         env=dict(command.environ),
-        umask=0o077,
+        umask=_UMASK,
         start_new_session=True,
         user=uid,
         group=gid,
@@ -178,6 +216,9 @@ class _Watch:
             self._signal(signal.SIGTERM)
             self._deafen()
             ended = self._until(time.monotonic() + self._command.kill_after_s)
+            if not ended:
+                self._signal(keeper.ENDS_ALL)
+                ended = self._until(time.monotonic() + _REAP_S)
         # Not reaped yet, so that the number of its group cannot be another's by now.
         self._signal(signal.SIGKILL)
         if not from_inside:
@@ -185,6 +226,8 @@ class _Watch:
             ended = self._until(time.monotonic() + _REAP_S)
         self._drain()
         status = self._process.wait() if ended else None
+        if from_inside and status == -signal.SIGKILL:  # maybe the keeper, and not the program
+            _sweep(self._command.environ[CALL])
         return Ended(
             output=bytes(self._output.kept),
             errors=bytes(self._errors.kept),

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -133,16 +134,67 @@ def test_a_child_that_holds_the_pipe_is_not_waited_for(tmp_path: Path) -> None:
     wait_until(lambda: not alive(child))
 
 
-def test_what_has_a_session_of_its_own_goes_on(tmp_path: Path) -> None:
+ESCAPES = {
+    "a session of its own": "setsid sh -c '{own}' &",
+    "two forks": "( ( setsid sh -c '{own}' & ) & )",
+    "no environment": "( env -i setsid sh -c '{own}' & )",
+    "stopped": "( setsid sh -c '{stopped}' & )",
+    "deaf": "( env -i setsid sh -c 'trap \"\" TERM HUP INT; {own}' & )",
+}
+
+
+def _escaping(how: str, note: Path) -> str:
+    own = f"echo $$ >> {note}; exec sleep 3600"
+    halted = f"echo $$ >> {note}; kill -STOP $$; sleep 3600"
+    return ESCAPES[how].format(own=own, stopped=halted)
+
+
+@pytest.mark.parametrize("how", ESCAPES)
+def test_what_a_program_leaves_behind_ends_with_it(tmp_path: Path, how: str) -> None:
     note = tmp_path / "pids"
-    ended = ran(
-        tmp_path,
-        f"setsid sh -c 'echo $$ > {note}; exec sleep 3600' & until [ -s {note} ]; do :; done; echo done",
-    )
+    ended = ran(tmp_path, f"{_escaping(how, note)}\nuntil [ -s {note} ]; do :; done; echo done")
     assert (ended.status, ended.output) == (0, b"done\n")
     (child,) = pids(note)
-    assert alive(child)
-    os.kill(child, signal.SIGKILL)
+    assert not alive(child)
+
+
+@pytest.mark.parametrize("how", ESCAPES)
+def test_so_does_what_one_has_started_that_is_stopped(tmp_path: Path, how: str) -> None:
+    note = tmp_path / "pids"
+    text = f"trap '' TERM; {_escaping(how, note)}\nwhile :; do sleep 0.05; done"
+    ended = stopped(tmp_path, text, note, 1, 0.1)
+    assert (ended.stopped, ended.status) == (True, None)
+    (child,) = pids(note)
+    assert not alive(child)
+
+
+def test_generations_of_forks_end_too(tmp_path: Path) -> None:
+    """Each of them forks and goes away, so that nobody who was seen is still there."""
+    note = tmp_path / "pids"
+    loop = f"import os\nwhile os.fork() == 0: os.setsid(); print(os.getpid(), file=open('{note}', 'a'))"
+    begun = f'(exec {sys.executable} -S -c "{loop}" &) ; until [ -s {note} ]; do :; done'
+    assert ran(tmp_path, begun).status == 0
+    known = pids(note)
+    assert known
+    assert not any(map(alive, known))
+    assert pids(note) == known
+
+
+def test_without_its_keeper_a_program_has_ended(tmp_path: Path) -> None:
+    """Something else has killed it, as the kernel does where memory is short."""
+    note = tmp_path / "pids"
+    ended = ran(tmp_path, f"echo $$ > {note}; kill -KILL $PPID; exec sleep 3600")
+    assert ended.status == -signal.SIGKILL
+    (program_itself,) = pids(note)
+    wait_until(lambda: not alive(program_itself))
+
+
+def test_a_system_without_subreapers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    note = tmp_path / "pids"
+    ended = ran(tmp_path, f"sleep 3600 & echo $! > {note}; echo done")
+    assert (ended.status, ended.output) == (0, b"done\n")
+    wait_until(lambda: not any(map(alive, pids(note))))
 
 
 def stopped(path: Path, text: str, note: Path, count: int, kill_after_s: float) -> Ended:

@@ -1,0 +1,152 @@
+"""Runs a program and ends all that it has started with it: keeper.py FD UMASK UID GID PROGRAM...
+
+The keeper is the subreaper of the program (prctl(2), Linux only): whatever forks twice, takes a session
+of its own or clears its environment stays a descendant, and is killed when the program has ended. It
+hands SIGTERM on to the program's group, SIGUSR1 ends everything now. It ends as the program did.
+
+Why a program cannot be started, an errno, goes to the descriptor FD; it is closed once it has started.
+Nothing of ours is imported: it is run without site packages.
+"""
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+"""linux/prctl.h"""
+HANDS_ON = signal.SIGTERM
+ENDS_ALL = signal.SIGUSR1
+_HEEDED = (signal.SIGCHLD, HANDS_ON, ENDS_ALL)
+_NOT_STARTED = 127
+_MOST_S = 2.0
+"""How long what is killed may take to go; one that is stuck in the kernel goes when that lets it."""
+_PAUSE_S = 0.001
+
+
+def main(words: list[str]) -> int:
+    """Run the program; its exit status."""
+    told, umask, uid, gid = (int(word) for word in words[:4])
+    os.set_inheritable(told, False)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
+    program = os.fork()
+    if program == 0:
+        _become(words[4:], told, umask, (uid, gid))
+    os.close(told)
+    status = _until_it_ends(program)
+    _end_descendants()
+    return status
+
+
+def _become(argv: list[str], told: int, umask: int, user: tuple[int, int]) -> NoReturn:
+    """Be the program, in a session of its own; why that cannot be goes to `told`."""
+    try:
+        os.setsid()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        os.umask(umask)
+        if user[0] >= 0:
+            os.setgroups([])
+            os.setgid(user[1])
+            os.setuid(user[0])
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # which another user than before would clear
+        os.execve(argv[0], argv, _environ())  # noqa: S606 - the hook, by its path
+    except OSError as error:
+        os.write(told, str(error.errno).encode())
+    finally:
+        os._exit(_NOT_STARTED)
+
+
+def _prctl(option: int, value: int) -> None:
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _environ() -> dict[bytes, bytes]:
+    """As it was given: Python adds a locale to its own."""
+    pairs = (pair.partition(b"=") for pair in Path("/proc/self/environ").read_bytes().split(b"\0"))
+    return {name: value for name, is_pair, value in pairs if is_pair}
+
+
+def _until_it_ends(program: int) -> int:
+    """Its wait status; orphans of its own that end meanwhile are reaped."""
+    while True:
+        number = signal.sigwait(_HEEDED)
+        if number == HANDS_ON:
+            _kill(os.killpg, program, signal.SIGTERM)
+        elif number == ENDS_ALL:
+            _kill(os.killpg, program, signal.SIGKILL)
+        for pid, status in _reaped():
+            if pid == program:
+                return status
+
+
+def _reaped() -> Iterator[tuple[int, int]]:
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        yield pid, status
+
+
+def _end_descendants() -> None:
+    """Kill children until there are none: those of a child that is killed become ours."""
+    until = time.monotonic() + _MOST_S
+    while time.monotonic() < until:
+        for child in _children():
+            _kill(os.kill, child, signal.SIGKILL)
+        for _ in _reaped():
+            pass
+        if not _children():
+            return
+        time.sleep(_PAUSE_S)
+
+
+def _children() -> list[int]:
+    """Of this process, which has one thread."""
+    listed = Path(f"/proc/self/task/{os.getpid()}/children")
+    try:
+        return [int(pid) for pid in listed.read_text().split()]
+    except OSError:  # a kernel without CONFIG_PROC_CHILDREN
+        return [pid for pid in _pids() if _parent(pid) == os.getpid()]
+
+
+def _pids() -> list[int]:
+    return [int(place.name) for place in Path("/proc").iterdir() if place.name.isdecimal()]
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def _kill(how: Callable[[int, int], None], pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(OSError):
+        how(pid, number)
+
+
+def _end_as(status: int) -> NoReturn:
+    """End as the program did, by the same signal where one ended it."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+        os.kill(os.getpid(), number)
+    os._exit(os.waitstatus_to_exitcode(status))
+
+
+if __name__ == "__main__":
+    _end_as(main(sys.argv[1:]))
