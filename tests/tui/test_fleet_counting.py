@@ -224,9 +224,16 @@ def test_columns_never_take_more_than_the_width(width: int, name: int) -> None:
     assert {"node", "count", "worst"} <= {column.id for column, _ in layout}
 
 
-@given(counts=st.lists(st.integers(0, 40), min_size=1, max_size=30), width=st.integers(10, 160))
-def test_every_light_is_found_where_it_is_drawn(counts: list[int], width: int) -> None:
-    whole = fleet_view(len(counts), 40)
+@given(
+    counts=st.lists(st.integers(0, 40), min_size=1, max_size=30),
+    width=st.integers(10, 160),
+    height=st.integers(1, 60),
+    lost=st.integers(0, 39),
+)
+def test_every_light_is_found_where_it_is_drawn(
+    counts: list[int], width: int, height: int, lost: int
+) -> None:
+    whole = fleet_view(len(counts), 40, faults={f"n001/{lost}": "lost"})
     names = {node.node: count for node, count in zip(whole.nodes, counts, strict=True)}
     devices = [
         now
@@ -234,13 +241,14 @@ def test_every_light_is_found_where_it_is_drawn(counts: list[int], width: int) -
         if (place := whole.places[now.slot]) is not None and place.index < names[place.node]
     ]
     board = board_for(msgspec.structs.replace(whole, devices=devices))
-    grid = Grid(board.rows, (), width)
+    grid = Grid(board.rows, (), width, height)
     assert grid.count == sum(max(count, 1) for count in counts)
     for number in range(grid.count):
         cell = grid.numbered(number)
         found = grid.find(cell)
         assert found is not None
         assert grid.at(*found) == cell
+        assert found[1] < width
         assert grid.number(cell) == number
 
 

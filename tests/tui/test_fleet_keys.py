@@ -148,7 +148,7 @@ def test_the_mouse_selects_opens_and_scrolls() -> None:
         assert stage.fed.opened == ["n006"]
         await stage.press("escape", "m")
         text = stage.text().splitlines()
-        line = next(n for n, row in enumerate(text) if row.startswith(" n001"))
+        line = next(n for n, row in enumerate(text) if row.startswith(" n002"))
         await stage.pilot.click(offset=(text[line].index("✕"), line))
         await stage.pilot.pause()
         assert "nvidia3  ✕ lost" in stage.text()

@@ -57,12 +57,18 @@ class FleetCommands:
         screen = self._screen
         if screen is None or not screen.selected_node:
             return False
-        device = screen.selected_device
+        device = screen.selected_device or self._wrong_device(screen)
         if not self._controller.visit(screen.selected_node):
             return False
         if device:
             self._app.board.selected_id = device
         return True
+
+    def _wrong_device(self, screen: "FleetScreen") -> str:
+        """Id of the worst device of the selected node; empty where all are well."""
+        row = screen.row if not screen.on_events else None
+        place = self._controller.board.device(row.worst.slot) if row and row.worst else None
+        return place.id if place is not None else ""
 
     def do_tag(self) -> bool:
         """Fold or unfold the group."""
@@ -208,14 +214,14 @@ class FleetCommands:
         self._controller.recount()
 
     def do_grid(self) -> bool:
-        """Lights or rows."""
+        """The map, or rows."""
         return self._next("fleet_form", FORMS)
 
     def do_shade(self) -> bool:
-        """What the lights show."""
+        """What the cells of the map show."""
         if not self._next("fleet_shade", SHADES):
             return False
-        self._app.say(f"lights show {self._app.board.preferences.fleet_shade}")
+        self._app.say(f"cells show {self._app.board.preferences.fleet_shade}")
         return True
 
     def _next(self, name: str, words: tuple[str, ...]) -> bool:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelwatch.natural_order import natural
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.schema.standing import severity, standing
 
@@ -38,19 +37,15 @@ class ProblemCommands:
         return True
 
     def _next_node(self, screen: "FleetScreen") -> bool:
-        rows = screen.fleet.rows
         if screen.lit:
-            rows = sorted(rows, key=lambda row: natural(row.node))  # as the lights stand
+            return screen.lights.next_fault()
+        rows = screen.fleet.rows
         bad = [number for number, row in enumerate(rows) if row.severity]
         if not bad:
             return False
         key = screen.row.key if screen.row is not None else None
         place = next((number for number, row in enumerate(rows) if row.key == key), None)
-        row = rows[following(bad, place)]
-        if screen.lit:
-            screen.lights.select_node(row.key)
-        else:
-            screen.nodes.select(row.key)
+        screen.nodes.select(rows[following(bad, place)].key)
         self._app.show()
         return True
 

@@ -22,6 +22,8 @@ _MORE_ROLES = {
     "unreachable": "warn",
     HOT: "warn",
 }
+FILLED = frozenset({"alarm", "caution"})
+"""Roles in which the whole cell is painted."""
 _WORDS = {"unresponsive": "hung", "suspended": "asleep"}
 
 
@@ -38,6 +40,19 @@ def device_role(word: str) -> str:
     if word in _MORE_ROLES:
         return _MORE_ROLES[word]
     return STATE_ROLES[DeviceState(word)] if word in STATE_ROLES else "warn"
+
+
+def filled_role(word: str) -> str:
+    """The role of a standing in a map, where what is wrong with a device itself is a filled cell."""
+    if word == DeviceState.DEGRADED:
+        return "caution"
+    role = device_role(word)
+    return "alarm" if role == "bad" else role
+
+
+def is_filled(word: str) -> bool:
+    """Whether a standing is a filled cell in a map."""
+    return filled_role(word) in FILLED
 
 
 def device_glyph(word: str, glyphs: Glyphs) -> str:

@@ -19,6 +19,8 @@ class Glyphs(msgspec.Struct, frozen=True, kw_only=True):
     """By the state of a node of a fleet."""
     levels: str
     """One cell of load, from next to nothing to full."""
+    low_levels: str
+    """The same, lower than a line, so that the lines of a map stay apart."""
     bar: str
     """From an almost empty cell to a full one; lower than a line, so that rows stay apart."""
     track: str
@@ -61,6 +63,7 @@ UNICODE = Glyphs(
     unreachable="×",
     nodes={"up": "●", "slow": "◐", "stale": "◔", "down": "✕", "never": "○"},
     levels="▁▂▃▄▅▆▇█",
+    low_levels="▁▂▃▄▅▆",
     bar="╸━",
     track="─",
     rule="─",
@@ -97,6 +100,7 @@ ASCII = Glyphs(
     unreachable="x",
     nodes={"up": "*", "slow": "%", "stale": "~", "down": "X", "never": "o"},
     levels="0123456789",
+    low_levels="0123456789",
     bar="#",
     track="-",
     rule="-",

@@ -8,6 +8,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
+from accelwatch.tui.drawing.device_signs import FILLED
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, Span, clipped
 from accelwatch.tui.drawing.palettes import Palette
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_STRIPS = 256
 """Lines that are kept as painted: most of a screen is what it was a second ago."""
-_SEEN = frozenset({"tab", "cursor", "cursor_away"})
+_SEEN = FILLED | {"tab", "cursor", "cursor_away"}
 """Roles in which a blank looks like something."""
 
 

@@ -30,9 +30,14 @@ def sentence(
     return [(fit(text, width), role)]
 
 
+def in_words(verdict: Verdict, glyphs: Glyphs) -> str:
+    """All of it on one line, however long: verdict, remedy, evidence."""
+    return " ".join(part for part in _parts(verdict, glyphs) if part)
+
+
 def whole_sentence(verdict: Verdict, width: int, glyphs: Glyphs, role: str) -> list[Line]:
     """All of it on as many lines as it needs, set in; none when nothing is wrong."""
-    text = " ".join(_parts(verdict, glyphs))
+    text = in_words(verdict, glyphs)
     return [[(f"   {row}", role)] for row in wrapped(text, max(width - 4, 10)) if row]
 
 

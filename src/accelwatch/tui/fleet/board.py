@@ -18,6 +18,7 @@ from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet.filters import TextFilter
 from accelwatch.tui.fleet.incident_board import IncidentBoard
 from accelwatch.tui.fleet.node_names import NONE, common_ends
+from accelwatch.tui.fleet.recent_loads import RecentLoads
 from accelwatch.tui.fleet.remedy_board import RemedyBoard
 
 SILENT_S = 10.0
@@ -75,6 +76,7 @@ class FleetBoard:
         self.rows: list[FleetRow] = []
         """What the list shows, in its order."""
         self.shown_nodes = 0
+        self.recent = RecentLoads()
         self.incidents = IncidentBoard()
         self.remedies = RemedyBoard()
         self.standings: Mapping[str, int] = {}
@@ -154,6 +156,8 @@ class FleetBoard:
         yield from counting.steps()
         if not grouping.by_device(name, labels):
             counting.add_bare(self._bare(view), grouping.group_of_node(name, view))
+        if view is not self.view:
+            self.recent.add(view)
         self.counted = Counted(view=view, rows=counting.rows, labels=labels)
         whole = self.text is None and not view.filter
         hot = sum(row.hot for row in counting.rows.values()) if whole else 0

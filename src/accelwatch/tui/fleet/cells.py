@@ -7,12 +7,6 @@ import msgspec
 from accelwatch.display import printable, size
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.picture import grouping
-from accelwatch.fleet.picture.model import (
-    MEMORY_SIZE,
-    MEMORY_USED,
-    TEMPERATURE,
-    UTILIZATION,
-)
 from accelwatch.fleet.picture.tally import FleetRow, device_class
 from accelwatch.fleet.wire import DeviceNow
 from accelwatch.natural_order import natural
@@ -21,18 +15,18 @@ from accelwatch.schema.standing import severity
 from accelwatch.schema.verdict import REMEDIES, Verdict
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.device_signs import FILLED
 from accelwatch.tui.drawing.glyphs import Glyphs
-from accelwatch.tui.drawing.lines import Line, cell_len, fit
+from accelwatch.tui.drawing.lines import Line, cell_len, fit, width_of
 from accelwatch.tui.drawing.sentence import sentence
 from accelwatch.tui.fleet import signs
 from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.device_cell import device_cell
 from accelwatch.tui.fleet.node_names import NONE, shortened
 
 _LEAST_SENTENCE = 12
 _LEAST_NODE = 4
 """Cells below which there is no room to say more than a state."""
-_COOL, _HOT = 30.0, 90.0
-"""Degrees Celsius at which the shade of a cell begins and is full."""
 
 
 class Sight(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +37,8 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     group: str
     """By what they are grouped."""
     shade: str
+    plot: str
+    """Which graph: `braille`, `block` or `ascii`."""
     since_s: float
     silent: bool
 
@@ -68,8 +64,14 @@ def state_of(row: FleetRow, sight: Sight) -> str:
 
 
 def state_cell(row: FleetRow, sight: Sight, width: int) -> Line:
-    """Sign and word; of a group those of its worst node."""
+    """Sign and word; of a group those of its worst node, or of the devices that are worse."""
     state = state_of(row, sight)
+    chief = row.chief
+    if chief is not None and sight.live(chief) and chief.worst is not None:
+        standing = device_class(chief.worst)
+        sign = device_signs.device_glyph(standing, sight.glyphs)
+        text = f"{sign} {f'{row.bad} bad' if row.bad else 'warn'}"
+        return [(fit(text if width >= 3 else sign, width), device_signs.device_role(standing))]
     glyph = signs.node_glyph(state, sight.glyphs)
     text = glyph if width < 3 else f"{glyph} {state}"
     return [(fit(text, width), signs.NODE_ROLES.get(state, "warn"))]
@@ -110,53 +112,29 @@ def count_cell(row: FleetRow, sight: Sight, width: int) -> Line:
 
 
 def lights_cell(row: FleetRow, sight: Sight, width: int) -> Line:
-    """A cell a device, of a group a cell a node; the last cell tells that there are more."""
-    things = len(row.devices) if row.node else len(row.members)
-    shown = width if things <= width else width - 1
+    """A cell a device, of a group a cell a node, a fault two wide; an ellipsis for those left out."""
+    things = row.devices if row.node else row.members
+    room = width if len(things) < width else width - 1
     line: Line = []
+    for place in range(min(len(things), room)):
+        light = _light(row, place, sight, 2)
+        if light[0][1] not in FILLED or width_of(line) + len(things) - place >= room:
+            light = _light(row, place, sight, 1)
+        line += light
+    if len(things) > room:
+        line.append((sight.glyphs.ellipsis, "faint"))
+    return [*line, (" " * (width - width_of(line)), "text")]
+
+
+def _light(row: FleetRow, place: int, sight: Sight, width: int) -> Line:
+    """A device of a node; a node of a group, which is as well as the worst device of it."""
     if row.node:
-        for now in row.devices[:shown]:
-            line.append(light(now, sight, live=sight.live(row)))
-    else:
-        for member in row.members[:shown]:
-            state = state_of(member, sight)
-            role = signs.NODE_ROLES.get(state, "warn")
-            line.append((signs.node_glyph(state, sight.glyphs), role))
-    if things > width:
-        return [*line, (sight.glyphs.ellipsis, "faint")]
-    return [*line, (" " * (width - things), "text")]
-
-
-def light(now: DeviceNow, sight: Sight, *, live: bool) -> tuple[str, str]:
-    """One cell for a device: its trouble as a sign, else its load as a level."""
-    word = device_class(now)
-    if word != "ok":
-        return device_signs.device_glyph(word, sight.glyphs), device_signs.device_role(word)
-    ratio = shade_of(now, sight.shade)
-    if ratio is None:
-        return sight.glyphs.states["ok"], "calm" if live else "faint"
-    levels = sight.glyphs.levels
-    step = min(int(ratio * len(levels)), len(levels) - 1)
-    if not live:
-        return levels[step], "faint"
-    return levels[step], "load" if ratio > 0.02 else "faint"
-
-
-def shade_of(now: DeviceNow, shade: str) -> float | None:
-    """How full a device's cell is, 0 to 1."""
-    values = now.values
-    if shade == "memory":
-        used, whole = values[MEMORY_USED], values[MEMORY_SIZE]
-        return _bounded(used / whole) if used is not None and whole else None
-    if shade == "temperature":
-        hot = values[TEMPERATURE]
-        return None if hot is None else _bounded((hot - _COOL) / (_HOT - _COOL))
-    load = values[UTILIZATION]
-    return None if load is None else _bounded(load)
-
-
-def _bounded(ratio: float) -> float:
-    return min(max(ratio, 0.0), 1.0)
+        return device_cell(row.devices[place], sight, width, live=sight.live(row))
+    member = row.members[place]
+    if sight.live(member) and member.worst is not None:
+        return device_cell(member.worst, sight, width, live=True)
+    state = state_of(member, sight)
+    return [(fit(signs.node_glyph(state, sight.glyphs), width), signs.filled_role(state))]
 
 
 def load_cell(row: FleetRow, sight: Sight, width: int) -> Line:

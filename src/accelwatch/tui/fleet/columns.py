@@ -14,8 +14,8 @@ from accelwatch.tui.fleet import cells
 from accelwatch.tui.fleet.cells import Sight
 
 Cell = Callable[[FleetRow, Sight, int], Line]
-LIGHTS = 8
-"""Cells for a node's devices."""
+LIGHTS = 9
+"""Cells for a node's devices: eight, of which a fault is two wide."""
 NAME, MOST_NAME = 8, 24
 """Cells for a node's name: at least, at most."""
 
@@ -108,10 +108,10 @@ def heading(width: int, name: int, preferences: Preferences, glyphs: Glyphs) -> 
 
 
 def _title(column: FleetColumn, group: str) -> str:
-    """With groups, the first name of a row is theirs, and their lights are nodes."""
+    """With groups, the first name of a row is theirs, and their cells are nodes."""
     if group == NONE:
         return column.title
-    return {"node": group.upper(), "lights": "LIGHTS"}.get(column.id, column.title)
+    return {"node": group.upper(), "lights": "NODES"}.get(column.id, column.title)
 
 
 def sort_at(width: int, name: int, x: int) -> str:

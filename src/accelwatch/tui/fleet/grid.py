@@ -1,17 +1,17 @@
-"""The fleet as lights: where each device's cell is, and what is next to it. Pure."""
+"""The fleet as a map: where each device's cell is, and what is next to it. Pure."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from accelwatch.fleet.picture.tally import FleetRow
+from accelwatch.fleet.picture.tally import FleetRow, device_class
 from accelwatch.natural_order import natural
+from accelwatch.schema.standing import severity
+from accelwatch.tui.drawing.device_signs import is_filled
 from accelwatch.tui.fleet.board import Key
+from accelwatch.tui.fleet.grid_shape import GridShape, shape_of
 
-MARGIN = 12
-"""Cells at the left for the name of a line's first node."""
-_NARROW = 60
 _NO_DEVICE = -1
 
 Cell = tuple[Key, int]
@@ -19,13 +19,37 @@ Cell = tuple[Key, int]
 
 
 class Block(msgspec.Struct, frozen=True):
-    """Cells of one node that are next to each other, from column `x` on."""
+    """Cells of one node in one column, from cell `x` of the line on."""
 
     x: int
     row: FleetRow
     first: int
     """Number of the first device."""
     count: int
+    """Devices; 1 for a node that has none."""
+    cell: int
+    """Cells of a device."""
+    wide: int
+    """The device that is two wide where the others are one: the worst; -1 for none."""
+
+    def offset(self, place: int) -> int:
+        """Cells from `x` to a device of the block."""
+        return place * self.cell + (self.cell == 1 and 0 <= self.wide < place)
+
+    def size(self, place: int) -> int:
+        """Cells of a device of the block."""
+        return self.offset(place + 1) - self.offset(place)
+
+    def place(self, x: int) -> int:
+        """The device at a cell of the line, else the nearest of the block."""
+        inside = max(x - self.x, 0)
+        nearest = inside - (self.cell == 1 and 0 <= self.wide < inside)
+        return min(nearest // self.cell, self.count - 1)
+
+    def away(self, x: int) -> int:
+        """Cells from a cell of the line to the block; 0 inside it."""
+        end = self.x + self.offset(self.count) - 1
+        return max(self.x - x, x - end, 0)
 
 
 class GridLine:
@@ -40,19 +64,22 @@ class GridLine:
 
 
 class Grid:
-    """The lines for a width, and how to go about in them."""
+    """The lines for a room, and how to go about in them."""
 
-    def __init__(self, rows: Iterable[FleetRow], groups: Iterable[FleetRow], width: int) -> None:
-        self.margin = MARGIN if width >= _NARROW else 0
-        self._width = max(width - self.margin - 2, 1)
+    def __init__(
+        self, rows: Iterable[FleetRow], groups: Iterable[FleetRow], width: int, height: int
+    ) -> None:
+        heads = sorted(groups, key=lambda row: natural(row.group))
+        sections = [head.members for head in heads]
+        if not heads:
+            sections = [sorted(rows, key=lambda row: natural(row.node))]
+        self.shape = _shape(sections, width, height, len(heads))
         self.lines: list[GridLine] = []
         self._where: dict[Key, list[int]] = {}
-        heads = list(groups)
-        if not heads:
-            self._add(sorted(rows, key=lambda row: natural(row.node)))
-        for head in sorted(heads, key=lambda row: natural(row.group)):
-            self.lines.append(GridLine(head))
-            self._add(head.members)
+        for number, members in enumerate(sections):
+            if heads:
+                self.lines.append(GridLine(heads[number]))
+            self._add(members)
         self._starts: list[int] = []
         self.count = 0
         """Cells in all."""
@@ -61,63 +88,70 @@ class Grid:
             self.count += line.cells
 
     def _add(self, rows: Iterable[FleetRow]) -> None:
-        """Nodes one after another, a blank between them; one that is too long is broken."""
-        line, x = GridLine(), 0
+        """Nodes column by column; one with more devices than a column holds takes several."""
+        shape, line, column = self.shape, GridLine(), 0
         for row in rows:
-            left, first = max(len(row.devices), 1), 0
-            if x and x + left > self._width:
-                self._end(line)
-                line, x = GridLine(), 0
-            while left:
-                count = min(left, self._width - x)
-                line.blocks.append(Block(x + self.margin + 1, row, first, count))
-                line.cells += count
-                self._where.setdefault(row.key, []).append(len(self.lines))
-                left, first, x = left - count, first + count, x + count + 1
-                if left:
+            for first in range(0, max(len(row.devices), 1), shape.unit):
+                if column == shape.columns:
                     self._end(line)
-                    line, x = GridLine(), 0
+                    line, column = GridLine(), 0
+                block = self._block(row, first, shape.x(column))
+                line.blocks.append(block)
+                line.cells += block.count
+                column += 1
+                self._where.setdefault(row.key, []).append(len(self.lines))
         self._end(line)
+
+    def _block(self, row: FleetRow, first: int, x: int) -> Block:
+        shape = self.shape
+        count = max(min(len(row.devices) - first, shape.unit), 1)
+        wide = place_of_worst(row) - first
+        return Block(x, row, first, count, shape.cell, wide if 0 <= wide < count else -1)
 
     def _end(self, line: GridLine) -> None:
         if line.blocks:
             self.lines.append(line)
 
-    def find(self, cell: Cell | None) -> tuple[int, int] | None:
-        """(line, column) of a cell; None when it is not there."""
+    def block(self, cell: Cell | None) -> tuple[int, Block, int] | None:
+        """(line, block, place in it) of a cell; None when it is not there."""
         if cell is None:
             return None
         for number in self._where.get(cell[0], ()):
             for block in self.lines[number].blocks:
                 if block.row.key == cell[0] and (place := _place(block, cell[1])) is not None:
-                    return number, block.x + place
+                    return number, block, place
         return None
+
+    def find(self, cell: Cell | None) -> tuple[int, int] | None:
+        """(line, column) of a cell; None when it is not there."""
+        found = self.block(cell)
+        return None if found is None else (found[0], found[1].x + found[1].offset(found[2]))
+
+    def cells(self, found: tuple[int, Block, int]) -> tuple[int, int]:
+        """From where to where a cell reaches in its line, without the gap behind it."""
+        _, block, place = found
+        x, size = block.x + block.offset(place), block.size(place)
+        return x, x + (size - 1 if size > 2 else size)
 
     def at(self, line: int, x: int, *, near: bool = False) -> Cell | None:
         """The cell of a line and column, with `near` the one that is nearest in its line."""
-        if not 0 <= line < len(self.lines):
+        if not 0 <= line < len(self.lines) or not self.lines[line].blocks:
             return None
-        best: tuple[int, Cell] | None = None
-        for block in self.lines[line].blocks:
-            column = min(max(x, block.x), block.x + block.count - 1)
-            if column == x or near:
-                far = abs(column - x)
-                if best is None or far < best[0]:
-                    best = far, _cell(block, column - block.x)
-        return None if best is None else best[1]
+        block = min(self.lines[line].blocks, key=lambda block: block.away(x))
+        return _cell(block, block.place(x)) if near or not block.away(x) else None
 
     def number(self, cell: Cell | None) -> int:
         """A cell's place among all of them; 0 when it is not there."""
-        position = self.find(cell)
-        if position is None:
+        found = self.block(cell)
+        if found is None:
             return 0
-        line, x = position
+        line, block, place = found
         before = 0
-        for block in self.lines[line].blocks:
-            if block.x <= x < block.x + block.count:
-                return self._starts[line] + before + x - block.x
-            before += block.count
-        return 0
+        for other in self.lines[line].blocks:
+            if other is block:
+                break
+            before += other.count
+        return self._starts[line] + before + place
 
     def numbered(self, number: int) -> Cell | None:
         """The cell at a place, the nearest there is."""
@@ -131,6 +165,17 @@ class Grid:
                 return _cell(block, left)
             left -= block.count
         return None
+
+    def faults(self) -> Iterator[Cell]:
+        """The cells with which something is wrong; of a silent node the first one."""
+        for block in (block for line in self.lines for block in line.blocks):
+            row = block.row
+            if row.speaks and row.devices and row.worst is not None:
+                for place in range(block.count):
+                    if severity(device_class(row.devices[block.first + place])):
+                        yield _cell(block, place)
+            elif row.severity and not block.first:
+                yield _cell(block, 0)
 
     def beyond(self, cell: Cell | None, lines: int) -> Cell | None:
         """The cell so many lines of cells down (negative: up) in the same column; None past the ends."""
@@ -149,6 +194,22 @@ class Grid:
     def _lines_from(self, line: int, step: int) -> Iterator[int]:
         end = len(self.lines) if step > 0 else -1
         return (n for n in range(line + step, end, step) if self.lines[n].blocks)
+
+
+def place_of_worst(row: FleetRow) -> int:
+    """The worst of a node's devices where it is told by a filled cell; -1 for none."""
+    worst = row.worst
+    if worst is None or not row.speaks or not is_filled(device_class(worst)):
+        return -1
+    return next((place for place, now in enumerate(row.devices) if now is worst), -1)
+
+
+def _shape(
+    sections: Sequence[Sequence[FleetRow]], width: int, height: int, heads: int
+) -> GridShape:
+    counts = [[len(row.devices) for row in members] for members in sections]
+    names = {row.node for members in sections for row in members}
+    return shape_of(counts, names, width, height, heads)
 
 
 def _place(block: Block, slot: int) -> int | None:

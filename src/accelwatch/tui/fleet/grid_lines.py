@@ -1,55 +1,82 @@
-"""The lights of the fleet as lines: cells, heads of groups, and the selected device in words. Pure."""
+"""The map of the fleet as lines: cells, heads of groups, and the selected device in words. Pure."""
 
 from accelwatch.display import printable, size
+from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import MEMORY_SIZE, MEMORY_USED, POWER, TEMPERATURE, UTILIZATION
+from accelwatch.fleet.picture.ordering import ordered
 from accelwatch.fleet.picture.tally import FleetRow, device_class
 from accelwatch.fleet.wire import DeviceNow, DevicePlace
 from accelwatch.schema.standing import HOT
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
-from accelwatch.tui.drawing.lines import Line, width_of
+from accelwatch.tui.drawing.lines import Line, cell_len, width_of
 from accelwatch.tui.drawing.sentence import sentence
 from accelwatch.tui.fleet import cells, signs
-from accelwatch.tui.fleet.cells import Sight, light
+from accelwatch.tui.fleet.cells import Sight
+from accelwatch.tui.fleet.device_cell import device_cell
 from accelwatch.tui.fleet.grid import Block, Cell, GridLine
+from accelwatch.tui.fleet.grid_shape import NUMBERED, GridShape
 
 _WIDE = 100
 """From here figures have their names."""
+_WORDS = (
+    "lost",
+    "missing",
+    "unresponsive",
+    "failed",
+    "degraded",
+    HOT,
+    "unreachable",
+    "stale",
+)
+"""What the signs stand for that the legend tells, worst first."""
 _ENDS = {"load": ("idle", "busy"), "memory": ("empty", "full"), "temperature": ("30", "90")}
 """What the first and the last level mean."""
 
 
-def grid_line(line: GridLine, sight: Sight, margin: int) -> Line:
-    """A line of cells with the name of its first node, or the head of a group."""
+def grid_line(line: GridLine, sight: Sight, shape: GridShape) -> Line:
+    """A line of cells with the names of their nodes, or the head of a group."""
     if line.head is not None:
         return head_line(line.head, sight)
-    name = line.blocks[0].row.node
-    given: Line = [(" ", "text")]
-    if margin:
-        given = [(f" {sight.cut(sight.node(name, margin - 1), margin - 1)} ", "dim")]
+    given: Line = []
+    x = 0
     for number, block in enumerate(line.blocks):
-        if number:
-            given.append((" ", "text"))
-        given += block_cells(block, sight)
+        name = shape.name if shape.every or not number else 0
+        shown = block_cells(block, sight)
+        given.append((" " * (block.x - name - x), "text"))
+        given += [*_name(block, sight, name), *shown]
+        x = block.x + width_of(shown)
     return given
 
 
+def _name(block: Block, sight: Sight, width: int) -> Line:
+    """The node in so many cells, of which the last is a gap; filled where it is down."""
+    if not width:
+        return []
+    if block.first:
+        return [(" " * width, "text")]
+    row = block.row
+    shown = sight.node(row.node, width - 1)
+    state = cells.state_of(row, sight)
+    role = "dim" if state == "up" and not row.severity else signs.filled_role(state)
+    if role == "calm":
+        role = "strong"
+    return [(shown, role), (" " * (width - cell_len(shown)), "text")]
+
+
 def block_cells(block: Block, sight: Sight) -> Line:
-    """The cells of a node; neighbours in the same role are one span."""
+    """The cells of a node."""
     row = block.row
     if not row.devices:
         state = cells.state_of(row, sight)
+        word = f" {state}" if block.cell >= NUMBERED else ""
         role = signs.NODE_ROLES.get(state, "warn")
-        return [(signs.node_glyph(state, sight.glyphs), role)]
+        return [(f"{signs.node_glyph(state, sight.glyphs)}{word}", role)]
     live = sight.live(row)
     given: Line = []
-    for now in row.devices[block.first : block.first + block.count]:
-        sign, role = light(now, sight, live=live)
-        if given and given[-1][1] == role:
-            given[-1] = (given[-1][0] + sign, role)
-        else:
-            given.append((sign, role))
+    for place, now in enumerate(row.devices[block.first : block.first + block.count]):
+        given += device_cell(now, sight, block.size(place), live=live)
     return given
 
 
@@ -62,25 +89,41 @@ def head_line(row: FleetRow, sight: Sight) -> Line:
     return [(" ", "text"), (name, "strong"), (totals, "dim"), *worst]
 
 
+def wrong_line(sight: Sight, width: int) -> Line:
+    """What is wrong in the fleet, the worst first, as much of it as fits; empty when all is well."""
+    rows = ordered(_wrong(sight), "worst", descending=True)
+    if not rows:
+        return []
+    count = sum(row.bad or 1 for row in rows)
+    line: Line = [(f" {count} wrong: ", "strong")]
+    hint: Line = [("   x", "key"), (" next ", "dim")]
+    for number, row in enumerate(rows):
+        text, role = cells.trouble(row, sight)
+        said: Line = [(" · " if number else "", "faint"), (f"{row.node} {text}", role)]
+        more = f" +{len(rows) - number}"
+        if width_of([*line, *said, *hint]) + len(more) > width and number:
+            line.append((more, "dim"))
+            break
+        line += said
+    return [*line, *hint]
+
+
+def _wrong(sight: Sight) -> list[FleetRow]:
+    counted = sight.board.counted
+    rows = counted.rows.values() if counted is not None else ()
+    return [row for row in rows if row.severity and row.state != NodeState.NEVER]
+
+
 def legend(sight: Sight, width: int) -> Line:
-    """What the signs mean, the loads first; as many as fit."""
+    """What the signs mean, the shades first; as many as fit."""
     glyphs = sight.glyphs
     low, high = _ENDS[sight.shade]
-    line: Line = [(f" {sight.shade} ", "dim"), (glyphs.levels[0], "faint"), (f" {low} ", "dim")]
-    line += [(glyphs.levels[-1], "load"), (f" {high}  ", "dim")]
-    for word in (
-        "lost",
-        "missing",
-        "unresponsive",
-        "failed",
-        "degraded",
-        HOT,
-        "unreachable",
-        "stale",
-    ):
+    line: Line = [(f" {sight.shade} ", "dim"), (glyphs.low_levels[0], "quiet0")]
+    line += [(f" {low} ", "dim"), (glyphs.low_levels[-1], "quiet2"), (f" {high}  ", "dim")]
+    for word in _WORDS:
         sign = device_signs.device_glyph(word, glyphs)
         shown: Line = [
-            (sign, device_signs.device_role(word)),
+            (sign, device_signs.filled_role(word)),
             (f" {device_signs.device_word(word)}  ", "dim"),
         ]
         if width_of(line) + width_of(shown) <= width:

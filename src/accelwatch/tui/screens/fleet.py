@@ -14,6 +14,7 @@ from accelwatch.fleet.wire import FleetDocument
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet import grid_lines
 from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.selected_lines import selected_lines
 from accelwatch.tui.fleet.troubles import trouble_line
 from accelwatch.tui.state.action import FLEET
 from accelwatch.tui.state.board import Board
@@ -148,8 +149,9 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         shown = preferences.fleet_events
         self._events.display = shown
         self._events.styles.height = min(max(rows // 4, 3), 12)
-        self._detail.styles.height = 3 if rows >= 20 else 2
-        self._detail.display = self.lit
+        lines = 4 if self.lit else 2
+        self._detail.styles.height = lines if rows >= _ROOMY else lines - 1
+        self._detail.display = self.lit or rows >= _TALL
         turned = self.lights.display != self.lit
         self.lights.display, self.nodes.display = self.lit, not self.lit
         if turned or (self.on_events and not shown):
@@ -174,9 +176,9 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         """The board has changed."""
         if self.lit:
             self.lights.refreshed()
-            self._detail.refresh()
         else:
             self._refresh_nodes()
+        self._detail.refresh()
         if self.board.preferences.fleet_events:
             self._events.refreshed()
         self._show_graphs()
@@ -212,6 +214,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
 
     def _moved(self) -> None:
         self._selected = self.nodes.cursor > 0
+        self._detail.refresh()
 
     def show_age(self) -> None:
         """A second has passed; what is not about to be replaced is painted with its new age."""
@@ -238,8 +241,11 @@ class FleetScreen(Screen[None], inherit_bindings=False):
 
     def _draw_detail(self, width: int, height: int) -> list[Line]:
         sight = sight_of(self.board, self.fleet)
+        if not self.lit:
+            return selected_lines(self.row, sight, width, height)
         lines = grid_lines.detail(self.lights.cell, self.lights.row, sight, width)
-        return [*lines, grid_lines.legend(sight, width)] if height > len(lines) else lines
+        more = [line for line in (grid_lines.wrong_line(sight, width),) if line]
+        return [*more, *lines, grid_lines.legend(sight, width)][:height]
 
     def _lights_moved(self) -> None:
         self._detail.refresh()

@@ -76,7 +76,7 @@ def _settings(preferences: Preferences) -> list[str]:
     settings = [] if grid else [TITLES.get(preferences.fleet_sort, "")]
     if preferences.fleet_group != grouping.NONE:
         settings.append(f"by {preferences.fleet_group}")
-    return [*settings, f"lights show {preferences.fleet_shade}"] if grid else settings
+    return [*settings, f"cells show {preferences.fleet_shade}"] if grid else settings
 
 
 def _count(fleet: FleetBoard) -> str:

@@ -19,6 +19,7 @@ def sight_of(board: Board, fleet: FleetBoard) -> Sight:
         glyphs=board.paint.glyphs,
         group=board.preferences.fleet_group,
         shade=board.preferences.fleet_shade,
+        plot="ascii" if board.paint.glyphs.ascii_only else board.preferences.plot,
         since_s=fleet.since_s,
         silent=fleet.silent,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from textual import events
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
@@ -42,16 +42,16 @@ class Lights(Painted):
         self.fleet = fleet
         self.cell: Cell | None = None
         self.top = 0
-        self._laid_out: tuple[tuple[int, int], Grid] | None = None
+        self._laid_out: tuple[tuple[int, Size], Grid] | None = None
 
     @property
     def grid(self) -> Grid:
-        """The layout for the present rows and width."""
-        want = self.fleet.version, self.size.width
+        """The layout for the present rows and room."""
+        want = self.fleet.version, self.size
         if self._laid_out is None or self._laid_out[0] != want:
             counted = self.fleet.counted
             rows = counted.rows.values() if counted is not None else ()
-            self._laid_out = want, Grid(rows, self.fleet.groups, self.size.width)
+            self._laid_out = want, Grid(rows, self.fleet.groups, *self.size)
         return self._laid_out[1]
 
     @property
@@ -105,11 +105,22 @@ class Lights(Painted):
         self._moved()
 
     def select_node(self, key: object) -> None:
-        """Select the first device of a row."""
+        """Select what is wrong with a row, else its first device."""
         counted = self.fleet.counted
         row = counted.rows.get(key) if counted is not None else None  # type: ignore[call-overload]  # any hashable
         if row is not None:
-            self.select((row.key, row.devices[0].slot if row.devices else -1))
+            chief = row.worst or (row.devices[0] if row.devices else None)
+            self.select((row.key, -1 if chief is None else chief.slot))
+
+    def next_fault(self) -> bool:
+        """Select the next cell with which something is wrong, round and round; false without any."""
+        grid = self.grid
+        faults = sorted(map(grid.number, grid.faults()))
+        if not faults:
+            return False
+        present = grid.number(self.cell)
+        self.select(grid.numbered(next((n for n in faults if n > present), faults[0])))
+        return True
 
     def _follow(self) -> None:
         position = self.grid.find(self.cell)
@@ -124,7 +135,7 @@ class Lights(Painted):
         """The cells, or why there are none."""
         grid, paint, width = self.grid, self.board.paint, self.size.width
         sight = sight_of(self.board, self.fleet)
-        cursor = grid.find(self.cell)
+        cursor = grid.block(self.cell)
         if not grid.lines:
             bare = self._bare(width)
             return [paint.strip(bare[y] if y < len(bare) else [], width) for y in lines]
@@ -134,18 +145,18 @@ class Lights(Painted):
             if number >= len(grid.lines):
                 given.append(paint.strip([], width))
                 continue
-            strip = paint.strip(grid_line(grid.lines[number], sight, grid.margin), width)
+            strip = paint.strip(grid_line(grid.lines[number], sight, grid.shape), width)
             if cursor is not None and cursor[0] == number:
-                strip = self._marked(strip, cursor[1], width)
+                strip = self._marked(strip, *grid.cells(cursor), width)
             given.append(strip)
         return given
 
-    def _marked(self, strip: Strip, x: int, width: int) -> Strip:
-        """The strip with the cursor on one cell."""
-        cell = strip.crop(x, x + 1)
+    def _marked(self, strip: Strip, x: int, end: int, width: int) -> Strip:
+        """The strip with the cursor on some cells."""
+        cell = strip.crop(x, end)
         look = "cursor" if self.has_focus else "cursor_away"
-        marked = self.board.paint.strip([(cell.text, look)], 1)
-        return Strip.join([strip.crop(0, x), marked, strip.crop(x + 1, width)])
+        marked = self.board.paint.strip([(cell.text, look)], end - x)
+        return Strip.join([strip.crop(0, x), marked, strip.crop(end, width)])
 
     def on_resize(self, _: events.Resize) -> None:
         """Keep the cursor visible."""

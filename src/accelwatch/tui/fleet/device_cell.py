@@ -1,0 +1,90 @@
+"""A device in a few cells: quiet while it is well, filled while something is wrong with it. Pure."""
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from accelwatch.fleet.picture.model import MEMORY_SIZE, MEMORY_USED, TEMPERATURE, UTILIZATION
+from accelwatch.fleet.picture.tally import device_class
+from accelwatch.fleet.wire import DeviceNow
+from accelwatch.tui.drawing import device_signs
+from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.lines import Line, fit
+from accelwatch.tui.drawing.plot import columns_of, graph
+from accelwatch.tui.fleet.grid_shape import NUMBERED, TRACED
+
+if TYPE_CHECKING:
+    from accelwatch.tui.fleet.cells import Sight
+
+_COOL, _HOT = 30.0, 90.0
+"""Degrees Celsius at which the shade of a cell begins and is full."""
+_QUIET = (2, 50)
+"""Percent at which the next shade of a device that is well begins."""
+
+
+def device_cell(now: DeviceNow, sight: "Sight", width: int, *, live: bool) -> Line:
+    """The device in exactly `width` cells; where there are few of them the last one is a gap."""
+    word = device_class(now)
+    if word != "ok":
+        return _fault(word, sight, width)
+    ratio = shade_of(now, sight.shade)
+    sign, role = sight.glyphs.states["ok"], "quiet0"
+    if ratio is not None:
+        sign, role = _quiet(int(ratio * 100), sight.glyphs.low_levels)
+    if not live:
+        role = "faint"
+    if width < NUMBERED:
+        if width == 1:
+            return [(sign, role)]
+        shown = sign * (width - 1)
+        return [(shown, role), (" " * (width - len(shown)), "text")]
+    trace = width - NUMBERED if width >= TRACED and sight.shade == "load" else 0
+    figure = fit(_figure(now, sight), NUMBERED - 3, right=True)
+    cell: Line = [(f"{sign} ", role), (figure, "dim" if live and ratio else "faint")]
+    if trace:
+        cell.append((f" {_trace(now, sight, trace - 1)}", role))
+    return [*cell, (" " * (width - NUMBERED - trace + 1), "text")]
+
+
+def _fault(word: str, sight: "Sight", width: int) -> Line:
+    sign = device_signs.device_glyph(word, sight.glyphs)
+    role = device_signs.filled_role(word)
+    if width < NUMBERED:
+        return [(fit(sign, min(width, 2)), role), (" " * max(width - 2, 0), "text")]
+    shown = f"{sign} {device_signs.device_word(word)}"
+    return [(fit(shown, width - 1, ellipsis=sight.glyphs.ellipsis), role), (" ", "text")]
+
+
+@lru_cache(maxsize=512)
+def _quiet(percent: int, levels: str) -> tuple[str, str]:
+    """Sign and role of a device that is well: higher and brighter, the more there is."""
+    sign = levels[min(percent * len(levels) // 100, len(levels) - 1)]
+    return sign, f"quiet{sum(percent >= step for step in _QUIET)}"
+
+
+def _figure(now: DeviceNow, sight: "Sight") -> str:
+    hot = now.values[TEMPERATURE]
+    if sight.shade == "temperature":
+        return fmt.NOTHING if hot is None else f"{hot:.0f}{sight.glyphs.degree}"
+    return fmt.percent(shade_of(now, sight.shade))
+
+
+def _trace(now: DeviceNow, sight: "Sight", width: int) -> str:
+    values = sight.board.recent.of(now.slot, columns_of(sight.plot, width))
+    return fit("".join(graph(values, width, 1, 1.0, sight.plot)), width)
+
+
+def shade_of(now: DeviceNow, shade: str) -> float | None:
+    """How full a device's cell is, 0 to 1."""
+    values = now.values
+    if shade == "memory":
+        used, whole = values[MEMORY_USED], values[MEMORY_SIZE]
+        return _bounded(used / whole) if used is not None and whole else None
+    if shade == "temperature":
+        hot = values[TEMPERATURE]
+        return None if hot is None else _bounded((hot - _COOL) / (_HOT - _COOL))
+    load = values[UTILIZATION]
+    return None if load is None else _bounded(load)
+
+
+def _bounded(ratio: float) -> float:
+    return min(max(ratio, 0.0), 1.0)
