@@ -99,7 +99,10 @@ def wrong_line(sight: Sight, width: int) -> Line:
     hint: Line = [("   x", "key"), (" next ", "dim")]
     for number, row in enumerate(rows):
         text, role = cells.trouble(row, sight)
-        said: Line = [(" · " if number else "", "faint"), (f"{row.node} {text}", role)]
+        said: Line = [
+            (f" {sight.glyphs.dot} " if number else "", "faint"),
+            (f"{row.node} {text}", role),
+        ]
         more = f" +{len(rows) - number}"
         if width_of([*line, *said, *hint]) + len(more) > width and number:
             line.append((more, "dim"))

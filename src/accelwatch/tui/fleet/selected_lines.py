@@ -53,7 +53,7 @@ def _members(row: FleetRow, sight: Sight) -> str:
     for member in ordered(wrong, "worst", descending=True):
         text, _ = cells.trouble(member, sight)
         said.append(f"{member.node} {text or cells.state_of(member, sight)}")
-    return f"{grouping.title(sight.group, row.group)}: {' · '.join(said)}"
+    return f"{grouping.title(sight.group, row.group)}: {f' {sight.glyphs.dot} '.join(said)}"
 
 
 def _what(row: FleetRow, sight: Sight) -> str:
