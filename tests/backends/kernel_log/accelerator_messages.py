@@ -633,6 +633,54 @@ TENSTORRENT: list[Composed] = [
         Category.FIRMWARE,
         "0000:41:00.0",
     ),
+    (
+        "tenstorrent tenstorrent!3: Failed to send ARC message for A3 state",
+        "tenstorrent_firmware_not_running",
+        Category.FIRMWARE,
+        "tt3",
+    ),
+    (
+        "tenstorrent: Skipping message 000000A0 due to FW not running.",
+        "tenstorrent_firmware_not_running",
+        Category.FIRMWARE,
+        "",
+    ),
+    (
+        "tenstorrent: Tenstorrent FW message timeout: 000000BB.",
+        "tenstorrent_arc_timeout",
+        Category.FIRMWARE,
+        "",
+    ),
+    (
+        "tenstorrent: ARC initialization failed.",
+        "tenstorrent_init_failed",
+        Category.FIRMWARE,
+        "",
+    ),
+    (
+        "tenstorrent: Timeout waiting for ARC FW initialization to complete.",
+        "tenstorrent_init_failed",
+        Category.FIRMWARE,
+        "",
+    ),
+    (
+        "tenstorrent: Timeout waiting for SPI bootrom init done.",
+        "tenstorrent_init_failed",
+        Category.FIRMWARE,
+        "",
+    ),
+    (
+        "tenstorrent 0000:41:00.0: Link retrain incomplete: Gen1 (target Gen4)",
+        "tenstorrent_link_slow",
+        Category.LINK,
+        "0000:41:00.0",
+    ),
+    (
+        "tenstorrent 0000:41:00.0: Timeout waiting for link retrain to complete",
+        "tenstorrent_link_slow",
+        Category.LINK,
+        "0000:41:00.0",
+    ),
 ]
 
 _XDNA = "amdxdna 0000:c6:00.1: "
