@@ -116,7 +116,7 @@ def test_what_to_try_names_the_folder_where_it_is_not_the_usual_one(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     record = Record(hub="127.0.0.1:1", simulator="s", alerts="a")
-    monkeypatch.setattr(Lab, "up", lambda _: record)
+    monkeypatch.setattr(Lab, "up", lambda *_: record)
     folder = tmp_path / "my lab"
     assert invoke(["lab", "up", *(["--folder", str(folder)] if given else [])]) == 0
     said = capsysbinary.readouterr().out.decode()

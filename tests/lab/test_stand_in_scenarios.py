@@ -17,7 +17,10 @@ from accelwatch.lab.story import Entry, Story
 def lab() -> Iterator[Lab]:
     with tempfile.TemporaryDirectory(prefix="lab") as name:
         one = Lab(Path(name) / "lab", SchedulerKind.STAND_IN)
-        one.up()
+        steps: list[tuple[int, int, str]] = []
+        one.up(lambda *step: steps.append(step))
+        assert [(done, total) for done, total, _ in steps] == [(done, 5) for done in range(5)]
+        assert steps[-1][2] == "waiting until the hub acts"
         try:
             yield one
         finally:

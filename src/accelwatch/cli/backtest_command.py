@@ -1,7 +1,6 @@
 """`accelwatch rules backtest`: what rules would have said over an archive, a store or a recording."""
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -12,6 +11,7 @@ import msgspec
 import typer
 
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.display import counted
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from accelwatch.history.reader import Archive
     from accelwatch.rules.rule import Rule
 
-_TELL_EVERY_S = 21_600.0
 _NAMED = 6
 _SIDE_BY_SIDE = 2
 _LONG_STEPS = 2880
@@ -54,10 +53,13 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     ids: tuple[str, ...] = ()
 
 
-def backtest(source: Source, chosen: Chosen, form: Form, processes: int | None = None) -> int:
+def backtest(
+    source: Source, chosen: Chosen, form: Form | None, processes: int | None = None
+) -> int:
     """Play it, and print the incidents; exit code 0 when it was read to its end.
 
-    Without a number two `processes` judge a long archive, where there are two processors.
+    Without a form: a table on a terminal, a line of JSON each on a pipe. Without a number, two
+    `processes` judge a long archive where there are two processors.
 
     Raises AccelwatchError, UsageError and ConfigError.
     """
@@ -77,8 +79,14 @@ def backtest(source: Source, chosen: Chosen, form: Form, processes: int | None =
         helpers = _helpers(processes, archive, span, chosen, digest)
         test = Backtest(archive, judged, *span, helpers)
         _complain_of_gaps(test)
-        _print(archive, test, form)
+        _print(archive, test, form or _usual_form(), span)
     return OK
+
+
+def _usual_form() -> Form:
+    from accelwatch.display import stdout_is_terminal
+
+    return Form.TABLE if stdout_is_terminal() else Form.NDJSON
 
 
 def _rules(chosen: Chosen) -> "tuple[dict[str, Rule], str]":
@@ -154,9 +162,11 @@ def _archive(source: Source) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="accelwatch-backtest-") as name:
         folder = Path(name) / "archive"
         if source.replay is not None:
+            from accelwatch.cli.progress import counting, progress
             from accelwatch.fleet.archive.replayed import replayed
 
-            replayed(source.replay, folder, complain)
+            with progress(f"reading {source.replay.name}", None, counting("documents")) as bar:
+                replayed(source.replay, folder, complain, bar.at)
         else:
             from accelwatch.cli.history_command import StoreAccess, history_export
             from accelwatch.errors import UsageError
@@ -205,38 +215,30 @@ def _complain_of_gaps(test: "Backtest") -> None:
         complain("the archive has no jobs: rules of jobs are not judged")
 
 
-def _print(archive: "Archive", test: "Backtest", form: Form) -> None:
+def _print(
+    archive: "Archive", test: "Backtest", form: Form, span: tuple[float | None, float | None]
+) -> None:
+    from accelwatch.cli.progress import progress, recorded_time
+    from accelwatch.display import stdout_is_terminal
     from accelwatch.fleet.backtest.run import told
 
     lines: list[Line] = []
     encoder = msgspec.json.Encoder()
-    for line in told(archive, test, _Progress().tell):
-        if form is Form.NDJSON:
-            write_stdout(encoder.encode(line) + b"\n")
-        else:
-            lines.append(line)
+    begin, end = span[0] or archive.description.start, span[1] or archive.description.end
+    title = f"back-test of {counted(len(test.rules), 'rule')}"
+    lines_to_terminal = form is Form.NDJSON and stdout_is_terminal()
+    with progress(title, end - begin, recorded_time, shown=not lines_to_terminal) as bar:
+        for line in told(archive, test, lambda at: bar.at(at - begin)):
+            if form is Form.NDJSON:
+                write_stdout(encoder.encode(line) + b"\n")
+            else:
+                lines.append(line)
     if form is Form.JSON:
         write_stdout(msgspec.json.format(encoder.encode(lines), indent=1) + b"\n")
     elif form is Form.TABLE:
         from accelwatch.cli.backtest_table import table
 
         write_stdout(table(lines, test).encode())
-
-
-class _Progress:
-    """Says on a terminal how far it has come."""
-
-    def __init__(self) -> None:
-        self._following = 0.0
-
-    def tell(self, time: float) -> None:
-        """It has come to a moment, Unix seconds."""
-        if time >= self._following and sys.stderr is not None and sys.stderr.isatty():
-            from accelwatch.cli.history_command import moment_text
-
-            if self._following:
-                complain(f"read up to {moment_text(time)}")
-            self._following = time + _TELL_EVERY_S
 
 
 def backtest_command(
@@ -274,8 +276,9 @@ def backtest_command(
         str, typer.Option("--interval", metavar="DURATION", help="Between two samples of a store.")
     ] = "30s",
     form: Annotated[
-        Form, typer.Option("--format", help="How incidents are printed.")
-    ] = Form.NDJSON,
+        Form | None,
+        typer.Option("--format", help="Without it: table on a terminal, ndjson on a pipe."),
+    ] = None,
     processes: Annotated[
         int | None,
         typer.Option(

@@ -11,6 +11,7 @@ from accelwatch.cli.fleet_groups import group_csv, group_table
 from accelwatch.cli.fleet_nodes import node_csv, node_table
 from accelwatch.cli.fleet_plan import Asking, Hub
 from accelwatch.cli.output import complain, emit
+from accelwatch.cli.progress import counting, progress
 from accelwatch.cli.table import Style
 from accelwatch.display import colour, stdout_is_terminal, utf8
 from accelwatch.exit_codes import FAILED, NO_DEVICE, OK, PERMISSION, UNWELL
@@ -37,7 +38,8 @@ async def _run(hub: Hub, asking: Asking) -> int:
     session = HubSession(hub.place, max(asking.timeout_s, 1.0))
     try:
         if hub.embedded:
-            await heard(session, asking.timeout_s)
+            with progress("asking nodes", None, counting("nodes")) as bar:
+                await heard(session, asking.timeout_s, bar.at)
         return await _repeat(hub, asking, session)
     except TargetFault as fault:
         raise plainly(fault, hub.ended() or hub.place.name) from fault

@@ -7,9 +7,12 @@ import msgspec
 import typer
 
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.display import stdout_is_terminal
 from accelwatch.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from accelwatch.fleet.tsdb.settings import Store
     from accelwatch.history.check import Finding
     from accelwatch.history.summary import Summary
@@ -83,28 +86,48 @@ def moment_text(seconds: float) -> str:
 
 
 def history_check(folder: Path, as_json: bool) -> int:
-    """Tell every mistake; exit code 1 when there is one. Raises ArchiveError."""
+    """Report every mistake; exit code 1 when there is one. Raises ArchiveError."""
     import json
 
     need_pyarrow()
+    from accelwatch.cli.progress import counting, progress
     from accelwatch.history.check import check
 
-    mistakes = notes = 0
-    documents = []
-    for finding in check(folder):
-        mistakes += finding.mistake
-        notes += not finding.mistake
-        if as_json:
-            documents.append(_document(finding))
-        else:
-            group = "" if finding.group is None else f", row group {finding.group}"
-            kind = "" if finding.mistake else " (no mistake)"
-            complain(f"{finding.file}{group}: {finding.text}{kind}")
+    found: list[Finding] = []
+    with progress("check", None, counting("files")) as bar:
+        for finding in check(folder, bar.at):
+            found.append(finding)
+            if not as_json:
+                group = "" if finding.group is None else f", row group {finding.group}"
+                kind = "" if finding.mistake else " (no mistake)"
+                complain(f"{finding.file}{group}: {finding.text}{kind}")
+    mistakes = sum(finding.mistake for finding in found)
+    notes = len(found) - mistakes
     if as_json:
+        documents = [_document(finding) for finding in found]
         _write(json.dumps({"mistakes": mistakes, "findings": documents}, indent=1))
+    elif stdout_is_terminal():
+        write_stdout(_checked(folder, found).encode())
     else:
         complain(f"{mistakes} mistakes, {notes} notes" if mistakes else f"ok; {notes} notes")
     return FAILED if mistakes else OK
+
+
+def _checked(folder: Path, found: "Sequence[Finding]") -> str:
+    """A row a table of the archive: its files, and what was found in them."""
+    from accelwatch.cli.progress import table
+    from accelwatch.history import layout
+
+    rows = []
+    for name in layout.TABLES:
+        paths = {segment.path for segment in layout.segments(folder, name)}
+        own = [finding for finding in found if finding.file in paths]
+        mistakes = sum(finding.mistake for finding in own)
+        rows.append((name, str(len(paths)), str(mistakes), str(len(own) - mistakes)))
+    for path in (folder / layout.JOBS, folder / layout.MAINTENANCE):
+        wrong = sum(finding.file == path for finding in found)
+        rows.append((path.stem, str(int(path.exists())), str(wrong), "0"))
+    return table(("TABLE", "FILES", "MISTAKES", "NOTES"), rows)
 
 
 def _document(finding: "Finding") -> dict[str, object]:
@@ -176,6 +199,7 @@ def history_export(access: StoreAccess, begin: str, end: str, output: Path, inte
     import time
 
     need_pyarrow()
+    from accelwatch.cli.progress import progress, recorded_time
     from accelwatch.durations import seconds
     from accelwatch.errors import UsageError
     from accelwatch.fleet.archive.export import Export
@@ -187,15 +211,11 @@ def history_export(access: StoreAccess, begin: str, end: str, output: Path, inte
     if not 1 <= step <= 3600:
         raise UsageError(f"--interval is 1s to 1h, not {interval}")
     store = _store(access)
-    following = [first]
-
-    def tell(at: float) -> None:
-        if at - following[0] >= 86400 or at >= last:
-            following[0] = at
-            complain(f"written up to {moment_text(min(at, last))}")
 
     async def run() -> int:
-        done = await Export(store, step).run(output, first, last, tell)
+        with progress("export", last - first, recorded_time) as bar:
+            written = Export(store, step).run(output, first, last, lambda at: bar.at(at - first))
+            done = await written
         for warning in done.warnings:
             complain(f"the store warns: {warning}")
         if done.unplaced:
@@ -276,4 +296,7 @@ def _export(
         token_file=token_file,
         ca_file=ca_file,
     )
-    raise typer.Exit(history_export(access, begin, end, output, interval))
+    code = history_export(access, begin, end, output, interval)
+    if code == OK and stdout_is_terminal():
+        history_show(output, as_json=False)
+    raise typer.Exit(code)

@@ -9,6 +9,7 @@ import typer
 
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.progress import progress
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import FAILED, OK
 
@@ -42,7 +43,8 @@ _AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 def _up(folder: _Folder = None, scheduler: _Scheduler = None, as_json: _AsJson = False) -> None:
     """Begin a lab and leave it running; say where it is and what to try."""
     one = _lab(folder, scheduler)
-    record = one.up()
+    with progress("lab up") as bar:
+        record = one.up(bar.at)
     if as_json:
         write_stdout(msgspec.json.encode({"folder": str(one.folder), **_addresses(record)}) + b"\n")
     else:
@@ -91,7 +93,8 @@ def _played(one: "Lab", scenario: str, as_json: bool) -> int:
     begun = one.record()
     if begun is None:
         complain(f"beginning a lab with {one.scheduler.title} ...")
-    record = begun or one.up()
+    with progress("lab up", shown=begun is None) as bar:
+        record = begun or one.up(bar.at)
     story = None
     try:
         story = play(one, record, scenario, _silent if as_json else _told)

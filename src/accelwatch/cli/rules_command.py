@@ -1,5 +1,6 @@
 """`accelwatch rules`: check rule files, play their tests, list and show what they say."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -71,24 +72,29 @@ def rules_check(
 
 
 def rules_test(files: list[Path] | None, packs: list[str] | None, as_json: bool = False) -> int:
-    """Play all tests; exit code 1 when one fails. Raises ConfigError."""
-    from accelwatch.display import counted
+    """Run all tests; exit code 1 when one fails. Raises ConfigError."""
+    from accelwatch.cli.progress import counting, progress
+    from accelwatch.display import counted, stdout_is_terminal
     from accelwatch.rules.testing import run
 
     loaded = load_rules(files, packs)
     passed = 0
     failures: list[dict[str, object]] = []
-    untested: list[str] = []
-    for rule in loaded.rules.values():
-        if not rule.tests:
-            untested.append(rule.id)
-        for result in run(rule):
-            passed += not result.failures
-            place = {"file": str(rule.origin.file), "line": rule.origin.line, "rule": rule.id}
-            if result.failures:
-                failures.append({**place, "test": result.test, "failures": list(result.failures)})
-            for failure in result.failures:
-                complain(f"{rule.origin}: {rule.id}: {result.test}: {failure}")
+    untested = [rule.id for rule in loaded.rules.values() if not rule.tests]
+    total = sum(len(rule.tests) for rule in loaded.rules.values())
+    with progress("rules test", total, counting("tests")) as bar:
+        for rule in loaded.rules.values():
+            for result in run(rule):
+                passed += not result.failures
+                place = {"file": str(rule.origin.file), "line": rule.origin.line, "rule": rule.id}
+                if result.failures:
+                    failed = {"test": result.test, "failures": list(result.failures)}
+                    failures.append({**place, **failed})
+                for failure in result.failures:
+                    complain(f"{rule.origin}: {rule.id}: {result.test}: {failure}")
+                bar.at(passed + len(failures))
+    if not as_json and stdout_is_terminal():
+        write_stdout(_tested(loaded.rules.values(), failures).encode())
     if as_json:
         _write_json({"passed": passed, "failed": failures, "untested": untested})
         return FAILED if failures else OK
@@ -96,6 +102,21 @@ def rules_test(files: list[Path] | None, packs: list[str] | None, as_json: bool 
         complain(f"without a test: {', '.join(untested)}")
     complain(f"{counted(passed, 'test')} passed, {len(failures)} failed")
     return FAILED if failures else OK
+
+
+def _tested(rules: Iterable[Any], failures: Sequence[Mapping[str, object]]) -> str:
+    """A row a file: rules, tests, and how many of them failed."""
+    from accelwatch.cli.progress import table
+
+    counts: dict[str, list[int]] = {}
+    for rule in rules:
+        row = counts.setdefault(str(rule.origin.file), [0, 0, 0])
+        row[0] += 1
+        row[1] += len(rule.tests)
+    for failure in failures:
+        counts[str(failure["file"])][2] += 1
+    rows = [(file, *map(str, row)) for file, row in counts.items()]
+    return table(("FILE", "RULES", "TESTS", "FAILED"), rows)
 
 
 def _row(rule: Any) -> dict[str, object]:

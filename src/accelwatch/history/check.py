@@ -1,7 +1,8 @@
 """Looks through an archive and names every mistake with file and row group."""
 
+import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,11 +50,18 @@ class Finding(NamedTuple):
     """False: readers cope with it, such as a column that this version does not know."""
 
 
-def check(folder: Path) -> Iterator[Finding]:
-    """All findings, file by file. Raises ArchiveError for what is no archive at all."""
+def check(
+    folder: Path, tell: Callable[[float, float], None] = lambda _done, _total: None
+) -> Iterator[Finding]:
+    """All findings, file by file. Raises ArchiveError for what is no archive at all.
+
+    `tell` gets how many files of how many were looked through.
+    """
     archive = Archive(folder)
+    total = sum(len(layout.segments(folder, table)) for table in TABLES)
+    done = itertools.count(1)
     for table in TABLES:
-        yield from _Check(archive, table).run()
+        yield from _Check(archive, table).run(lambda: tell(next(done), total))
     for path, read in ((folder / JOBS, archive.jobs), (folder / MAINTENANCE, archive.maintenance)):
         try:
             rows: list[Any] = [*read()]
@@ -75,18 +83,23 @@ class _Check:
         self._end = 0
         """Last moment of the row groups so far."""
 
-    def run(self) -> Iterator[Finding]:
+    def run(self, tell: Callable[[], None]) -> Iterator[Finding]:
+        """File by file; `tell` is called after each."""
         for segment in layout.segments(self._folder, self._table):
-            try:
-                with opened(segment.path) as file:
-                    schema = file.schema_arrow
-            except ArchiveError as error:
-                yield self._mistake(segment, None, str(error).removeprefix(f"{segment.path}: "))
-                continue
-            columns = [*self._columns(segment, schema)]
-            yield from columns
-            if not any(finding.mistake for finding in columns):
-                yield from self._groups(segment)
+            yield from self._file(segment)
+            tell()
+
+    def _file(self, segment: Segment) -> Iterator[Finding]:
+        try:
+            with opened(segment.path) as file:
+                schema = file.schema_arrow
+        except ArchiveError as error:
+            yield self._mistake(segment, None, str(error).removeprefix(f"{segment.path}: "))
+            return
+        columns = [*self._columns(segment, schema)]
+        yield from columns
+        if not any(finding.mistake for finding in columns):
+            yield from self._groups(segment)
 
     def _columns(self, segment: Segment, schema: Any) -> Iterator[Finding]:
         names = Counter(schema.names)

@@ -28,6 +28,8 @@ _SCHEDULERS: dict[SchedulerKind, Callable[[Path, Sequence[str]], LabScheduler]] 
 }
 _RECORD = "lab.json"
 _READY_S = 60.0
+_STEPS = 5
+"""Of the start: scheduler, receiver, agents, hub, and until it acts."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,13 +83,16 @@ class Lab:
         """Its agents."""
         return Simulated(self.folder, self.processes, record.simulator)
 
-    def up(self) -> Record:
-        """Begin it and wait until the hub acts. Raises AccelwatchError; nothing runs on then."""
+    def up(self, tell: Callable[[int, int, str], None] = lambda *_: None) -> Record:
+        """Start it and wait until the hub acts. Raises AccelwatchError; nothing runs on then.
+
+        `tell` gets how many steps of how many are done, and what is started now.
+        """
         if self.record() is not None:
             raise UsageError(f"a lab runs in {self.folder} already; `accelwatch lab down` ends it")
         self._make_folder()
         try:
-            return self._begun()
+            return self._begun(tell)
         except BaseException:
             self.end()
             raise
@@ -125,13 +130,17 @@ class Lab:
     def _is_ours(self) -> bool:
         return (self.folder / _RECORD).exists() or not any(self.folder.iterdir())
 
-    def _begun(self) -> Record:
+    def _begun(self, tell: Callable[[int, int, str], None]) -> Record:
         ports = free_ports(3)
         hub, simulator, alerts = (f"127.0.0.1:{port}" for port in ports)
         record = Record(hub=hub, simulator=simulator, alerts=alerts, scheduler=self.kind)
+        tell(0, _STEPS, f"starting {self.scheduler.title}")
         self.scheduler.begin([SPARE])
+        tell(1, _STEPS, "starting the alert receiver")
         self._begin_module("alerts", "accelwatch.lab.alert_receiver", alerts, self.alerts_file)
+        tell(2, _STEPS, "starting simulated agents")
         self.simulated(record).begin(len(NODES))
+        tell(3, _STEPS, "starting the hub")
         write_configuration(
             self.folder,
             hub=hub,
@@ -142,6 +151,7 @@ class Lab:
         )
         words = [sys.executable, "-m", "accelwatch", "hub", "-c", str(self.folder / "hub.yaml")]
         self.processes.begin("hub", words)
+        tell(4, _STEPS, "waiting until the hub acts")
         try:
             until(lambda: self._acts(record), "the hub acts", _READY_S)
         except NotSeenError as error:

@@ -17,8 +17,15 @@ _SINCE_S = 3600.0
 """An event that is older than the first document by more is no news of this recording."""
 
 
-def replayed(path: Path, folder: Path, say: Callable[[str], None]) -> None:
-    """Write what a recording holds into a new folder; `say` hears of damage.
+def replayed(
+    path: Path,
+    folder: Path,
+    say: Callable[[str], None],
+    tell: Callable[[float, float], None] = lambda _done, _total: None,
+) -> None:
+    """Write what a recording holds into a new folder; `say` gets what is damaged.
+
+    `tell` gets how many documents of how many are written.
 
     Raises UsageError, WireError and AccelwatchError for a recording that cannot be read.
     """
@@ -37,6 +44,7 @@ def replayed(path: Path, folder: Path, say: Callable[[str], None]) -> None:
             except WireError as error:
                 say(str(error))
             last = round(times[at] * 1000)
+            tell(at + 1, len(recording))
             if at % _AT_ONCE == _AT_ONCE - 1:
                 writer.add(copy.gathering.pop_batch(copy.jobs.pop_rows()))
                 writer.cut(last)

@@ -1,7 +1,7 @@
 """A fleet asked once: waited for until its targets have answered, then taken as it is."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -62,14 +62,29 @@ def plainly(fault: TargetFault, name: str) -> AccelwatchError:
     return HubForbids(text) if fault.reason is Reason.CREDENTIALS else HubError(text)
 
 
-async def heard(session: HubSession, timeout_s: float) -> None:
-    """Return when store and targets have answered or failed, or the time is over. Raises TargetFault."""
+async def heard(
+    session: HubSession,
+    timeout_s: float,
+    tell: Callable[[int, int], None] = lambda _done, _total: None,
+) -> None:
+    """Return when store and targets have answered or failed, or the time is over. Raises TargetFault.
+
+    `tell` gets how many nodes of how many have answered or failed.
+    """
     try:
         async with asyncio.timeout(timeout_s):
-            while not await _store_heard(session) or silent(await _rows(session, "nodes")):
+            while not await _store_heard(session) or await _waits(session, tell):
                 await asyncio.sleep(_GLANCE_S)
     except TimeoutError:
         return
+
+
+async def _waits(session: HubSession, tell: Callable[[int, int], None]) -> bool:
+    """Whether a node has neither answered nor failed yet."""
+    nodes = await _rows(session, "nodes")
+    left = len(silent(nodes))
+    tell(len(nodes) - left, len(nodes))
+    return bool(left)
 
 
 async def _store_heard(session: HubSession) -> bool:
