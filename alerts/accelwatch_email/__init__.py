@@ -4,6 +4,7 @@ The standard library's client blocks, so it works on a thread; its socket has a 
 and the whole has one of its own.
 """
 
+import re
 import smtplib
 import socket
 import ssl
@@ -19,6 +20,9 @@ from accelwatch.errors import ConfigError
 from accelwatch.plugin_options import checked
 from accelwatch_email.letter import letter, reference_of
 
+_USER = "{user}"
+_MAILBOX = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_MOST_USERS = 50
 _REFUSED_FROM = 500
 """Replies from here on are permanent (RFC 5321, 4.2.1)."""
 _LATER = frozenset({530, 534, 535, 538})
@@ -34,6 +38,8 @@ class EmailOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """`always` speaks TLS from the first byte, as port 465 does; `starttls` is not optional."""
     sender: Annotated[str, Meta(max_length=254)]
     to: Annotated[tuple[str, ...], Meta(min_length=1, max_length=50)]
+    to_users: Annotated[str, Meta(max_length=254)] = ""
+    """An address with `{user}` in it, to which the users of an incident's jobs are written as well."""
     username: str = ""
     password: str = ""
     ca_file: str = ""
@@ -51,6 +57,10 @@ class EmailSink:
         options = checked(context.options, EmailOptions)
         for key, address in (("sender", options.sender), *(("to", one) for one in options.to)):
             check_address(key, address)
+        if options.to_users:
+            if options.to_users.count(_USER) != 1:
+                raise ConfigError("to_users: expected one {user}, as in {user}@example.org")
+            check_address("to_users", options.to_users.replace(_USER, "user"))
         if bool(options.username) != bool(options.password):
             raise ConfigError("username and password_file are both needed")
         if options.password and options.tls == "never":
@@ -65,20 +75,21 @@ class EmailSink:
     async def deliver(self, notice: Notice, reference: str) -> Outcome:
         """Send a notice; the reference is the Message-ID of the incident's first letter."""
         options = self._options
-        made = letter(notice, options.sender, options.to, reference, self._clock.wall())
+        to = recipients(notice, options)
+        made = letter(notice, options.sender, to, reference, self._clock.wall())
         first = reference or reference_of(made)
         encoded = made.as_bytes()
         try:
-            return await self._blocking.run(lambda: self._send(encoded, first), self._timeout_s)
+            return await self._blocking.run(lambda: self._send(to, encoded, first), self._timeout_s)
         except StillBusyError:
             return _failed(0, "the letter before still hangs", reference)
         except TimeoutError:
             return _failed(0, f"no answer within {self._timeout_s:g} s", reference)
 
-    def _send(self, made: bytes, reference: str) -> Outcome:
+    def _send(self, to: tuple[str, ...], made: bytes, reference: str) -> Outcome:
         try:
             with self._connected() as server:
-                server.sendmail(self._options.sender, list(self._options.to), made)
+                server.sendmail(self._options.sender, list(to), made)
         except smtplib.SMTPRecipientsRefused as error:
             code = min((code for code, _ in error.recipients.values()), default=0)
             return _failed(code, f"no recipient was accepted, answered {code}", reference)
@@ -121,6 +132,19 @@ class EmailSink:
 
     async def close(self) -> None:
         """Nothing stays open between letters."""
+
+
+def recipients(notice: Notice, options: EmailOptions) -> tuple[str, ...]:
+    """Whom a letter goes to: always `to`, and with `to_users` the users whose jobs are concerned.
+
+    The name of a user comes from a node or a scheduler, so one that could be anything but the name of a
+    mailbox is left out.
+    """
+    users: tuple[str, ...] = ()
+    if options.to_users:
+        known = [user for user in notice.users if _MAILBOX.fullmatch(user)]
+        users = tuple(options.to_users.replace(_USER, user) for user in known[:_MOST_USERS])
+    return tuple(dict.fromkeys((*options.to, *users)))
 
 
 def check_address(key: str, address: str) -> None:

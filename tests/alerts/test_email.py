@@ -138,6 +138,28 @@ def test_no_name_becomes_a_header(plain: int, mailbox: Mailbox) -> None:
     assert envelope.rcpt_tos == ["ops@example.org"]
 
 
+def test_the_users_of_a_job_are_written_to_as_well(plain: int, mailbox: Mailbox) -> None:
+    owners: dict[str, Any] = {"to_users": "{user}@hpc.example.org"}
+    sent(plain, notice(users=("ana", "ben.k")), **owners)
+    sent(plain, notice(users=()), **owners)
+    sent(plain, notice(users=("ana", "ben.k")))
+    assert [one.rcpt_tos for one in mailbox.envelopes] == [
+        ["ops@example.org", "ana@hpc.example.org", "ben.k@hpc.example.org"],
+        ["ops@example.org"],
+        ["ops@example.org"],
+    ]
+    assert mailbox.letters[0]["To"].endswith("ana@hpc.example.org, ben.k@hpc.example.org")
+
+
+@pytest.mark.parametrize(
+    "user", ["a@b", "a b", "", "-f", "<x>", "a,b", "a\r\nBcc: c", "é", "x" * 65]
+)
+def test_a_user_that_is_no_mailbox_is_left_out(plain: int, mailbox: Mailbox, user: str) -> None:
+    sent(plain, notice(users=(user, "ana")), to_users="{user}@hpc.example.org")
+    (envelope,) = mailbox.envelopes
+    assert envelope.rcpt_tos == ["ops@example.org", "ana@hpc.example.org"]
+
+
 def test_lines_stay_inside_the_limits(plain: int, mailbox: Mailbox) -> None:
     (outcome,) = sent(plain, LONG)
     assert outcome.status is Status.DELIVERED

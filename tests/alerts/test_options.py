@@ -40,6 +40,8 @@ MAIL = {"host": "mail", "sender": "gpus@example.org", "to": ["ops@example.org"]}
         ("email", {**MAIL, "sender": "a@b\r\nBcc: c@d"}, "sender: expected an address"),
         ("email", {**MAIL, "to": []}, "to: expected a list of 1 to 50 texts"),
         ("email", {**MAIL, "to": "z"}, "to: expected a list of 1 to 50 texts"),
+        ("email", {**MAIL, "to_users": "a@b"}, "to_users: expected one {user}"),
+        ("email", {**MAIL, "to_users": "{user}"}, "to_users: expected an address"),
         ("email", {**MAIL, "to": [7]}, "to: expected a list of 1 to 50 texts"),
         ("email", {**MAIL, "port": 0}, "port: expected a number from 1 to 65535"),
         ("email", {**MAIL, "tls": "no"}, "tls: expected one of always, never, starttls"),
