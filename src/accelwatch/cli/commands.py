@@ -84,6 +84,10 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "avoid_command", "avoid_command", FLEET,
             "Nodes to keep new jobs off now, for Slurm, MPI, Kubernetes",
         ),
+        "odd": Command(
+            "odd_command", "odd_command", FLEET,
+            "Nodes whose driver, firmware or kernel differs from the many",
+        ),
         "rules": Command(
             "rules_command", "rules", FLEET,
             "Check, test, list, explain, back-test and export rules",

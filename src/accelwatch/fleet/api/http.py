@@ -24,6 +24,7 @@ _LINKS = (
     ("/v1/silences", "of whom nobody is told for a while"),
     ("/v1/maintenance", "nodes that are worked on"),
     ("/v1/avoid", "nodes to keep new jobs off now, and why"),
+    ("/v1/odd", "who differs from the many in driver, firmware, kernel"),
     ("/v1/rules", "the rules in force"),
     ("/v1/stream", "devices, events and values every second"),
     ("/v1/openapi.json", "all of this for machines"),

@@ -22,6 +22,7 @@ from accelwatch.fleet.api.evidence_documents import EvidencePage, EvidenceTaken,
 from accelwatch.fleet.api.remedy_pages import VERBS, Wish
 from accelwatch.fleet.avoid.documents import AvoidPage, ReasonKind
 from accelwatch.fleet.names import NodeState
+from accelwatch.fleet.odd.documents import OddPage
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.incidents.incident import IncidentState
 from accelwatch.incidents.journal.listing import AuditPage
@@ -71,6 +72,7 @@ _ANSWERS = (
     AlertmanagerMessage,
     AuditPage,
     AvoidPage,
+    OddPage,
     UsageReport,
 )
 _NOT_OFFERED = {"406": "Accept has none of the media types; the text names them."}
@@ -263,6 +265,11 @@ def _paths() -> dict[str, Any]:
                 schema={"type": "string", "enum": list(ReasonKind)},
             ),
             _parameter("within", "Count maintenance that starts within this time, such as 4h."),
+        ),
+        "/v1/odd": _get(
+            "Nodes whose driver, firmware, kernel or agent differs from the many of their kind",
+            "OddPage",
+            _parameter("by", "Compare within this label of the nodes."),
         ),
         "/v1/holds": _get("Our marks on nodes, and nodes that people want left alone", "HoldsPage"),
         "/v1/spares": _get("Who can stand in, and who does", "SparesPage"),

@@ -37,6 +37,8 @@ from accelwatch.fleet.api.totals import Totals, counted
 from accelwatch.fleet.avoid.page import PATH as AVOID
 from accelwatch.fleet.avoid.page import AvoidPages
 from accelwatch.fleet.evidence_settings import Evidence
+from accelwatch.fleet.odd.page import PATH as ODD
+from accelwatch.fleet.odd.page import OddPages
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory import InventoryError
 from accelwatch.fleet.state.node import Node
@@ -138,6 +140,7 @@ class HubPages:
             RULES: self._incidents.rules,
             AUDIT: self._audit.page,
             EXPLAIN: self._incidents.explanation,
+            ODD: OddPages(fleet).page,
             AVOID: (avoid or AvoidPages(fleet)).page,
             "/v1/openapi.json": lambda query, _: _openapi(query),
             "/-/healthy": lambda _query, _: plain(200, "healthy"),

@@ -1,0 +1,91 @@
+"""Compares what nodes of one kind run, and says who differs from the many."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from accelwatch.fleet.odd.documents import Difference, OddValue
+from accelwatch.fleet.state.node import Node
+
+LEAST_NODES = 3
+"""In a group of two nobody is the odd one out."""
+OF_DEVICES: Mapping[str, str] = MappingProxyType(
+    {
+        "driver": "driver_version",
+        "firmware": "firmware_version",
+        "vbios": "vbios_version",
+        "partition_mode": "partition_mode",
+    }
+)
+"""Fields of a difference, and the device's own."""
+
+
+class Kind(NamedTuple):
+    """What is compared with each other."""
+
+    group: str
+    label: str
+    field: str
+
+
+class Seen(NamedTuple):
+    """A value, the node that has it, and whether a device of it does."""
+
+    kind: Kind
+    value: str
+    node: str
+    of_device: bool
+
+
+def seen_on(node: Node, label: str) -> Iterator[Seen]:
+    """Everything of a node that is compared; a value that is not known is left out."""
+    group_label = node.labels.get(label, "") if label else ""
+    for present in node.devices.values():
+        device = present.device
+        if device.parent_id is not None:
+            continue
+        group = f"{device.vendor} {device.model or 'unknown model'}"
+        for field, name in OF_DEVICES.items():
+            value: str | None = getattr(device, name)
+            if value:
+                yield Seen(Kind(group, group_label, field), value, node.name, of_device=True)
+    for source in node.sources.values():
+        if source.host is not None and source.host.device.driver_version:
+            host = source.host.device
+            kind = Kind(host.model or "unknown machine", group_label, "kernel")
+            yield Seen(kind, host.driver_version or "", node.name, of_device=False)
+        if source.host_name and source.version:
+            yield Seen(Kind("agents", "", "agent"), source.version, node.name, of_device=False)
+
+
+def differences(seen: Iterable[Seen]) -> list[Difference]:
+    """What differs, by group and field; the usual value is that of more than half of the nodes."""
+    places: dict[Kind, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    for kind, value, node, of_device in seen:
+        devices = places[kind][value]
+        devices[node] = devices.get(node, 0) + of_device
+    found = (_difference(kind, values) for kind, values in sorted(places.items()))
+    return [one for one in found if one is not None]
+
+
+def _difference(kind: Kind, values: Mapping[str, Mapping[str, int]]) -> Difference | None:
+    nodes = {node for at in values.values() for node in at}
+    if len(values) < 2 or len(nodes) < LEAST_NODES:
+        return None
+    most = max(values, key=lambda value: len(values[value]))
+    usual = most if 2 * len(values[most]) > len(nodes) else None
+    odd = [
+        OddValue(value=value, nodes=tuple(sorted(at)), devices=sum(at.values()))
+        for value, at in values.items()
+        if value != usual
+    ]
+    return Difference(
+        group=kind.group,
+        label=kind.label,
+        field=kind.field,
+        usual=usual,
+        usual_nodes=0 if usual is None else len(values[usual]),
+        nodes=len(nodes),
+        odd=tuple(sorted(odd, key=lambda value: (len(value.nodes), value.value))),
+    )

@@ -1,0 +1,40 @@
+"""`GET /v1/odd`: who differs from the many alike, for whoever has rolled something out."""
+
+import asyncio
+import itertools
+
+from accelwatch.fleet.odd.comparing import differences, seen_on
+from accelwatch.fleet.odd.documents import OddPage
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.schema.moments import timestamp
+from accelwatch.slices import LongWork
+from accelwatch.web.json_page import json_page
+from accelwatch.web.page import Headers, Page, Query, ask_again, only
+
+PATH = "/v1/odd"
+
+
+class OddPages:
+    """For the hub's event loop; one page is counted at a time."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._counting = asyncio.Lock()
+
+    async def page(self, query: Query, headers: Headers) -> Page:
+        """`OddPage`. Raises UsageError."""
+        ask_again(query, ("by",))
+        label = only(query, "by") or ""
+        async with self._counting:
+            work, seen, nodes = LongWork(), [], 0
+            for node in list(self._fleet.nodes.values()):
+                await work.rest()
+                of_node = list(seen_on(node, label))
+                nodes += bool(of_node)
+                seen.append(of_node)
+        page = OddPage(
+            time=timestamp(self._fleet.clock.wall()),
+            nodes=nodes,
+            differences=tuple(differences(itertools.chain.from_iterable(seen))),
+        )
+        return json_page(page, headers)

@@ -1,0 +1,107 @@
+"""Who differs from the many: the comparison itself, the hub's page and the command."""
+
+import asyncio
+import json
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+import machines
+from accelwatch.cli.app import build
+from accelwatch.fleet.odd.comparing import Kind, Seen, differences
+from accelwatch.schema.snapshot import Snapshot
+from hub_peers import agent, hub
+
+KIND = Kind("nvidia H100", "", "driver")
+
+
+def seen(*values: str) -> list[Seen]:
+    """Two devices of each node have this value."""
+    return [
+        Seen(KIND, value, f"n{number}", of_device=True)
+        for number, value in enumerate(values, 1)
+        for _ in range(2)
+    ]
+
+
+def test_the_value_of_most_is_usual_and_the_others_are_odd() -> None:
+    (found,) = differences(seen("570", "570", "550", "570", "560", "560", "570"))
+    assert (found.usual, found.usual_nodes, found.nodes) == ("570", 4, 7)
+    assert [(odd.value, odd.nodes, odd.devices) for odd in found.odd] == [
+        ("550", ("n3",), 2),
+        ("560", ("n5", "n6"), 4),
+    ]
+
+
+def test_half_of_the_nodes_is_no_majority() -> None:
+    (found,) = differences(seen("570", "570", "550", "550"))
+    assert (found.usual, found.usual_nodes) == (None, 0)
+    assert [odd.value for odd in found.odd] == ["550", "570"]
+
+
+@pytest.mark.parametrize("values", [("570", "550"), ("570", "570", "570"), ()])
+def test_nothing_is_odd_among_two_or_where_all_are_alike(values: tuple[str, ...]) -> None:
+    assert differences(seen(*values)) == []
+
+
+def test_devices_of_one_node_that_differ_are_found() -> None:
+    mixed = [*seen("570", "570", "570"), Seen(KIND, "550", "n1", of_device=True)]
+    (found,) = differences(mixed)
+    assert (found.usual, found.odd[0].nodes, found.odd[0].devices) == ("570", ("n1",), 1)
+
+
+def test_groups_and_fields_are_not_compared_with_each_other() -> None:
+    other = Kind("amd MI300X", "", "driver")
+    mixed = [*seen("570", "570", "570"), Seen(other, "6.10", "n9", of_device=True)]
+    assert differences(mixed) == []
+
+
+def test_what_a_label_tells_apart_is_not_compared() -> None:
+    pools = ("old", "old", "old", "new", "new", "new")
+    mixed = [
+        Seen(KIND._replace(label=pool), "550" if pool == "old" else "570", f"n{at}", of_device=True)
+        for at, pool in enumerate(pools)
+    ]
+    assert differences(mixed) == []
+    assert len(differences([one._replace(kind=KIND) for one in mixed])) == 1
+
+
+def snapshot(driver: str) -> Snapshot:
+    """Two devices of a node with this driver."""
+    views = [machines.view(0), machines.view(1)]
+    changed = [
+        msgspec.structs.replace(
+            view, device=msgspec.structs.replace(view.device, driver_version=driver)
+        )
+        for view in views
+    ]
+    return machines.snapshot(*changed)
+
+
+def test_the_page_and_the_command_of_a_real_hub() -> None:
+    async def main() -> None:
+        usual = snapshot("570.1")
+        async with agent(usual) as a, agent(usual) as b, agent(snapshot("550.2")) as odd:
+            addresses = [a.address, b.address, odd.address]
+            async with hub(*addresses) as running:
+                for address in addresses:
+                    await running.devices(address, 2)
+                page = await running.get("/v1/odd")
+                assert page["nodes"] == 3
+                (found,) = [one for one in page["differences"] if one["field"] == "driver"]
+                assert (found["usual"], found["usual_nodes"], found["nodes"]) == ("570.1", 2, 3)
+                assert found["odd"] == [{"value": "550.2", "nodes": [odd.address], "devices": 2}]
+                assert "no parameter 'pool'" in await running.get("/v1/odd?pool=a", 400)
+
+                words = ["odd", "--hub", running.base]
+                result = await asyncio.to_thread(CliRunner().invoke, build(), words)
+                head, line, *_ = result.stdout.splitlines()
+                assert head.split() == ["GROUP", "FIELD", "USUAL", "DIFFERS", "NODES"]
+                assert "570.1 (2 of 3 nodes)  550.2" in line
+                assert line.endswith(odd.address)
+                words.append("--json")
+                result = await asyncio.to_thread(CliRunner().invoke, build(), words)
+                assert json.loads(result.stdout)["differences"] == page["differences"]
+
+    asyncio.run(main())
