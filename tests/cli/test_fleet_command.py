@@ -22,7 +22,7 @@ import machines
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.web.web_config import load_protection
 from fake_store import FakeStore, fake_store
-from hub_peers import agent, hub
+from hub_peers import agent, hub, peer
 from warm_command import accelwatch
 
 
@@ -245,6 +245,42 @@ def test_when_no_node_can_be_found_it_is_said_why(flag: str, environ: dict[str, 
     assert run.returncode == 1
     assert run.stderr.count("http://127.0.0.1:1: cannot connect: Connection refused") == 1
     assert json.loads(run.stdout)["fleet"]["nodes_total"] == 0
+
+
+def run_with_slow_discovery(
+    *words: str, environ: dict[str, str], wait_s: float
+) -> "subprocess.CompletedProcess[str]":
+    """The command with an agent that HTTP discovery finds after so long."""
+
+    async def main() -> "subprocess.CompletedProcess[str]":
+        async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await asyncio.sleep(wait_s)
+            body = json.dumps([{"targets": [one.address], "labels": {"node": "n1"}}]).encode()
+            head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length"
+            writer.write(f"{head}: {len(body)}\r\n\r\n".encode() + body)
+            await writer.drain()
+
+        async with agent() as one, peer(handle) as place:
+            url = f"http://{place}/"
+            return await asyncio.to_thread(
+                lambda: accelwatch("fleet", "--targets-http", url, *words, environ=environ)
+            )
+
+    return asyncio.run(main())
+
+
+def test_one_look_waits_for_what_discoveries_find(environ: dict[str, str]) -> None:
+    run = run_with_slow_discovery("--json", "--timeout", "30s", environ=environ, wait_s=1.0)
+    assert (run.returncode, run.stderr) == (0, "")
+    fleet = json.loads(run.stdout)["fleet"]
+    assert (fleet["nodes"]["up"], fleet["devices_total"], fleet["discovering"]) == (1, 8, [])
+
+
+def test_a_discovery_that_does_not_answer_in_time_is_said(environ: dict[str, str]) -> None:
+    run = run_with_slow_discovery("--json", "--timeout", "1s", environ=environ, wait_s=60.0)
+    assert run.returncode == 1
+    assert "discovery http has not answered yet; give it more time with --timeout" in run.stderr
+    assert json.loads(run.stdout)["fleet"]["discovering"] == ["http"]
 
 
 def run_with_store(

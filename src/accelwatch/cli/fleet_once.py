@@ -132,7 +132,11 @@ def problems(answer: Answer) -> list[str]:
     """Outages, and what is wrong with the hub's inventory, its discoveries, the store that it reads."""
     fleet = answer.fleet
     trouble = "" if fleet.store is None else _wrong_with(fleet.store, known=fleet.nodes_total > 0)
-    return [*fleet.outage_lines, *fleet.problems, *([trouble] if trouble else [])]
+    waiting = [
+        f"discovery {kind} has not answered yet; give it more time with --timeout"
+        for kind in fleet.discovering
+    ]
+    return [*fleet.outage_lines, *fleet.problems, *waiting, *([trouble] if trouble else [])]
 
 
 def _wrong_with(store: StoreState, *, known: bool) -> str:

@@ -66,6 +66,8 @@ class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
     """How the store is read, where the fleet is read from one."""
     problems: tuple[str, ...] = ()
     """What the hub itself cannot do: keep what it expects, or find targets."""
+    discovering: tuple[str, ...] = ()
+    """Kinds of discoveries that have neither answered nor failed yet."""
     outages: tuple[Outage, ...] = ()
     """Nodes that stopped answering together, from three on; the largest outage first."""
 

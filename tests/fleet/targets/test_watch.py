@@ -240,3 +240,41 @@ def test_a_label_without_a_value_renames_nothing() -> None:
 def test_https_is_never_taken_back_by_a_discovery() -> None:
     with pytest.raises(UsageError, match="downgrade"):
         Rules(scheme="https").targets(["n1:1"], {"__scheme__": "http"})
+
+
+def test_who_has_not_answered_is_known_until_the_answer_is_applied() -> None:
+    async def main() -> None:
+        applied, quick, slow = Applied(patience_s=0.01), GivenTargets(), GivenTargets()
+        applied.watch.set(
+            (), {"http a": lambda: quick, "http b": lambda: slow, "dns": lambda: quick}
+        )
+        assert applied.watch.unanswered() == ("http", "dns")
+        running = asyncio.create_task(applied.watch.run())
+        quick.tell("a:1")
+        await applied.until("a")
+        assert applied.watch.unanswered() == ("http",)
+        slow.tell("b:1")
+        assert "http" in applied.watch.unanswered()
+        await applied.until("a", "b")
+        assert applied.watch.unanswered() == ()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def test_who_fails_has_answered() -> None:
+    async def main() -> None:
+        applied, failing = Applied(patience_s=0.01), GivenTargets()
+        ways: dict[str, Callable[[], Way]] = {"http": lambda: failing, "dns": Broken}
+        applied.watch.set((), ways)
+        running = asyncio.create_task(applied.watch.run())
+        await applied.until()
+        while applied.watch.unanswered() != ("http",):
+            await asyncio.sleep(0)
+        failing.kept.complaints["http://a"] = "refused"
+        assert applied.watch.unanswered() == ()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(main())

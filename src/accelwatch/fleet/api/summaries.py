@@ -42,6 +42,7 @@ def fleet_document(fleet: Fleet, sums: Totals) -> FleetDocument:
         conflicts=tuple(Conflict(uuid=uuid, nodes=tuple(sorted(on))) for uuid, on in conflicts),
         store=fleet.store,
         problems=fleet.problems,
+        discovering=fleet.discovering(),
         outages=_outages(fleet, sums),
     )
 

@@ -112,6 +112,7 @@ class Hub:
         self._begin()
         self._watch = TargetWatch(self._set_targets)
         self.fleet.lacking = self._watch.problems
+        self.fleet.discovering = self._watch.unanswered
         self._watch.set(self._standing, self._ways())
         self._warn()
         self.peers.start()

@@ -35,10 +35,11 @@ class HubForbids(AccelwatchError):  # noqa: N818 - a state, not a mistake
     exit_code = PERMISSION
 
 
-class _FleetsStore(msgspec.Struct, frozen=True):
-    """What of `/v1/fleet` tells of its store."""
+class _Known(msgspec.Struct, frozen=True):
+    """What of `/v1/fleet` tells whether all targets are known."""
 
     store: StoreState | None = None
+    discovering: tuple[str, ...] = ()
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,13 +68,13 @@ async def heard(
     timeout_s: float,
     tell: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> None:
-    """Return when store and targets have answered or failed, or the time is over. Raises TargetFault.
+    """Return when discoveries, store and targets have answered or failed, or the time is over.
 
-    `tell` gets how many nodes of how many have answered or failed.
+    Raises TargetFault. `tell` gets how many nodes of how many have answered or failed.
     """
     try:
         async with asyncio.timeout(timeout_s):
-            while not await _store_heard(session) or await _waits(session, tell):
+            while not await _targets_known(session) or await _waits(session, tell):
                 await asyncio.sleep(_GLANCE_S)
     except TimeoutError:
         return
@@ -87,13 +88,13 @@ async def _waits(session: HubSession, tell: Callable[[int, int], None]) -> bool:
     return bool(left)
 
 
-async def _store_heard(session: HubSession) -> bool:
+async def _targets_known(session: HubSession) -> bool:
     body = await session.document("/v1/fleet")
     try:
-        store = msgspec.json.decode(body, type=_FleetsStore).store
+        known = msgspec.json.decode(body, type=_Known)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise TargetFault(Reason.GARBAGE, NO_HUB) from error
-    return store is None or not unread(store)
+    return not known.discovering and (known.store is None or not unread(known.store))
 
 
 def unread(store: StoreState) -> bool:

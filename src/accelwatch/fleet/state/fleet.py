@@ -64,6 +64,8 @@ class Fleet:
         """Called when an agent tells of an event, or of a device that goes or changes state."""
         self.lacking: Callable[[], tuple[str, ...]] = tuple
         """Why targets may be lacking."""
+        self.discovering: Callable[[], tuple[str, ...]] = tuple
+        """Discoveries that have not answered yet."""
         self.store: StoreState | None = None
         """How the store is read, where the fleet is read from one."""
         self._rank = ranker(PRECEDENCE)

@@ -161,6 +161,19 @@ class TargetWatch:
             )
         return by_kind
 
+    def unanswered(self) -> tuple[str, ...]:
+        """Discoveries that have neither answered nor failed; or whose answer is not applied yet."""
+        waiting = [name for name in self._order if not self._has_answered(name)]
+        if not waiting and (self._changed.is_set() or self._applied is None):
+            waiting = list(self._order)
+        return tuple(dict.fromkeys(map(_kind, waiting)))
+
+    def _has_answered(self, name: str) -> bool:
+        if name in self._by_discovery or name in self._unbegun or name in self._broken:
+            return True
+        way = self._ways.get(name)
+        return way is not None and bool(way.kept.complaints)
+
     def problems(self) -> tuple[str, ...]:
         """Why targets may be lacking: what did not begin or broke, which places fail; at most a few."""
         problems = [*self._unbegun.values(), *self._broken.values()]
