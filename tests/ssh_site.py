@@ -27,7 +27,7 @@ PermitRootLogin yes
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 PrintMotd no
-MaxStartups 100
+MaxStartups {startups}
 """
 
 
@@ -70,8 +70,11 @@ def free_ports(count: int) -> list[int]:
 
 
 @contextmanager
-def ssh_site(folder: Path, hosts: Mapping[str, str]) -> Iterator[SshSite]:
-    """Hosts by name, each with what sshd_config says of it (`ForceCommand ...`)."""
+def ssh_site(folder: Path, hosts: Mapping[str, str], startups: str = "100") -> Iterator[SshSite]:
+    """Hosts by name, each with what sshd_config says of it (`ForceCommand ...`).
+
+    `startups` are the connections that may be open before a login (`MaxStartups`).
+    """
     assert SSHD is not None
     for name in ("host_key", "key"):
         subprocess.run(
@@ -80,7 +83,10 @@ def ssh_site(folder: Path, hosts: Mapping[str, str]) -> Iterator[SshSite]:
         )
     (folder / "authorized_keys").write_bytes((folder / "key.pub").read_bytes())
     ports = dict(zip(hosts, free_ports(len(hosts)), strict=True))
-    lines = [_COMMON.format(folder=folder), *(f"Port {port}" for port in ports.values())]
+    lines = [
+        _COMMON.format(folder=folder, startups=startups),
+        *(f"Port {port}" for port in ports.values()),
+    ]
     for name, said in hosts.items():
         lines += [f"Match LocalPort {ports[name]}", *(f"  {line}" for line in said.splitlines())]
     (folder / "sshd_config").write_text("\n".join(lines) + "\n")

@@ -63,7 +63,8 @@ async def _repeat(hub: Hub, asking: Asking, session: HubSession) -> int:
         emit(asking.output, document, asking.permissions)
         done += 1
         if asking.interval_s is None or done == asking.count:
-            return status(answer, strict=asking.strict)
+            unheard = hub.embedded and bool(silent(answer.nodes_json))
+            return FAILED if unheard else status(answer, strict=asking.strict)
         due = max(due + asking.interval_s, time.monotonic())
         await asyncio.sleep(due - time.monotonic())
 
@@ -124,7 +125,7 @@ def _tell_silent(answer: Answer, asking: Asking) -> None:
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         complain(
             f"{len(names)} of {len(answer.nodes)} nodes did not answer within {asking.timeout}: "
-            f"{', '.join(names[:_MOST_NAMED])}{more}"
+            f"{', '.join(names[:_MOST_NAMED])}{more}; give them more time with --timeout"
         )
 
 

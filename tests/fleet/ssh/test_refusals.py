@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.fleet.follow.faults import Reason
-from accelwatch.fleet.ssh.refusals import lost, refusal
+from accelwatch.fleet.ssh.refusals import TooMany, lost, refusal
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,26 @@ from accelwatch.fleet.ssh.refusals import lost, refusal
             Reason.CREDENTIALS,
             "configuration (Can't open user config file /nowhere",
         ),
+        (
+            "channel 0: open failed: administratively prohibited: open failed\n"
+            "stdio forwarding failed\n"
+            "kex_exchange_identification: Connection closed by remote host",
+            Reason.CONNECT,
+            "its jump host forbids forwarding: allow it there (AllowTcpForwarding, PermitOpen)",
+        ),
+        (
+            "channel 0: open failed: connect failed: Connection refused\n"
+            "stdio forwarding failed\n"
+            "kex_exchange_identification: Connection closed by remote host",
+            Reason.CONNECT,
+            "its jump host cannot connect to it (channel 0: open failed: connect failed: Connection",
+        ),
+        (
+            "channel 0: open failed: connect failed: Connection timed out\n"
+            "stdio forwarding failed\nConnection closed by UNKNOWN port 65535",
+            Reason.TIMEOUT,
+            "its jump host has no answer from it in time",
+        ),
         ("something that is new", Reason.CLOSED, "ssh cannot log in (something that is new)"),
         ("", Reason.CLOSED, "ssh ended with status 255"),
     ],
@@ -113,3 +133,17 @@ def test_a_shell_that_lets_nobody_in_says_why_on_either_way(
     fault = refusal(1, said, printed)
     assert fault.reason is Reason.STATUS
     assert str(fault) == f"the login shell there ends with status 1 instead of serving{words}"
+
+
+@pytest.mark.parametrize(
+    ("said", "dropped"),
+    [
+        ("kex_exchange_identification: Connection closed by remote host", True),
+        ("kex_exchange_identification: read: Connection reset by peer", True),
+        ("Connection closed by 127.0.0.1 port 22", True),
+        ("something that is new", False),
+        ("channel 0: open failed: connect failed: x\nConnection closed by UNKNOWN port 1", False),
+    ],
+)
+def test_an_sshd_that_has_too_many_connections_is_told_apart(said: str, dropped: bool) -> None:
+    assert isinstance(refusal(255, said), TooMany) is dropped

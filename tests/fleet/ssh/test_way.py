@@ -5,7 +5,7 @@ import pytest
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.ssh.answers import Looked
 from accelwatch.fleet.ssh.vendors import commands_of, remotes
-from accelwatch.fleet.ssh.way import check
+from accelwatch.fleet.ssh.way import Pace, check
 
 
 def why(looked: Looked) -> str:
@@ -39,3 +39,16 @@ def test_commands_are_known_by_backend_and_key() -> None:
     commands = commands_of(remotes())
     assert commands["nvidia.query"].programs == ("nvidia-smi",)
     assert len(commands) == sum(len(remote.commands) for remote in remotes().values())
+
+
+def test_connections_come_more_slowly_where_some_are_dropped() -> None:
+    pace = Pace()
+    first_s = pace.apart_s
+    pace.logged_in()
+    assert pace.apart_s == first_s
+    for _ in range(10):
+        pace.dropped()
+    assert pace.apart_s == 1.0
+    for _ in range(100):
+        pace.logged_in()
+    assert pace.apart_s == first_s

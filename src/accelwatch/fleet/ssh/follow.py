@@ -19,7 +19,7 @@ from accelwatch.fleet.ssh.answers import (
 )
 from accelwatch.fleet.ssh.connection import Connection
 from accelwatch.fleet.ssh.destination import destination
-from accelwatch.fleet.ssh.refusals import lost, refusal
+from accelwatch.fleet.ssh.refusals import TooMany, lost, refusal
 from accelwatch.fleet.ssh.rounds import RoundReader
 from accelwatch.fleet.ssh.script import LOOK, ROUND, also, script
 from accelwatch.fleet.ssh.streaming import Streaming
@@ -39,6 +39,8 @@ _STEADY_S = 5.0
 _SHARE = 3.0
 """Rounds begin at least so many times their length apart: the host is left alone most of the time."""
 _LONGEST_REST_S = 60.0
+_MOST_DROPS = 3
+"""A host whose sshd is busy is tried so often before it counts as failed."""
 
 
 class SshFollower:
@@ -51,6 +53,8 @@ class SshFollower:
         self._mark = secrets.token_hex(16)
         self._backoff = SpreadBackoff(way.max_backoff_s)
         self._reading = PacedReader(RoundReader(way.known, self._mark), way.turn)
+        self._drops = 0
+        """Logins in a row that an sshd dropped."""
         self._commands_until = 0.0
         """Until then the vendors' commands are asked, although accelwatch is there."""
 
@@ -60,6 +64,12 @@ class SshFollower:
             while True:
                 try:
                     await self._visit()
+                except TooMany as fault:
+                    self._way.pace.dropped()
+                    self._drops += 1
+                    if self._drops > _MOST_DROPS:
+                        self._tell(fault)
+                    await asyncio.sleep(self._backoff.next(fault.retry_after_s))
                 except TargetFault as fault:
                     self._tell(fault)
                     await asyncio.sleep(self._backoff.next(fault.retry_after_s))
@@ -110,11 +120,14 @@ class SshFollower:
         limit_s = 2 * settings.connect_timeout_s
         words = script(self._way.commands, self._mark) + LOOK
         async with self._way.room:
+            await self._way.pace.turn()
             connection = await Connection.begin(destination(self._target.address), settings)
             try:
                 async with asyncio.timeout(limit_s):
                     until = end_of_look(self._mark)
                     body = await connection.ask(words, until, _MAX_GREETING)
+                self._way.pace.logged_in()
+                self._drops = 0
                 return connection, looked(body, self._mark)
             except TimeoutError as error:
                 connection.close()

@@ -18,7 +18,31 @@ _AGAIN_S = 60.0
 """After a refusal that only a person can mend: hosts shut out who fails to log in again and again."""
 _MENDED_BY_HAND = (Reason.CREDENTIALS, Reason.HOST_KEY)
 
+_DROPPED = r"(?:Connection|kex_exchange_identification).{0,80}(?:closed|reset)"
+
+
+class TooMany(TargetFault):
+    """An sshd dropped the connection before a login, as it does where too many are being opened."""
+
+
 _PATTERNS: tuple[tuple[str, Reason, str], ...] = (
+    # What a jump host says comes first: behind it ssh only knows that the connection was closed.
+    (
+        r"open failed: administratively prohibited",
+        Reason.CONNECT,
+        "its jump host forbids forwarding: allow it there (AllowTcpForwarding, PermitOpen), or use "
+        "another way in (ProxyCommand)",
+    ),
+    (
+        r"open failed: .*timed out",
+        Reason.TIMEOUT,
+        "its jump host has no answer from it in time",
+    ),
+    (
+        r"open failed: ",
+        Reason.CONNECT,
+        "its jump host cannot connect to it",
+    ),
     (
         r"REMOTE HOST IDENTIFICATION HAS CHANGED",
         Reason.HOST_KEY,
@@ -62,7 +86,7 @@ _PATTERNS: tuple[tuple[str, Reason, str], ...] = (
         "the connection was lost: the host does not answer any more",
     ),
     (
-        r"(?:Connection|kex_exchange_identification).{0,80}(?:closed|reset)",
+        _DROPPED,
         Reason.CLOSED,
         "it closes the connection before a login; does its sshd allow so many?",
     ),
@@ -78,7 +102,8 @@ def refusal(status: int, said: str, printed: bytes = b"") -> TargetFault:
     if status == _OF_SSH or status < 0:
         for pattern, reason, sentence in _PATTERNS:
             if re.search(pattern, told):
-                return TargetFault(
+                kind = TooMany if pattern is _DROPPED else TargetFault
+                return kind(
                     reason,
                     f"{sentence}{quoted(said, _telling(pattern))}",
                     retry_after_s=_AGAIN_S if reason in _MENDED_BY_HAND else None,

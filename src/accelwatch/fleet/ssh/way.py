@@ -11,8 +11,38 @@ from accelwatch.fleet.ssh.settings import Ssh
 from accelwatch.fleet.ssh.vendors import by_pci_vendor, commands_of, remotes
 from accelwatch.remote import Remote, RemoteCommand
 
+_APART_S, _LONGEST_APART_S = 0.05, 1.0
+_CLOSER = 0.9
 _NOTHING_THERE_S = 60.0
 """How long until a host without accelerators is looked at again."""
+
+
+class Pace:
+    """When connections begin, one after the other.
+
+    An sshd drops connections at random from ten on that have not logged in yet (`MaxStartups
+    10:30:100`), and a jump host is one sshd in front of all. Each that is dropped makes the others come
+    more slowly, each that logs in a little faster again.
+    """
+
+    def __init__(self) -> None:
+        self.apart_s = _APART_S
+        self._next = 0.0
+
+    async def turn(self) -> None:
+        """Return when a connection may begin."""
+        now = asyncio.get_running_loop().time()
+        due = max(self._next, now)
+        self._next = due + self.apart_s
+        await asyncio.sleep(due - now)
+
+    def dropped(self) -> None:
+        """An sshd has dropped a connection."""
+        self.apart_s = min(2 * self.apart_s, _LONGEST_APART_S)
+
+    def logged_in(self) -> None:
+        """A connection has logged in."""
+        self.apart_s = max(_CLOSER * self.apart_s, _APART_S)
 
 
 class SshWay:
@@ -41,6 +71,7 @@ class SshWay:
         self.failures = failures or FailureLog()
         self.room = asyncio.Semaphore(settings.connecting_at_once)
         """Of connections that are being opened."""
+        self.pace = Pace()
         self.known = remotes() if known is None else known
         self.commands = commands_of(self.known)
         self.patience_s = _longest_s(self.commands.values()) + slack_s
