@@ -431,7 +431,7 @@ def test_the_demo_on_a_pipe_shows_every_fault_and_leaves_the_users_state_alone(
     environ: dict[str, str],
 ) -> None:
     run = accelwatch("demo", "--json", environ=environ)
-    assert run.returncode == 0
+    assert (run.returncode, run.stderr) == (0, "")
     fleet = json.loads(run.stdout)["fleet"]
     assert fleet["nodes_total"] == 24
     assert fleet["devices"]["lost"] == 1

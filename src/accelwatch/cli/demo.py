@@ -9,7 +9,7 @@ import typer
 
 from accelwatch.cli import sim, view_flags
 from accelwatch.cli.entry import guarded
-from accelwatch.cli.fleet_plan import Asking, Hub, Look, checked, own_hub
+from accelwatch.cli.fleet_plan import Asking, Look, checked, own_hub
 from accelwatch.cli.options import command
 from accelwatch.cli.terminal import on_terminal
 
@@ -52,7 +52,7 @@ def run_demo(size: "FleetSize", asking: Asking, look: Look, *, once: bool) -> in
     checked(asking)
     printed = asking.one_shot or once or not on_terminal()
     with contextlib.closing(_begun(size, printed=printed)) as child:
-        hub: Hub = own_hub(child, "demo")
+        hub = msgspec.structs.replace(own_hub(child, "demo"), simulated=True)
         if printed:
             from accelwatch.cli.fleet_once import run_once
 

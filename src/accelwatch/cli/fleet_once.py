@@ -58,12 +58,12 @@ async def _repeat(hub: Hub, asking: Asking, session: HubSession) -> int:
                 if problem != hub.remark():
                     complain(problem)
             _tell_of_nothing(answer)
-        if hub.embedded and not done:
+        if hub.answers_for_all and not done:
             _tell_silent(answer, asking)
         emit(asking.output, document, asking.permissions)
         done += 1
         if asking.interval_s is None or done == asking.count:
-            unheard = hub.embedded and bool(silent(answer.nodes_json))
+            unheard = hub.answers_for_all and bool(silent(answer.nodes_json))
             return FAILED if unheard else status(answer, strict=asking.strict)
         due = max(due + asking.interval_s, time.monotonic())
         await asyncio.sleep(due - time.monotonic())

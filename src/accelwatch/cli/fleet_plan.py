@@ -189,6 +189,13 @@ class Hub(msgspec.Struct, frozen=True, kw_only=True):
     wait: Callable[[], None]
     """Returns when it is ready. Raises AccelwatchError when it cannot be."""
     embedded: bool
+    simulated: bool = False
+    """Whether nodes that do not answer are part of what is shown."""
+
+    @property
+    def answers_for_all(self) -> bool:
+        """Whether it is the command's own, so that a node without an answer makes it a partial one."""
+        return self.embedded and not self.simulated
 
 
 def checked(asking: Asking) -> Asking:
