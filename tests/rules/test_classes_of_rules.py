@@ -19,7 +19,7 @@ from accelwatch.fleet.dialects import read_devices
 from accelwatch.rules.document import Severity
 from accelwatch.rules.loading import load, pack_file, pack_names
 from accelwatch.rules.rule import Rule
-from accelwatch.schema.device import DeviceState
+from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -107,12 +107,16 @@ FAULTS = (
     Fault(r"ecc_errors_total\.uncorrected", "hardware.memory.uncorrected", appearing),
     Fault(r"ecc_errors_total\.corrected", "hardware.memory.corrected", growing),
     Fault(r"memory_repair_pending", "hardware.memory.repair_pending", put(1)),
+    Fault(r"memory_repair_failed", "hardware.memory.repair_failed", put(1)),
+    Fault(r"reset_required", "hardware.reset_required", put(1)),
+    Fault(r"reset_required", "npu.reset_required", put(1)),
 )
 LIMITS = {"heat.gpu": "slowdown", "heat.shutdown": "shutdown", "heat.memory": "max_operating"}
 """What must be known for a rule of heat."""
 CLASSES = (
     r"temperature_limit_celsius\..*|throttle_active\..*|pcie_(link_\w+|errors_total)\..*|"
-    r"interconnect_links\..*|link_up\.\w+\.0|fabric_state_info\..*|ecc_errors_total\..*|memory_repair_\w+"
+    r"interconnect_links\..*|link_up\.\w+\.0|fabric_state_info\..*|ecc_errors_total\..*|memory_repair_\w+|"
+    r"reset_required"
 )
 """Series of which each is in a rule, or in the next table."""
 NOT_JUDGED = {
@@ -124,7 +128,6 @@ NOT_JUDGED = {
     r"pcie_link_\w+\.max": "held against what is current",
     r"interconnect_links\.\w+\.down": "ports without a cable; those that fall are missing from `up`",
     r"link_up\.(hccs|ethernet|icn|roce)\.\d+": "counted in interconnect_links; a NIC's own has a rule",
-    r"memory_repair_failed": "makes the health failed, which has a rule",
 }
 """Why a series has no rule of its own."""
 QUIET = {
@@ -217,6 +220,9 @@ def applies(fault: Fault, view: DeviceView) -> Series | None:
             continue
         load_known = ("utilization_ratio",) in values or view.device.vendor in KEEP_THEIR_SPEED
         if fault.rule == f"{PCIE}.speed" and not load_known:
+            continue
+        npu = view.device.kind is DeviceKind.NPU
+        if series == ("reset_required",) and fault.rule.startswith("npu.") != npu:
             continue
         if fault.rule == f"{PCIE}.replay" and ("pcie_link_generation", "current") not in values:
             continue
