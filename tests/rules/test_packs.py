@@ -18,6 +18,7 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.xid import XIDS
 from accelwatch_simulator.fleet import Fleet
 from accelwatch_simulator.jobs import Job, Stall, StallKind
+from accelwatch_simulator.models import MODELS
 from accelwatch_simulator.nodes import FleetSize, build
 from accelwatch_simulator.scenario import Scenario, everyday
 from fixture_machines import MACHINES
@@ -224,7 +225,7 @@ def test_something_fires_where_all_can_be_read_and_tells_of_a_fault(
     assert above_info(played(packs(), still, EVERY_S))
 
 
-@pytest.mark.parametrize("vendor", ["nvidia", "amd", "intel"])
+@pytest.mark.parametrize("vendor", MODELS)
 def test_nothing_fires_on_a_healthy_simulated_fleet(vendor: str) -> None:
     nodes = build(FleetSize(nodes=5, devices=3, vendor=vendor))
     scenario = everyday(tuple(node.name for node in nodes))
