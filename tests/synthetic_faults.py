@@ -9,6 +9,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from synthetic_fleet import Fault, Span, SyntheticFleet
 
+LOST = "device_unreadable_info.lost.lost"
 Mask = npt.NDArray[np.bool_]
 _NVLINK = "rate:interconnect_bytes_total.nvlink"
 
@@ -37,12 +38,25 @@ def _job_hangs(fleet: "SyntheticFleet", span: "Span", during: Mask, but: int = -
     span.node["rate:host_rdma_bytes_total.mlx5_0.1.transmit"][at] = 0.0
 
 
+def _unread(
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+) -> None:
+    """A device whose reads fail: nothing says why, and its job works on."""
+    devices = slice(None) if fault.device is None else fault.device
+    for name, values in span.device.items():
+        if name == "device_up":
+            values[during, fault.node, devices] = 0.0
+        elif not name.startswith("rate:"):
+            values[during, fault.node, devices] = np.nan
+
+
 def _nothing_of(span: "Span", during: Mask, fault: "Fault") -> None:
     """A device that cannot be read: a row of nulls."""
     for name, values in span.device.items():
         values[during, fault.node, fault.device] = (
             0.0 if name == "device_up" or name.startswith("rate:") else np.nan
         )
+    span.device[LOST][during, fault.node, fault.device] = 1.0
     span.node["devices.ok"][during, fault.node] -= 1
     span.node["devices.lost"][during, fault.node] += 1
 
@@ -234,6 +248,7 @@ KINDS: dict[str, Callable[..., None]] = {
     "gsp": _gsp,
     "hang": _hang,
     "unreachable": _unreachable,
+    "unread": _unread,
     "gap": _gap,
     "recorder_gap": _recorder_gap,
     "device_rows_gap": _device_rows_gap,

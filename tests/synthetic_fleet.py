@@ -22,6 +22,8 @@ from accelwatch.history.tables import TIME, event_table, job_table
 Floats = npt.NDArray[np.float64]
 SPAN_S = 3 * 3600
 MODEL = "NVIDIA B200"
+LOST = "device_unreadable_info.lost.lost"
+"""What agents record of a device that is gone."""
 IDLE, LOAD, TRAIN, SAVE = range(4)
 _UTIL = np.array([0.0, 0.2, 0.99, 0.05])
 _WATTS = np.array([140.0, 230.0, 820.0, 300.0])
@@ -158,6 +160,7 @@ class SyntheticFleet:
         watts = np.round(watts + rng.normal(0, 3, shape))
         device = {
             "device_up": np.ones(shape),
+            LOST: np.full(shape, np.nan),
             "processes.compute": np.where(phase[:, :, None] == IDLE, 0.0, np.ones(shape)),
             "utilization_ratio": np.round(util, 2),
             "memory_controller_utilization_ratio": np.round(util * 0.6, 2),

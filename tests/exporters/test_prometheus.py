@@ -124,6 +124,7 @@ def test_a_lost_device_keeps_what_names_it_and_loses_what_measures_it() -> None:
         "accel_device_info",
         "accel_device_inventory_info",
         "accel_device_up",
+        "accel_device_unreadable_info",
         "accel_device_last_read_timestamp_seconds",
         "accel_health",
         "accel_error_events_total",

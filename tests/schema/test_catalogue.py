@@ -50,7 +50,7 @@ def test_the_design_table_is_there_in_full() -> None:
     counted = [row for row in catalogue() if row.scope is not Scope.NODE or row.group != "host"]
     assert len(counted) >= 99
     minimal = [row.key for row in catalogue() if row.tier is Tier.MINIMAL]
-    assert len(minimal) == 22
+    assert len(minimal) == 23
     for key in ("device_up", "busy_seconds_total", "temperature_celsius", "reset_required"):
         assert key in minimal
 

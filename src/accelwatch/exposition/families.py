@@ -7,7 +7,7 @@ its label values. Partitions of a device become `accel_partition_*` of the paren
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from accelwatch.schema.device import UP, Device, DeviceState
+from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, UP, Device, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Scope, Series, by_key
 from accelwatch.schema.reading import Number, Process, is_cut
@@ -55,6 +55,9 @@ def _identity(owner: str, device: Device) -> Iterator[Sample]:
 
 def _standing(owner: str, view: DeviceView) -> Iterator[Sample]:
     yield owner, ("device_up",), int(view.state in UP)
+    if view.state not in UP:
+        reason = view.reading.absent.get(("*",)) or ABSENCE_WITHOUT_VALUES[view.state]
+        yield owner, ("device_unreadable_info", view.state.value, reason.value), 1
     if view.state is DeviceState.SUSPENDED:
         yield owner, ("device_suspended",), 1
     if view.sample_time is not None:

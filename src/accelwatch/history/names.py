@@ -7,6 +7,8 @@ from accelwatch.schema.metrics import Kind, Series, by_key
 
 KINDS = frozenset({Kind.GAUGE, Kind.COUNTER})
 """Kinds that are kept: those whose numbers say something."""
+WORDS = frozenset({"device_unreadable_info"})
+"""Families of words that are kept as well: a column a word, 1 where it holds."""
 
 _OF_ROW = ("node",)
 """Labels that the row itself says: how a node was read is one column."""
@@ -25,7 +27,7 @@ def series_of(column: str) -> Series | None:
     """
     key, _, rest = column.partition(".")
     row = by_key().get(key)
-    if row is None or row.kind not in KINDS:
+    if row is None or not (row.kind in KINDS or key in WORDS):
         return None
     if row.labels in ((), _OF_ROW):
         return None if rest else (key,)

@@ -87,6 +87,27 @@ def test_the_count_of_states_tells_which_it_is(state: DeviceState) -> None:
     assert back(machines.view(), gone)[1].state is state
 
 
+def test_each_of_several_devices_that_are_down_has_its_own_state() -> None:
+    states = (DeviceState.LOST, DeviceState.UNRESPONSIVE, DeviceState.EXCLUDED)
+    down = [
+        msgspec.structs.replace(machines.lost_view(number), state=state)
+        for number, state in enumerate(states)
+    ]
+    assert tuple(view.state for view in back(*down)) == states
+
+
+def test_what_only_says_that_a_device_is_down_does_not_say_that_it_is_lost() -> None:
+    page = text(machines.snapshot(machines.lost_view(1)))
+    page = "\n".join(
+        line
+        for line in page.splitlines()
+        if "unreadable_info" not in line and "accel_devices" not in line
+    )
+    (view,) = read_devices(page + "\n", NOW).devices
+    assert view.state is DeviceState.DEGRADED
+    assert view.reading.absent == {("*",): Absence.ERROR}
+
+
 def test_a_partition_comes_back() -> None:
     parent, part = machines.view(0), machines.mig_view(9, parent=0)
     _, now = back(parent, part)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from accelwatch.exposition.families import device_samples, node_samples, owner_of
-from accelwatch.history.names import KINDS
+from accelwatch.history.names import KINDS, WORDS
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Scope, Series, by_key
 from accelwatch.schema.reading import Number
@@ -25,7 +25,7 @@ class Observed(NamedTuple):
 
 
 def observed(snapshot: Snapshot) -> Observed:
-    """What is kept of a node. A device that cannot be read has `device_up` 0 and little else."""
+    """What is kept of a node. A device that cannot be read has `device_up` 0, its state and why."""
     by_owner: dict[str, tuple[Device, Values]] = {}
     for view in snapshot.devices:
         if view.device.parent_id is None:
@@ -48,7 +48,7 @@ def is_kept(series: Series) -> bool:
     row = by_key().get(series[0])
     return (
         row is not None
-        and row.kind in KINDS
+        and (row.kind in KINDS or row.key in WORDS)
         and row.key not in _LEFT_OUT
         and not row.key.endswith(_TIMES)
     )

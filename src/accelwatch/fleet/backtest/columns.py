@@ -30,6 +30,7 @@ from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.windows import Heard, Windows
 from accelwatch.fleet.table.words import HEALTH, NODE_STATE, STATE
 from accelwatch.rules.timing import silence_s
+from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
@@ -38,6 +39,10 @@ from accelwatch.slices import LongWork
 
 DEVICE_UP = ("device_up",)
 SKEW = ("fleet_target_clock_skew_seconds",)
+UNREADABLE = "device_unreadable_info"
+LOST_AFTER_S = 150.0
+"""Between the first and the last of a row of failed reads, of which nothing says why: a driver is loaded,
+a device reset and its partitions changed in less."""
 _STATE_CODES = np.array([NODE_STATE[one] for one in ORDER[:4]], dtype=np.intp)
 
 
@@ -67,6 +72,8 @@ class ArchiveColumns:
         self._node_place = {one: at for at, one in enumerate(self.node_series)}
         self._values: Floats = np.full((len(self.series), roster.size), math.nan)
         self._node_values: Floats = np.full((len(self.node_series), roster.node_size), math.nan)
+        self._unread_since: Floats = np.full(roster.size, math.nan)
+        """By row: since when `device_up` is 0, Unix seconds; NaN where it is not."""
         self._numbers: dict[Key, Floats] = {}
         self._standing = StandingTexts()
         self._groups: dict[str, tuple[object, Groups]] = {}
@@ -83,8 +90,12 @@ class ArchiveColumns:
         self._now = now
         self._values = grown(self._values, roster.size, math.nan)
         self._node_values = grown(self._node_values, roster.node_size, math.nan)
+        self._unread_since = grown(self._unread_since, roster.size, math.nan)
         for told in devices:
             self._values[:, told.entity] = told.values
+            before = self._unread_since[told.entity]
+            since = np.where(np.isnan(before), told.seconds, before)
+            self._unread_since[told.entity] = np.where(told.values[0] == 0, since, math.nan)
             roster.hear_devices(told.entity, told.seconds)
         for told in nodes:
             self._node_values[:, roster.hear_nodes(told.entity, told.seconds)] = told.values
@@ -139,11 +150,21 @@ class ArchiveColumns:
         self._current = speaks & current & ~missed
         self._node_current = speaks & (age <= newest_s)[roster.node_of]
         state = np.full(roster.size, STATE["ok"], dtype=np.intp)
-        state[self._values[0] == 0] = STATE["lost"]
+        self._stand_unread(state)
         state[~current] = -1
         state[~(speaks & told)] = STATE["stale"]
         state[missed & speaks] = np.where(self._node_current, STATE["missing"], -1)[missed & speaks]
         self._state = np.where(self.here, state, -1)
+
+    def _stand_unread(self, state: Places) -> None:
+        """States of devices that cannot be read: what was recorded of them, else how long it lasts."""
+        unread = self._values[0] == 0
+        gone = unread & (self._roster.told_at - self._unread_since >= LOST_AFTER_S)
+        state[unread] = STATE[DeviceState.DEGRADED]
+        state[gone] = STATE[DeviceState.LOST]
+        for series, place in self._place.items():
+            if series[0] == UNREADABLE and series[1] in STATE:
+                state[unread & (self._values[place] == 1)] = STATE[series[1]]
 
     @property
     def size(self) -> int:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.backtest.calendar import Jobs
-from accelwatch.fleet.backtest.columns import ArchiveColumns
+from accelwatch.fleet.backtest.columns import UNREADABLE, ArchiveColumns
 from accelwatch.fleet.backtest.heard import Heard
 from accelwatch.fleet.backtest.places import Places as Belonging
 from accelwatch.fleet.backtest.roster import Roster
@@ -56,9 +56,10 @@ class ArchiveGround:
     def columns(self, needs: Needs, firing: Firing) -> ArchiveColumns:
         """All that rules ask for. Raises WindowsError when the windows take too much memory."""
         absent = self.absent(needs.series)
+        words = {one for one in self._told if one[0] == UNREADABLE}
         told = replace(
             needs,
-            series=(needs.series - absent) | self._also,
+            series=(needs.series - absent) | self._also | words,
             windows=frozenset(one for one in needs.windows if one.series not in absent),
         )
         self.moments = ArchiveColumns(self.roster, self.belonging, self.heard, told, firing)

@@ -17,10 +17,12 @@ from accelwatch.schema.reading import Link, Number, Process, Reading, wholly_abs
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
 
 _STANDING = ("device_up", "device_suspended", "device_last_read_timestamp_seconds")
+_UNREADABLE = "device_unreadable_info"
 _LAST_EVENT = "error_event_last_timestamp_seconds"
 _APART = frozenset(
     {
         *_STANDING,
+        _UNREADABLE,
         "health",
         "error_events_total",
         _LAST_EVENT,
@@ -64,6 +66,7 @@ class _Apart(msgspec.Struct, frozen=True, kw_only=True):
 
     up: int | None = None
     suspended: int | None = None
+    unreadable: tuple[tuple[DeviceState, int], ...] = ()
     read_at: int | None = None
     health: tuple[tuple[Health, int], ...] = ()
     events: tuple[_Event, ...] = ()
@@ -117,6 +120,11 @@ def _apart(slots: dict[Series, int], commands: dict[int, tuple[str, str]]) -> _A
     return _Apart(
         up=up,
         suspended=suspended,
+        unreadable=tuple(
+            (DeviceState(series[1]), slot)
+            for series, slot in slots.items()
+            if series[0] == _UNREADABLE and series[1] in ABSENCE_WITHOUT_VALUES
+        ),
         read_at=read_at,
         health=tuple(
             (word, slots["health", word.value])
@@ -145,14 +153,21 @@ def _apart(slots: dict[Series, int], commands: dict[int, tuple[str, str]]) -> _A
 def state_of(row: OurRow, values: Sequence[Number], down: list[DeviceState]) -> DeviceState:
     """The state; `down` are the vendor's states of devices that are not up, of which the text counts.
 
-    With one such state it is this device's, with several the text does not tell: lost.
+    What says nothing but that a device cannot be read does not say that it is gone: an older agent
+    tells its state by these counts only, which name it where all devices that are down are alike.
     """
-    up, asleep = row.apart.up, row.apart.suspended
-    if up is None or values[up]:
+    asleep = row.apart.suspended
+    if not _is_down(row, values):
         return DeviceState.OK
     if asleep is not None and values[asleep]:
         return DeviceState.SUSPENDED
-    return down[0] if len(set(down)) == 1 else DeviceState.LOST
+    said = [state for state, slot in row.apart.unreadable if values[slot] == 1]
+    return next(iter(set(said or down))) if len(set(said or down)) == 1 else DeviceState.DEGRADED
+
+
+def _is_down(row: OurRow, values: Sequence[Number]) -> bool:
+    up = row.apart.up
+    return up is not None and not values[up]
 
 
 def read_row(
@@ -162,7 +177,7 @@ def read_row(
     whole = row.parent or row
     slot = whole.apart.read_at
     read_at = float(values[slot]) if slot is not None and math.isfinite(values[slot]) else None
-    if slot is None and state in UP:
+    if slot is None and not _is_down(whole, values):
         read_at = now
     return DeviceView(
         device=row.device,
@@ -182,8 +197,9 @@ def _reading(
     row: OurRow, values: Sequence[Number], state: DeviceState, rejected: Counter[str]
 ) -> Reading:
     told = row.pick(values)
-    if not told and state in ABSENCE_WITHOUT_VALUES:
-        return wholly_absent(row.device.id, ABSENCE_WITHOUT_VALUES[state])
+    if not told and _is_down(row.parent or row, values):
+        reason = ABSENCE_WITHOUT_VALUES.get(state, Absence.ERROR)
+        return wholly_absent(row.device.id, reason)
     numbers: Mapping[Series, Number] = Told(row.places, told)
     bad: list[Series] = []
     if not math.isfinite(sum(told)):

@@ -22,6 +22,7 @@ from accelwatch.fleet.replay.node_rows import NodeRows
 from accelwatch.fleet.replay.places import Places, short_name
 from accelwatch.fleet.replay.recent import Recent
 from accelwatch.fleet.replay.snapshots import NodeTold, snapshot_of
+from accelwatch.fleet.replay.standing import UNREADABLE
 from accelwatch.fleet.replay.subject import keeps
 from accelwatch.fleet.replay.survey import Survey
 from accelwatch.fleet.replay.view import candidates, device_now, sums
@@ -42,7 +43,7 @@ _STEP_S = 10.0
 _STEPS = 360
 _TRACKED = (*FIELDS, "clock_hertz", "compute_active_ratio")
 _STANDING: frozenset[Series] = frozenset(
-    {("device_up",), *(series for series, _, _ in SIGNALS)}
+    {("device_up",), (UNREADABLE,), *(series for series, _, _ in SIGNALS)}
     | {series for key in _TRACKED for series in candidates(key)}
 )
 

@@ -60,6 +60,8 @@ class _Context(NamedTuple):
     now: int
     interval_s: float
     events: Mapping[_Pair, list[ErrorEvent]]
+    """Those that health remembers."""
+    logged: Mapping[_Pair, list[ErrorEvent]]
     running: Mapping[_Pair, list[JobRow]]
     places: Places
 
@@ -67,8 +69,10 @@ class _Context(NamedTuple):
 def moment_of(now: int, interval_s: float, told: Told, jobs: Jobs, places: Places) -> Moment:
     """The fleet at `now`, Unix milliseconds."""
     by_node, heard = _gathered(now, told)
-    recent = standing.by_device(told.events, now - round(EVENT_MEMORY_S * 1000))
-    context = _Context(now, interval_s, recent, jobs.at(now), places)
+    logged = standing.by_device(told.events, 0)
+    since = (now - round(EVENT_MEMORY_S * 1000)) / 1000
+    recent = {who: [one for one in its if one.time >= since] for who, its in logged.items()}
+    context = _Context(now, interval_s, recent, logged, jobs.at(now), places)
     subjects: list[Subject] = []
     nodes: list[NodeNow] = []
     for node in sorted(heard, key=natural):
@@ -90,9 +94,9 @@ def _subjects(
         known, pair = devices[device], (node, device)
         who = occupancy([*whole, *context.running.get(pair, [])])
         age_s = (context.now - known.last) / 1000
-        up = standing.up_of(known.values)
-        state = standing.device_state(node_state, age_s, up, context.interval_s)
         happened = context.events.get(pair, ())
+        unread = standing.unread_state(known.values, context.logged.get(pair, ()))
+        state = standing.device_state(node_state, age_s, unread, context.interval_s)
         yield Subject(
             place=context.places.place(node, device, index, known.model, who),
             node_state=node_state.value,

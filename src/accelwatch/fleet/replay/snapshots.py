@@ -6,7 +6,7 @@ from typing import NamedTuple
 from accelwatch.fleet.dialects.host import HOST
 from accelwatch.fleet.replay.subject import Subject
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series, reading_metrics
@@ -22,6 +22,7 @@ from accelwatch.version import __version__
 
 ARCHIVE = "archive"
 _STATES = {"missing": (DeviceState.LOST, Absence.LOST)}
+_UNREAD = frozenset(DeviceState) - {DeviceState.OK}
 _SILENT = (DeviceState.UNRESPONSIVE, Absence.STALE)
 Newest = Mapping[str, tuple[int, Mapping[Series, Number]]]
 """By device: when it was last read, Unix milliseconds, and its values."""
@@ -70,9 +71,9 @@ def _view(subject: Subject, now: float, devices: Newest) -> DeviceView:
     if subject.state == "missing" or told is None:
         state, why = _STATES.get(subject.state, _SILENT)
         read, reading = None, wholly_absent(place.id, why)
-    elif subject.state == DeviceState.LOST:
-        state, read = DeviceState.LOST, told[0] / 1000
-        reading = wholly_absent(place.id, Absence.LOST)
+    elif subject.state in _UNREAD:
+        state, read = DeviceState(subject.state), told[0] / 1000
+        reading = wholly_absent(place.id, ABSENCE_WITHOUT_VALUES.get(state, Absence.ERROR))
     else:
         state, read, reading = DeviceState.OK, told[0] / 1000, _reading(place.id, told[1])
     since = now if subject.age_s is None else now - subject.age_s

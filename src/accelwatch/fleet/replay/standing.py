@@ -6,14 +6,16 @@ from accelwatch.fleet.names import GONE, SPEAKING, NodeState
 from accelwatch.fleet.replay.events import error_event
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.history.rows import EventRow
-from accelwatch.schema.device import DeviceState
-from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, BROKEN, UP, DeviceState
+from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 
 _THRESHOLDS = Thresholds()
 _UP: Series = ("device_up",)
+UNREADABLE = "device_unreadable_info"
+_JUDGED = frozenset({*UP, *BROKEN})
 
 
 def node_state(age_s: float | None, interval_s: float) -> NodeState:
@@ -21,8 +23,10 @@ def node_state(age_s: float | None, interval_s: float) -> NodeState:
     return NodeState.NEVER if age_s is None else _THRESHOLDS.state(age_s, interval_s)
 
 
-def device_state(node: NodeState, age_s: float | None, up: float | None, interval_s: float) -> str:
-    """State of a device with a row of that age and that `device_up`; None: it has none.
+def device_state(
+    node: NodeState, age_s: float | None, unread: DeviceState | None, interval_s: float
+) -> str:
+    """State of a device with a row of that age, and what it is called when it cannot be read.
 
     Which devices are read at a moment, the node's own state says: without a row, one is missing.
     """
@@ -30,14 +34,14 @@ def device_state(node: NodeState, age_s: float | None, up: float | None, interva
         return GONE[node]
     if age_s is None or _THRESHOLDS.state(age_s, interval_s) not in SPEAKING:
         return "missing"
-    return (DeviceState.LOST if up == 0 else DeviceState.OK).value
+    return (unread or DeviceState.OK).value
 
 
 def health(
     state: str, values: Mapping[Series, Number], events: Iterable[ErrorEvent], now: float
 ) -> str:
     """Health by state, the device's own signals and its events of the last minutes."""
-    if state not in (DeviceState.OK, DeviceState.LOST):
+    if state not in _JUDGED:
         return Health.UNKNOWN.value
     reading = Reading(device_id="", values=dict(values))
     return judge(DeviceState(state), reading, events, now).health.value
@@ -52,6 +56,17 @@ def by_device(rows: Iterable[EventRow], since_ms: int) -> dict[tuple[str, str], 
     return found
 
 
-def up_of(values: Mapping[Series, Number]) -> Number | None:
-    """Whether the exporter could read the device; None where it does not say."""
-    return values.get(_UP)
+def unread_state(
+    values: Mapping[Series, Number], events: Iterable[ErrorEvent]
+) -> DeviceState | None:
+    """What a device is called that its collector could not read; None for one that it could.
+
+    It is what was recorded of it; where nothing but `device_up` was, a log has to say that it is lost.
+    """
+    if values.get(_UP) != 0:
+        return None
+    said = [series[1] for series, value in values.items() if series[0] == UNREADABLE and value]
+    if said and said[0] in ABSENCE_WITHOUT_VALUES:
+        return DeviceState(said[0])
+    lost = any(event.category is Category.BUS for event in events)
+    return DeviceState.LOST if lost else DeviceState.DEGRADED

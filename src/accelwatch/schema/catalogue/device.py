@@ -56,6 +56,18 @@ METRICS: tuple[Metric, ...] = (
         bounds=FLAG,
     ),
     Metric(
+        "device_unreadable_info",
+        Kind.INFO,
+        Tier.MINIMAL,
+        "",
+        "State of an accelerator that cannot be read now, and why it has no values; the value is always 1.",
+        labels=(
+            "state",
+            "reason",
+        ),
+        source=MetricSource.DERIVED,
+    ),
+    Metric(
         "device_suspended",
         Kind.GAUGE,
         Tier.DEFAULT,

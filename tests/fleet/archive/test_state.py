@@ -1,0 +1,49 @@
+"""An archive keeps the state of a device that cannot be read, and why."""
+
+import pytest
+
+import machines
+from accelwatch.fleet.archive.observed import observed
+from accelwatch.fleet.replay.standing import unread_state
+from accelwatch.history.names import column_of, series_of
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.event import Category, ErrorEvent
+
+
+def test_the_state_of_a_device_that_is_gone_is_a_column() -> None:
+    told = observed(machines.snapshot(machines.view(0), machines.lost_view(1)))
+    well, lost = (values for _, values in told.devices)
+    series = "device_unreadable_info", "lost", "lost"
+    assert lost[series] == 1
+    assert lost["device_up",] == 0
+    assert not [one for one in well if one[0] == "device_unreadable_info"]
+    assert series_of(column_of(series)) == series
+
+
+@pytest.mark.parametrize(
+    ("values", "category", "state"),
+    [
+        ({("device_up",): 1}, None, None),
+        ({("device_up",): 0}, None, DeviceState.DEGRADED),
+        ({("device_up",): 0}, Category.APPLICATION, DeviceState.DEGRADED),
+        ({("device_up",): 0}, Category.BUS, DeviceState.LOST),
+        (
+            {("device_up",): 0, ("device_unreadable_info", "unresponsive", "timeout"): 1},
+            Category.BUS,
+            DeviceState.UNRESPONSIVE,
+        ),
+        (
+            {("device_up",): 0, ("device_unreadable_info", "lost", "lost"): 1},
+            None,
+            DeviceState.LOST,
+        ),
+        ({("device_up",): 0, ("device_unreadable_info", "new", ""): 1}, None, DeviceState.DEGRADED),
+    ],
+)
+def test_a_moment_of_an_archive_calls_it_lost_only_where_something_says_so(
+    values: dict[tuple[str, ...], float], category: Category | None, state: DeviceState | None
+) -> None:
+    events = (
+        [ErrorEvent(code="c", category=category, time=1.0, text="", source="s")] if category else []
+    )
+    assert unread_state(values, events) is state
