@@ -238,17 +238,17 @@ def test_nothing_fires_on_a_healthy_simulated_fleet(vendor: str) -> None:
 
 
 def test_a_job_that_hangs_is_one_incident_of_the_job() -> None:
-    nodes = build(FleetSize(nodes=2, devices=4, vendor="nvidia"))
+    nodes = build(FleetSize(nodes=4, devices=4, vendor="nvidia"))
     job = Job(
         name="training",
         id="4711",
         nodes=tuple(node.name for node in nodes),
         user="ada",
-        stalls=(Stall(at_s=900.0, lasts_s=900.0, kind=StallKind.COLLECTIVE),),
+        stalls=(Stall(at_s=1800.0, lasts_s=900.0, kind=StallKind.COLLECTIVE),),
     )
     fleet = Fleet(nodes, Scenario(jobs=(job,)), seed=7, start=1e6, interval_s=EVERY_S)
     shots = []
-    for at in range(50):
+    for at in range(90):
         moment = fleet.moment(at * EVERY_S)
         shots.append((1e6 + at * EVERY_S, [fleet.snapshot(node, moment) for node in nodes]))
     assert above_info(played(packs(), shots, EVERY_S)) == {"jobs.silent_hang": {"job 4711"}}

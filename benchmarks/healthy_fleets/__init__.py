@@ -1,0 +1,1 @@
+"""Archives of fleets on which nothing is broken: four kinds of work, and the nuisances of every site."""
