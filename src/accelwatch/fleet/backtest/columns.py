@@ -41,8 +41,8 @@ DEVICE_UP = ("device_up",)
 SKEW = ("fleet_target_clock_skew_seconds",)
 UNREADABLE = "device_unreadable_info"
 LOST_AFTER_S = 150.0
-"""Between the first and the last of a row of failed reads, of which nothing says why: a driver is loaded,
-a device reset and its partitions changed in less."""
+"""Between the first and the last of several failed reads, of which nothing says why: a driver is loaded,
+a device reset and its partitions changed in less time."""
 _STATE_CODES = np.array([NODE_STATE[one] for one in ORDER[:4]], dtype=np.intp)
 
 
