@@ -46,7 +46,14 @@ def test_all_of_no_device_is_none_and_one_of_none_is_an_error() -> None:
     assert str(refused.value) == "no device '0'; there are: none"
 
 
-@pytest.mark.parametrize("selector", ["9", "amd:0", "GPU-f", "", "GPU"])
+@pytest.mark.parametrize("selector", ["nvidia9", "GPU-f", "GPU"])
+def test_to_a_name_that_means_nothing_the_names_are_said(selector: str) -> None:
+    said = f"no device '{selector}'; there are: nvidia0, nvidia1, nvidia3"
+    with pytest.raises(UnmetError, match=said):
+        select(NODE, [selector])
+
+
+@pytest.mark.parametrize("selector", ["9", "amd:0", ""])
 def test_a_selector_that_means_nothing_is_an_error(selector: str) -> None:
     with pytest.raises(UnmetError, match="there are: nvidia:0, nvidia:1, nvidia:3"):
         select(NODE, [selector])

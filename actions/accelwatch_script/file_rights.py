@@ -27,7 +27,7 @@ def _complaint(path: Path, owners: frozenset[int], *, program: bool) -> str:
         real = path.resolve(strict=True)
         found = real.stat()
         if program and not stat.S_ISREG(found.st_mode):
-            return f"{shown(path)}: is no file"
+            return f"{shown(path)}: not a file"
         if program and not os.access(real, os.X_OK):
             return f"{shown(path)}: cannot be executed; chmod 755 it"
         return changed_by_others(path, owners)

@@ -148,7 +148,7 @@ def _check_program(key: str, hook: HookOptions) -> None:
 
 def _check_variable(key: str, name: str, value: str) -> None:
     if not name.isidentifier() or not name.isascii():
-        raise ConfigError(f"{key}: {name!r} is no name of a variable")
+        raise ConfigError(f"{key}: {name!r} is not a valid variable name")
     if name.startswith("ACCELWATCH_"):
         raise ConfigError(f"{key}.{name}: names with ACCELWATCH_ are ours; choose another")
     if secret_key(name) and not is_reference(value):

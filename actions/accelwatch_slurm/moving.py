@@ -54,7 +54,7 @@ def _away(intent: Intent, scene: Scene, job: SlurmJob, hold_place: bool) -> Prop
     if not job.batch:
         return Refusal(
             RefusalKind.IMPOSSIBLE,
-            f"job {job.id} is no batch job: only {job.user} can begin it again",
+            f"job {job.id} is not a batch job: only {job.user} can restart it",
         )
     if silent := silent_node(scene, job.nodes):
         return Refusal(

@@ -121,7 +121,9 @@ class Reader:
     async def _own_line(self, name: str) -> str:
         line = _line(await self._commands.read("scontrol", "--oneliner", "show", "node", name))
         if line and node_of(line) is None:
-            raise ActionUnavailableError(f"scontrol printed what is no node: {line[:80]!a}")
+            raise ActionUnavailableError(
+                f"scontrol printed a line that is not a node: {line[:80]!a}"
+            )
         return line
 
     async def node(self, name: str) -> SlurmNode | None:
@@ -147,7 +149,9 @@ class Reader:
         for line in filter(None, map(str.strip, text.splitlines())):
             node = self._parsed.get(line) or node_of(line)
             if node is None:
-                raise ActionUnavailableError(f"scontrol printed what is no node: {line[:80]!a}")
+                raise ActionUnavailableError(
+                    f"scontrol printed a line that is not a node: {line[:80]!a}"
+                )
             parsed[line] = node
         self._parsed = parsed
         lines = {node.name: line for line, node in parsed.items()}
@@ -160,7 +164,9 @@ class Reader:
         text = await self._commands.read("scontrol", "--oneliner", "show", "job", job)
         line = next(iter(job_lines_of(text)), "")
         if line and job_of(line) is None:
-            raise ActionUnavailableError(f"scontrol printed what is no job: {line[:80]!a}")
+            raise ActionUnavailableError(
+                f"scontrol printed a line that is not a job: {line[:80]!a}"
+            )
         return line
 
     async def part_lines(self, job: str) -> str:

@@ -49,7 +49,7 @@ class AlertmanagerSink:
         self._urls = [f"{check_url(url).rstrip('/')}/api/v2/alerts" for url in urls]
         for name in options.labels:
             if not (name.isascii() and name.replace("_", "a").isalnum() and not name[0].isdigit()):
-                raise ConfigError(f"labels: {name[:60]!r} is no label name")
+                raise ConfigError(f"labels: {name[:60]!r} is not a valid label name")
         self._labels = options.labels
         self._headers = {"Content-Type": "application/json"}
         if options.token:

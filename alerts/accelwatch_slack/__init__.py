@@ -118,7 +118,7 @@ def _judged(answer: Answer, reference: str) -> Outcome:
         reply = msgspec.json.decode(answer.body, type=_Reply)
     except msgspec.MsgspecError:
         return Outcome(
-            status=Status.RETRY, reference=reference, message="answered what is no answer of Slack"
+            status=Status.RETRY, reference=reference, message="the answer is not Slack's"
         )
     if reply.ok:
         made = f"{reply.channel}:{reply.ts}" if reply.ts and reply.channel else reference

@@ -76,9 +76,7 @@ class AppleBackend:
     def open(self) -> Opened:
         """Find the commands and begin to ask them. Raises BackendUnavailable."""
         if not self._system.is_apple_silicon:
-            raise BackendUnavailable(
-                "this is no Mac with Apple Silicon", reason="no_device", remedy=""
-            )
+            raise BackendUnavailable("not a Mac with Apple Silicon", reason="no_device", remedy="")
         from accelwatch_apple.session import Session
 
         self._session = Session(self._context, self._system)

@@ -108,7 +108,7 @@ def jobs_of(output: bytes) -> tuple[Job, ...]:
         elif (match := _PID.fullmatch(line)) is not None:
             jobs.append(Job(pid=int(match[1]), numbers=()))
         elif line.startswith("PID"):
-            raise ReadError(f"hy-smi --showpids: {line[:80]!r} is no process", code="garbage")
+            raise ReadError(f"hy-smi --showpids: {line[:80]!r} is not a process", code="garbage")
         elif not jobs:
             continue
         elif (match := _INDEX.fullmatch(line)) is not None:

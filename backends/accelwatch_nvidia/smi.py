@@ -258,7 +258,7 @@ def _seconds(option: object) -> float:
         return float(str(option))
     except ValueError as error:
         raise BackendUnavailable(
-            f"nvidia_smi_timeout_s: {option!r} is no number of seconds", reason="option"
+            f"nvidia_smi_timeout_s: {option!r} is not a valid number of seconds", reason="option"
         ) from error
 
 

@@ -119,7 +119,7 @@ class RebellionsBackend(ToolBackend[Document, Npu]):
     def _ask_daemon(self) -> Document:
         port = self._context.options.get("daemon_port", daemon.PORT)
         if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 1 << 16:
-            raise ReadError(f"daemon_port: {port!r} is no port from 1 to 65535", code="option")
+            raise ReadError(f"daemon_port: {port!r} is not a port from 1 to 65535", code="option")
         clock, root = self._context.clock, self._context.root
         return daemon.told(root, port, timeout_s=_DAEMON_S, clock=clock)
 

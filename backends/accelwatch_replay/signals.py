@@ -85,11 +85,13 @@ def number(given: Given) -> Number:
         try:
             value = float(given) if "e" in given.lower() else size_bytes(given)
         except (UsageError, ValueError) as error:
-            raise ValueError(f"{given!r} is no number; write 0.5, 1.98e9 or 64GiB") from error
+            raise ValueError(
+                f"{given!r} is not a valid number; write 0.5, 1.98e9 or 64GiB"
+            ) from error
     else:
         value = given
     if not math.isfinite(value) or abs(value) > _LARGEST:
-        raise ValueError(f"{given!r} is no number that can be shown")
+        raise ValueError(f"{given!r} is not a number that can be shown")
     return value
 
 

@@ -194,7 +194,7 @@ def _port_of(options: Mapping[str, object]) -> int:
     told = options.get("port", runtime.PORT)
     if isinstance(told, bool) or not isinstance(told, int) or not 0 < told < 1 << 16:
         raise BackendUnavailable(
-            f"port: {told!r} is no port",
+            f"port: {told!r} is not a valid port",
             reason="option",
             remedy="mend collect.options.tpu.port in the configuration",
         )

@@ -128,7 +128,7 @@ class Visibility(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in (self.variable, *self.also):
             if not (name.isascii() and name.isidentifier()):
-                raise ValueError(f"{name!r} is no name of an environment variable")
+                raise ValueError(f"{name!r} is not a valid environment variable name")
         if re.fullmatch(r"[A-Za-z0-9:._-]*\{(?:index|pci_bus_id)\}", self.entry, re.ASCII) is None:
             raise ValueError(f"{self.entry!r} ends neither with {{index}} nor with {{pci_bus_id}}")
 

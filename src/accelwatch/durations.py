@@ -21,7 +21,7 @@ def seconds(text: str) -> float:
     """`2`, `2s`, `500ms`, `5m` in seconds. Raises UsageError."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{text!r} is no duration; write 2, 2s, 500ms or 5m")
+        raise UsageError(f"{text!r} is not a valid duration; write 2, 2s, 500ms or 5m")
     return float(match[1]) * _SECONDS[match[2]]
 
 
@@ -57,6 +57,6 @@ def size_bytes(text: str) -> int:
     """`10GiB`, `10G` (binary), `500MB` (decimal), plain bytes. Raises UsageError."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{text!r} is no size; write 10GiB, 500MiB or plain bytes")
+        raise UsageError(f"{text!r} is not a valid size; write 10GiB, 500MiB or plain bytes")
     decimal = text.strip().lower().endswith("b") and match[2] != "" and not match[3]
     return int(float(match[1]) * (1000 if decimal else 1024) ** _POWER[match[2].lower()])

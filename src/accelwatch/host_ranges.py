@@ -47,7 +47,7 @@ def _numbers(piece: str, text: str) -> list[str]:
     for span in piece.split(","):
         match = _SPAN.fullmatch(span)
         if match is None:
-            raise UsageError(f"{text!r}: {span!r} is no range; write [001-063] or [1,4-9]")
+            raise UsageError(f"{text!r}: {span!r} is not a valid range; write [001-063] or [1,4-9]")
         first, last = match[1], match[2] or match[1]
         count = int(last) - int(first) + 1
         if count < 1:

@@ -21,7 +21,7 @@ def exporter_of(name: str) -> Exporter:
     except Exception as error:
         raise PluginError(f"exporter {name} cannot be built: {error!r}") from error
     if not isinstance(made, Exporter):
-        raise PluginError(f"exporter {name} breaks its contract: {made!r:.80} is no Exporter")
+        raise PluginError(f"exporter {name} breaks its contract: {made!r:.80} is not an Exporter")
     return made
 
 
@@ -39,5 +39,5 @@ def rendered(exporter: Exporter, snapshot: Snapshot, given: Mapping[str, object]
         raise PluginError(f"exporter {exporter.name} failed: {error!r}") from error
     if not isinstance(document, bytes):
         kind = type(document).__name__
-        raise PluginError(f"exporter {exporter.name} breaks its contract: a {kind} is no bytes")
+        raise PluginError(f"exporter {exporter.name} breaks its contract: a {kind} is not bytes")
     return document

@@ -24,7 +24,7 @@ def secret_bytes(text: str) -> bytes:
     try:
         secret = base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
     except (binascii.Error, ValueError):
-        raise ConfigError(f"secret: what follows {PREFIX} is no base64") from None
+        raise ConfigError(f"secret: the part after {PREFIX} is not base64") from None
     if len(secret) < _LEAST_SECRET_BYTES:
         raise ConfigError(
             f"secret: {len(secret)} bytes are too few; make one with: "

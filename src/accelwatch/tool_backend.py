@@ -218,7 +218,7 @@ class ToolBackend(Generic[T, E]):
         named = self._context.options.get(command.option)
         if isinstance(named, str):
             return BackendUnavailable(
-                f"{command.option}: {named!r} is no file",
+                f"{command.option}: {named!r} is not a file",
                 reason="command_not_found",
                 remedy=f"mend collect.options.{self.name}.{command.option} in the configuration",
             )

@@ -69,7 +69,7 @@ def pace_of(options: Mapping[str, object], backend: str) -> float:
     told = options.get("pace_s", PACE_S)
     if isinstance(told, bool) or not isinstance(told, int | float) or not 0.1 <= told <= 3600:
         raise BackendUnavailable(
-            f"pace_s: {told!r} is no number of seconds from 0.1 to 3600",
+            f"pace_s: {told!r} is not a valid number of seconds from 0.1 to 3600",
             reason="option",
             remedy=f"mend collect.options.{backend}.pace_s in the configuration",
         )

@@ -264,7 +264,7 @@ class _Reader:
         except ValueError:
             share = -1.0
         if not 0 < share <= 1:
-            self._document.complain(place, f"{text!r} is no share of the fleet")
+            self._document.complain(place, f"{text!r} is not a valid share of the fleet")
             return ()
         count = max(1, round(share * len(self._order)))
         dealt = [self._order[(self._dealt + at) % len(self._order)] for at in range(count)]

@@ -255,7 +255,7 @@ def test_a_left_behind_unix_socket_is_replaced(tmp_path: Path) -> None:
 def test_a_file_is_not_replaced_by_a_socket(tmp_path: Path) -> None:
     path = tmp_path / "precious"
     path.write_text("data")
-    with pytest.raises(AccelwatchError, match="is no socket"):
+    with pytest.raises(AccelwatchError, match="is not a socket"):
         open_unix(path)
     assert path.read_text() == "data"
 

@@ -99,7 +99,7 @@ async def _first(made: object) -> Outcome:
 
 def test_an_endless_answer_is_read_to_a_bound() -> None:
     result, _ = outcome("slack-token", code(200, "x" * (1 << 20)))
-    assert (result.status, result.message) == (Status.RETRY, "answered what is no answer of Slack")
+    assert (result.status, result.message) == (Status.RETRY, "the answer is not Slack's")
 
 
 def test_one_that_speaks_no_http() -> None:

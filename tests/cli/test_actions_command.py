@@ -47,7 +47,7 @@ def test_a_mistake_is_named_with_its_line(file: Path) -> None:
         invoke(["actions", "check", "-c", str(file)])
     key = "remedy.actions[0].options: hooks.quarantine.timeout"
     assert str(caught.value) == (
-        f"{file}:5: {key}: 'soon' is no duration; write 2, 2s, 500ms or 5m"
+        f"{file}:5: {key}: 'soon' is not a valid duration; write 2, 2s, 500ms or 5m"
     )
     file.write_text(file.read_text().replace("type: script", "type: skript"))
     with pytest.raises(ConfigError, match="'skript' is not installed; did you mean script"):

@@ -58,7 +58,7 @@ def test_what_goes_on_is_told(tmp_path: Path) -> None:
             assert code == 0
             assert "what to do reboot the node" in out
             assert "evidence   state is lost" in out
-            assert "trust      plain: our agent over HTTP" in out
+            assert "trust      plain: unauthenticated (plain HTTP)" in out
             assert (await typed("incidents", "show", "i1", *asking))[:2] == (0, out)
 
             code, out, _ = await typed("incidents", "--json", "--state", "all", *asking)

@@ -47,7 +47,7 @@ def test_no_other_command_throws_one_away(command: str) -> None:
 @pytest.mark.parametrize(
     ("words", "mend"),
     [
-        ("--replay demo pick", "`accelwatch pick` has no such option"),
+        ("--replay demo pick", "write: accelwatch pick --replay ..."),
         ("-f index==0 pick", "write: accelwatch pick --filter ..."),
         ("--filter index==0 pick", "write: accelwatch pick --filter ..."),
         ("-o out.ndjson record", "write: accelwatch record --output ..."),

@@ -87,7 +87,7 @@ def test_what_is_not_known_never_qualifies(criteria: Criteria, reason: str) -> N
 
 
 def test_limits_are_held() -> None:
-    with pytest.raises(UnmetError, match="bytes free"):
+    with pytest.raises(UnmetError, match=r"5.0 GiB free, 10.0 GiB wanted"):
         pick([free(0, 5)], Criteria(free_memory_bytes=10 * GIB))
     with pytest.raises(UnmetError, match=r"utilization is 0\.97"):
         pick([view(0)], Criteria(max_utilization_ratio=0.5))
@@ -116,7 +116,7 @@ def test_every_device_is_told_with_its_reason() -> None:
         Criteria(free_memory_bytes=GIB * 6),
     ) == (
         "1 wanted, 0 of one vendor qualify"
-        f"\n  nvidia0: {5 * GIB} bytes free, {6 * GIB} wanted"
+        "\n  nvidia0: 5.0 GiB free, 6.0 GiB wanted"
         "\n  nvidia1: health is degraded: one thing; another"
         "\n  nvidia2: health is unknown: no reason given"
         "\n  nvidia3: has no uuid by which a job could be given it"
@@ -231,7 +231,7 @@ def test_free_memory_is_what_neither_processes_nor_the_driver_have() -> None:
     reserved = msgspec.structs.replace(view(0), reading=reading)
     assert free_memory(reserved.reading) == 18 * GIB
     assert pick([reserved], Criteria(free_memory_bytes=18 * GIB)).views == (reserved,)
-    with pytest.raises(UnmetError, match="bytes free"):
+    with pytest.raises(UnmetError, match=f"{18 * GIB} bytes free, {18 * GIB + 1} bytes wanted"):
         pick([reserved], Criteria(free_memory_bytes=18 * GIB + 1))
     assert [one.device.index for one in pick([reserved, free(1, 19)], Criteria()).views] == [1]
 
@@ -384,3 +384,17 @@ def test_a_filter_sees_an_opt_in_group_that_is_collected(
 def test_what_is_not_there_cannot_be_read(command: str, words: tuple[str, str], told: str) -> None:
     run = accelwatch(*command.split(), *words)
     assert (run.returncode, run.stderr) == (2, f"accelwatch: {told}\n")
+
+
+def test_a_recording_is_picked_from_without_a_gpu_and_runs_nothing() -> None:
+    run = accelwatch("pick", "--replay", "demo", "--format", "json")
+    assert run.returncode == 0
+    assert json.loads(run.stdout)["devices"]
+    run = accelwatch("pick", "--replay", "demo", "--free-memory", "900GiB")
+    assert run.returncode == 4
+    assert "GiB free, 900 GiB wanted" in run.stderr
+    run = accelwatch("pick", "--replay", "demo", "--", "true")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "--replay" in run.stderr
+    run = accelwatch("pick", "--replay", "demo", "-b", "nvidia")
+    assert (run.returncode, run.stdout) == (2, "")

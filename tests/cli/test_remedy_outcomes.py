@@ -102,7 +102,7 @@ def test_a_word_ends_with_what_has_come_of_it(verb: str, told: Any, code: int) -
         ((403, "this needs the role act"), 1, "this needs the role act"),
         ((404, "no node 'n9'"), 1, "no node 'n9'"),
         ((503, "it does not count: the disk is full"), 1, "the disk is full"),
-        ((400, "for: 2 is no duration"), 2, "for: 2 is no duration"),
+        ((400, "for: 2 is not a valid duration"), 2, "for: 2 is not a valid duration"),
         (
             (500, "broken"),
             3,

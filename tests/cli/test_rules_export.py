@@ -86,8 +86,8 @@ def test_a_pack_is_exported_by_its_name() -> None:
     [
         (("--scrape-interval", "0s"), "--scrape-interval is above 0"),
         (("--scrape-interval", "2h"), "--scrape-interval is above 0 and at most an hour"),
-        (("--node-label", "no-de"), "is no label of Prometheus"),
-        (("--node-label", "nöde"), "is no label of Prometheus"),
+        (("--node-label", "no-de"), "is not a valid Prometheus label"),
+        (("--node-label", "nöde"), "is not a valid Prometheus label"),
         (("--mode", "0644"), "--mode goes with --output"),
         (("-o", "/nowhere/x"), "cannot write to /nowhere"),
     ],

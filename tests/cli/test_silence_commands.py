@@ -117,10 +117,13 @@ def test_what_is_not_written_down_is_told(tmp_path: Path) -> None:
         ),
         (("maintenance", "add", *WHY), "or --all for every node"),
         (("maintenance", "add", "n1", "--all", *WHY), "or --all for every node"),
-        (("maintenance", "add", "n1", *WHY, "--from", "noon"), "--from: 'noon' is no time"),
+        (
+            ("maintenance", "add", "n1", *WHY, "--from", "noon"),
+            "--from: 'noon' is not a valid time",
+        ),
         (
             ("silence", "add", "a=b", "--until", "noon", "--reason", "x"),
-            "--until: 'noon' is no time",
+            "--until: 'noon' is not a valid time",
         ),
         (("incidents", "close", "i1"), "--reason TEXT"),
         (("incidents", "close"), "accelwatch incidents close ID"),

@@ -25,7 +25,8 @@ BAD = [
     ("collect:\n  intervall: 1s", "F:2: collect.intervall: unknown key; did you mean interval?"),
     (
         "collect:\n  interval: fast",
-        "F:2: collect.interval: 'fast' is no duration; expected a duration such as 500ms, 1s or 5m",
+        "F:2: collect.interval: 'fast' is not a valid duration; "
+        "expected a duration such as 500ms, 1s or 5m",
     ),
     (
         "collect:\n  interval: 10ms",
@@ -33,7 +34,8 @@ BAD = [
     ),
     (
         "collect:\n  interval: 1:30",
-        "F:2: collect.interval: '1:30' is no duration; expected a duration such as 500ms, 1s or 5m",
+        "F:2: collect.interval: '1:30' is not a valid duration; "
+        "expected a duration such as 500ms, 1s or 5m",
     ),
     (
         "collect:\n  interval: [1]",
@@ -57,12 +59,14 @@ BAD = [
     ),
     (
         "usage:\n  price_per_kwh: cheap",
-        "F:2: usage.price_per_kwh: 'cheap' is no price; expected a number from 0 to 999999 such as"
+        "F:2: usage.price_per_kwh: 'cheap' is not a valid price; "
+        "expected a number from 0 to 999999 such as"
         " 0.30",
     ),
     (
         "usage:\n  currency: EUR 1",
-        "F:2: usage.currency: 'EUR 1' is no currency; expected a word of at most 8 letters such as"
+        "F:2: usage.currency: 'EUR 1' is not a valid currency; "
+        "expected a word of at most 8 letters such as"
         " EUR",
     ),
     ("collect: 3", "F:1: collect: expected a mapping"),
@@ -93,17 +97,18 @@ BAD = [
     ),
     (
         "web:\n  listen_address: localhost",
-        "F:2: web.listen_address: 'localhost' is no listen address; expected host:port such as"
+        "F:2: web.listen_address: 'localhost' is not a valid listen address; expected host:port such as"
         ' "127.0.0.1:9877", "[::1]:9877" or ":9877"',
     ),
     (
         "web:\n  listen_address: ::1:9877",
-        "F:2: web.listen_address: '::1:9877' is no listen address; expected host:port such as"
+        "F:2: web.listen_address: '::1:9877' is not a valid listen address; expected host:port such as"
         ' "127.0.0.1:9877", "[::1]:9877" or ":9877"',
     ),
     (
         "web:\n  listen_address: 1.2.3.4:99999",
-        "F:2: web.listen_address: '1.2.3.4:99999' is no listen address; expected host:port such as"
+        "F:2: web.listen_address: '1.2.3.4:99999' is not a valid listen address; "
+        "expected host:port such as"
         ' "127.0.0.1:9877", "[::1]:9877" or ":9877"',
     ),
     (
@@ -195,7 +200,7 @@ def test_a_huge_file_is_refused(write: Write) -> None:
         (
             "ACCELWATCH_WEB_LISTEN_ADDRESS",
             "x",
-            "ACCELWATCH_WEB_LISTEN_ADDRESS: 'x' is no listen"
+            "ACCELWATCH_WEB_LISTEN_ADDRESS: 'x' is not a valid listen"
             ' address; expected host:port such as "127.0.0.1:9877", "[::1]:9877" or ":9877"',
         ),
     ],

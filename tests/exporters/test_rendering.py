@@ -81,7 +81,7 @@ def test_a_strangers_format_is_offered(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("half", "exporter half breaks its contract: .* is no Exporter"),
+        ("half", "exporter half breaks its contract: .* is not an Exporter"),
         ("never", r"exporter never cannot be built: OSError\('no licence'\)"),
         ("nobody", "no accelwatch.exporters plug-in 'nobody'; installed: csv, half, json"),
     ],
@@ -107,7 +107,7 @@ def test_what_an_exporter_does_wrong_is_an_error_with_its_name() -> None:
     failing: Exporter = Fails()
     with pytest.raises(PluginError, match=r"exporter fails failed: KeyError\('x'\)"):
         rendered(failing, snapshot(), {"how": KeyError("x")})
-    with pytest.raises(PluginError, match="exporter fails breaks its contract: a str is no bytes"):
+    with pytest.raises(PluginError, match="exporter fails breaks its contract: a str is not bytes"):
         rendered(failing, snapshot(), {"how": "text"})
     with pytest.raises(UsageError, match="no such profile"):
         rendered(failing, snapshot(), {"how": UsageError("no such profile")})

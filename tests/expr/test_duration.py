@@ -19,8 +19,8 @@ def test_a_number_and_a_unit(text: str, seconds: int) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("soon", "'soon' is no duration", 'write for example "5m"'),
-        ("x" * 50, f"{'x' * 40!r} is no duration", 'write for example "5m"'),
+        ("soon", "'soon' is not a valid duration", 'write for example "5m"'),
+        ("x" * 50, f"{'x' * 40!r} is not a valid duration", 'write for example "5m"'),
         ("5", "the duration '5' has no unit; there are s, m, h and d", EXAMPLES),
         ("5x", "the duration '5x' has the unit x; there are s, m, h and d", EXAMPLES),
         ("5M", "the duration '5M' has the unit M; there are s, m, h and d", 'write "5m"'),

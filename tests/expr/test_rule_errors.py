@@ -33,7 +33,7 @@ def test_a_refusal_has_a_caret_and_a_suggestion() -> None:
         ('avg(power_watts, "5 minutes") > 1', 18, 'write "5m"'),
         ('avg(power_watts, "5M") > 1', 18, 'write "5m"'),
         ('avg(power_watts, "5") > 1', 18, "has no unit"),
-        ('avg(power_watts, "soon") > 1', 18, "'soon' is no duration"),
+        ('avg(power_watts, "soon") > 1', 18, "'soon' is not a valid duration"),
         ("avg(power_watts, 300) > 1", 18, "a duration is needed here"),
         ("avg(power_watts, index) > 1", 18, "a duration is needed here"),
         ('avg(power_watts, "1s") > 1', 18, "it is 10s to 1d"),
@@ -43,7 +43,7 @@ def test_a_refusal_has_a_caret_and_a_suggestion() -> None:
         ('avg(power_watts, "5m", by="job") > 1', 24, "avg has no keyword by"),
         ('avg(vendor, "5m") > 1', 5, "avg is over a quantity, but this is text"),
         ('changed(driver_version, "1h")', 9, "changed is over a quantity, but this is text"),
-        ('avg(index, "5m") > 1', 5, "index is no quantity"),
+        ('avg(index, "5m") > 1', 5, "index is not a quantity"),
         ('avg(power_watts + 1, "5m") > 1', 5, "avg is over a quantity itself"),
         ('avg(1, "5m") > 1', 5, "avg is over a quantity itself"),
         ('avg(energy_joules_total, "5m") > 1', 5, 'write rate(energy_joules_total, "5m")'),
@@ -106,7 +106,7 @@ def test_a_refusal_has_a_caret_and_a_suggestion() -> None:
         ("labels.a.b == 'x'", 1, "labels needs the name of one label"),
         ('avg(power_watts, "5m").gpu > 1', 1, "labels belong to a name"),
         ('power_watts.avg("5m") > 1', 1, "only a function can be called"),
-        ("power_watts.any(True)", 1, "power_watts is no group of devices"),
+        ("power_watts.any(True)", 1, "power_watts is not a group of devices"),
     ],
 )
 def test_a_refusal_names_the_place_and_the_mend(text: str, column: int, message: str) -> None:

@@ -81,7 +81,7 @@ def test_why_a_part_is_not_known() -> None:
         "whether there was such a xid event is not known"
     )
     assert explained("1 / (power_watts - 1) > 1", World(1, numbers={POWER: [1.0]}))[1].reason == (
-        "the result is no number"
+        "the result is not a number"
     )
     assert explained("node.share(power_watts > 5) > 1", world)[1].reason == ""
     assert explained("power_watts > 1", world)[1].reason == "power_watts has no value: stale"

@@ -67,8 +67,11 @@ def test_a_ceiling_alone_does_nothing_and_neither_does_an_action_alone(tmp_path:
         ("spares: {nodes: 'n[2-1]'}", r"remedy.spares.nodes: .*backwards"),
         ("budget: {share: 20%}", r"remedy.budget.share: .*no room"),
         ("budget: {share: 5}", r"5.* is out of range; expected a share.*from 0% to 100%"),
-        ("budget: {share: -5%}", r"'-5%' is no share; expected a share such as 5% or 0.05"),
-        ("budget: {share: nan}", r"'nan' is no share"),
+        (
+            "budget: {share: -5%}",
+            r"'-5%' is not a valid share; expected a share such as 5% or 0.05",
+        ),
+        ("budget: {share: nan}", r"'nan' is not a valid share"),
         ("budget: {most: 0}", r"remedy.budget.most: .*a number from 1"),
         ("budget: {per_day: 1}", r"remedy.budget.per_day"),
         ("resume: {delays: []}", r"remedy.resume.delays: one delay"),

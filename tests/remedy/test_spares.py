@@ -195,7 +195,7 @@ def test_no_step_is_left_out(
         else:
             with pytest.raises(ValueError, match=f"the spare s1 is {standing}"):
                 move(state, "s1")
-    with pytest.raises(ValueError, match="s2 is no spare"):
+    with pytest.raises(ValueError, match="s2 is not a spare"):
         move(SpareState(), "s2")
 
 
@@ -207,7 +207,7 @@ def test_a_spare_that_fails_is_out_until_it_passes() -> None:
     assert mended.spares["s1"] == Spare(tested=100.0)
     for unknown in (failed, passed):
         move: Any = unknown
-        with pytest.raises(ValueError, match="no spare"):
+        with pytest.raises(ValueError, match="not a spare"):
             move(broken, "s9", "x")
 
 

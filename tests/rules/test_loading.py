@@ -165,7 +165,7 @@ def test_a_job_goes_with_when_its_node_is_taken_out(tmp_path: Path, job: str, wh
             "action.remedy[0]: no remedy 'driver_reload'; one of reset, reboot, power_cycle, service",
         ),
         ("  action: {remedy: [{script: reseat}]}\n", "action.remedy[0]: no remedy 'script'"),
-        ("  action: {probation: soon}\n", "action.probation: 'soon' is no duration"),
+        ("  action: {probation: soon}\n", "action.probation: 'soon' is not a valid duration"),
         (
             "  action: {deadlines: {move: 25h}}\n",
             "action.deadlines.move: from 10s to 24h; nothing may wait for longer unless a person",
@@ -179,7 +179,7 @@ def test_a_job_goes_with_when_its_node_is_taken_out(tmp_path: Path, job: str, wh
         ("  canary: {share: 101%}\n", "canary.share: a share of the fleet, such as 5%"),
         ("  canary: {share: some}\n", "canary.share: a share of the fleet, such as 5%"),
         ("  for: 401d\n", "for: longer than 400 days"),
-        ("  for: soon\n", "for: 'soon' is no duration; write 2, 2s, 500ms or 5m"),
+        ("  for: soon\n", "for: 'soon' is not a valid duration; write 2, 2s, 500ms or 5m"),
         ("  for: -3\n", "for: Expected `int` >= 0"),
         ("  severty: critical\n", "severty: unknown key; did you mean severity?"),
         (

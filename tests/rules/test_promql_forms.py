@@ -196,7 +196,7 @@ def test_texts_of_what_is_no_device(scope: str, when: str, query: str) -> None:
 @pytest.mark.parametrize(
     ("scope", "when", "reason"),
     [
-        ("device", 'model == ""', "an empty text is no label in Prometheus"),
+        ("device", 'model == ""', "an empty text is not a label in Prometheus"),
         ("device", "power_watts / 0 > 2", "a division by zero"),
         ("device", "power_watts > 2 / 0", "a division by zero"),
         ("device", "power_watts > 2 // 0", "a division by zero"),

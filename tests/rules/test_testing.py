@@ -98,7 +98,7 @@ def test_events_are_part_of_a_world(tmp_path: Path) -> None:
         (WARM + "expect: {clears: {}}", "expect: {fires: {name: time}}"),
         (WARM + "expect: {fire: {}}", "expect: {fires: {name: time}}"),
         (WARM + "expect: {fires: 3}", "expect.fires: a mapping of names to times"),
-        (WARM + "expect: {fires: {nvidia0: soon}}", "'soon' is no duration"),
+        (WARM + "expect: {fires: {nvidia0: soon}}", "'soon' is not a valid duration"),
         (WARM + "every: 0s\nexpect: {fires: {}}", "every: a time above 0, at most an hour"),
         (WARM + "every: 2h\nexpect: {fires: {}}", "every: a time above 0, at most an hour"),
         (
@@ -107,7 +107,7 @@ def test_events_are_part_of_a_world(tmp_path: Path) -> None:
         ),
         (
             "given: [{device: a, values: {vendor: 1}}]\nexpect: {fires: {}}",
-            "given[0]: values: vendor is no series",
+            "given[0]: values: vendor is not a series",
         ),
         (
             "given: [{device: a, values: {power_watts: 3 y}}]\nexpect: {fires: {}}",

@@ -104,7 +104,7 @@ def test_a_price_that_cannot_be_read_is_said_and_the_rest_told(
     config.write_text("usage: {price_per_kwh: dear}\n", encoding="utf-8")
     code, out, said = typed("--recording", str(recording))
     assert (code, "COST" in out) == (0, False)
-    assert f"{config}:1: usage.price_per_kwh: 'dear' is no price" in said
+    assert f"{config}:1: usage.price_per_kwh: 'dear' is not a valid price" in said
 
 
 def test_as_json_every_unknown_has_its_reason(recording: Path) -> None:

@@ -244,7 +244,7 @@ def moment(text: str, now: float) -> float:
         found = datetime.fromisoformat(text)
     except ValueError as error:
         forms = "2026-03-01, 2026-03-01T12:00:00Z, now or 7d (before now)"
-        raise UsageError(f"{text!r} is no moment; write {forms}") from error
+        raise UsageError(f"{text!r} is not a valid time; write {forms}") from error
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 

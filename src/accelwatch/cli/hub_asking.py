@@ -153,5 +153,6 @@ def moment(option: str, text: str) -> str:
         return datetime.fromisoformat(text).astimezone().isoformat()
     except (ValueError, OverflowError, OSError):
         raise UsageError(
-            f"{option}: {text[:40]!r} is no time; write 2030-01-31T18:00 or 2030-01-31T17:00:00Z"
+            f"{option}: {text[:40]!r} is not a valid time; "
+            "write 2030-01-31T18:00 or 2030-01-31T17:00:00Z"
         ) from None

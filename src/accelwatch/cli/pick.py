@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -16,7 +17,7 @@ from accelwatch.exit_codes import OK
 from accelwatch.expr import compile_condition, device_names
 from accelwatch.query.picking import Criteria, Pick, pick
 from accelwatch.sampler.settings import CollectSettings
-from accelwatch.schema.snapshot import NO_ACCELERATORS
+from accelwatch.schema.snapshot import NO_ACCELERATORS, DeviceView
 from accelwatch.visibility import Declared
 
 _FORMATS = ("env", "export", "value", "json")
@@ -40,6 +41,9 @@ class PickOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     condition: Annotated[str | None, row("filter")] = None
     format: Annotated[str, typer.Option(help="env, export (for eval), value or json.")] = "env"
+    replay: Annotated[
+        str | None, row("replay", "Choose from a recording or scenario, to try; runs no command.")
+    ] = None
     machine: MachineOptions = MachineOptions()
     timeout: Annotated[str, row("timeout", "For the reading.")] = "2s"
 
@@ -69,10 +73,13 @@ def pick_command(ctx: typer.Context, options: PickOptions) -> None:
     settings = options.machine.over(
         CollectSettings(one_shot=True, timeout_s=timeout_s, without=NO_ACCELERATORS)
     )
+    if options.replay is not None:
+        _refuse_beside_replay(options.machine, ctx.args)
     declared = Declared(settings.backends)
     if options.vendor is not None:
         _check_vendor(options.vendor, declared)
-    chosen = _choose(options.criteria(), settings, declared)
+    views = _views(options.replay, settings)
+    chosen = _choose(options.criteria(), views, declared)
     if ctx.args:
         _run(ctx.args, chosen)
     write_stdout(text_of(chosen, options.format).encode())
@@ -91,10 +98,25 @@ def _complain_of(declared: Declared) -> None:
         complain(fault)
 
 
-def _choose(criteria: Criteria, settings: CollectSettings, declared: Declared) -> Pick:
-    from accelwatch.snapshots import read_once
+def _refuse_beside_replay(machine: MachineOptions, command: Sequence[str]) -> None:
+    if command:
+        raise UsageError("--replay chooses devices of a recording; no command can be run on them")
+    if machine != MachineOptions():
+        raise UsageError("--root, --backend and --collect read this machine; leave out --replay")
 
-    views = read_once(settings).devices
+
+def _views(replay: str | None, settings: CollectSettings) -> Sequence[DeviceView]:
+    """The devices of this machine, or of a recording. Raises AccelwatchError."""
+    if replay is None:
+        from accelwatch.snapshots import read_once
+
+        return read_once(settings).devices
+    from accelwatch.cli.replayed import replayed
+
+    return replayed(replay, settings.timeout_s).devices
+
+
+def _choose(criteria: Criteria, views: Sequence[DeviceView], declared: Declared) -> Pick:
     try:
         return pick(views, criteria, declared)
     except UnmetError:

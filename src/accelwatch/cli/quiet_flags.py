@@ -10,6 +10,7 @@ import typer
 from accelwatch.cli.aligned import aligned
 from accelwatch.cli.hub_asking import HubFlags, asked, changed, moment, who
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.durations import seconds_with_unit
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
@@ -51,13 +52,14 @@ def spanned(span: SpanFlags) -> dict[str, str]:
     if not span.reason:
         raise UsageError("--reason TEXT is required; it is kept in the audit log")
     if (span.lasts is None) == (span.until is None):
-        raise UsageError("say until when: either --for 2h, or --until with a time")
+        raise UsageError("write either --for 2h, or --until with a time")
     asked_for = {"reason": span.reason, "by": who(span.by)}
     if span.starts is not None:
         asked_for["from"] = moment("--from", span.starts)
     if span.until is not None:
         asked_for["until"] = moment("--until", span.until)
     if span.lasts is not None:
+        seconds_with_unit(span.lasts)
         asked_for["for"] = span.lasts
     return asked_for
 

@@ -37,7 +37,7 @@ def rules_export(rules: "Mapping[str, Rule]", plan: ExportPlan) -> int:
     if not 0 < scrape_s <= 3600:
         raise UsageError("--scrape-interval is above 0 and at most an hour")
     if not plan.node_label.isidentifier() or not plan.node_label.isascii():
-        raise UsageError(f"--node-label {plan.node_label[:60]!r} is no label of Prometheus")
+        raise UsageError(f"--node-label {plan.node_label[:60]!r} is not a valid Prometheus label")
     mode = output_mode(plan.output, plan.mode)
     made = list(exported(rules, Assumed(scrape_s=scrape_s, node_label=plan.node_label)))
     text = _json(made) if plan.as_json else rule_file(made, keep=plan.keep)

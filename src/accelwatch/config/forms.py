@@ -23,7 +23,7 @@ class Form(msgspec.Struct, frozen=True):
 def seconds(text: str) -> float:
     """`500ms`, `1s`, `5m`, `1.5h`, `1d` or a bare number of seconds. Raises ValueError."""
     if not text.isascii() or not durations.is_duration(text):
-        raise ValueError(f"{text!r} is no duration")
+        raise ValueError(f"{text!r} is not a valid duration")
     return round(durations.seconds(text), 9)
 
 
@@ -42,11 +42,11 @@ def split_address(text: str) -> tuple[str, int]:
     """Host and port of `127.0.0.1:9877`, `[::1]:9877` or `:9877` (every address). Raises ValueError."""
     host, colon, port = text.strip().rpartition(":")
     if not colon or not (port.isascii() and port.isdecimal()) or int(port) > _PORT_MAX:
-        raise ValueError(f"{text!r} is no listen address")
+        raise ValueError(f"{text!r} is not a valid listen address")
     if host.startswith("[") and host.endswith("]"):
         return host[1:-1], int(port)
     if ":" in host or any(space in host for space in " \t/"):
-        raise ValueError(f"{text!r} is no listen address")
+        raise ValueError(f"{text!r} is not a valid listen address")
     return host, int(port)
 
 
@@ -61,13 +61,13 @@ def _address(text: str, _base: Path) -> str:
 
 def _host(text: str, _base: Path) -> str:
     if not text.strip() or any(mark in text.strip() for mark in ":/* \t[]"):
-        raise ValueError(f"{text!r} is no host name")
+        raise ValueError(f"{text!r} is not a valid host name")
     return text.strip()
 
 
 def _path(text: str, base: Path) -> str:
     if not text or "\0" in text:
-        raise ValueError(f"{text!r} is no path")
+        raise ValueError(f"{text!r} is not a valid path")
     return str(base / text)
 
 
@@ -84,7 +84,7 @@ def _time_of_day(text: str, _base: Path) -> str:
     hour, colon, minute = text.strip().partition(":")
     well = hour.isascii() and hour.isdecimal() and minute.isascii() and minute.isdecimal()
     if not (colon and well and len(minute) == 2 and int(hour) < 24 and int(minute) < 60):
-        raise ValueError(f"{text!r} is no time of day")
+        raise ValueError(f"{text!r} is not a valid time of day")
     return f"{int(hour):02}:{minute}"
 
 
@@ -100,26 +100,26 @@ def _time_zone(text: str, _base: Path) -> str:
 
 def _name(text: str, _base: Path) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", text):
-        raise ValueError(f"{text!r} is no name")
+        raise ValueError(f"{text!r} is not a valid name")
     return text
 
 
 def _share(text: str, _base: Path) -> float:
     number = text.strip().removesuffix("%").strip()
     if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?|\.\d{1,9}", number, re.ASCII):
-        raise ValueError(f"{text!r} is no share")
+        raise ValueError(f"{text!r} is not a valid share")
     return float(number) / (100 if text.strip().endswith("%") else 1)
 
 
 def _price(text: str, _base: Path) -> float:
     if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?|\.\d{1,6}", text.strip(), re.ASCII):
-        raise ValueError(f"{text!r} is no price")
+        raise ValueError(f"{text!r} is not a valid price")
     return float(text)
 
 
 def _currency(text: str, _base: Path) -> str:
     if not re.fullmatch(r"[^\W\d_]{0,8}|[$\u00a3\u00a5\u20ac]", text):
-        raise ValueError(f"{text!r} is no currency")
+        raise ValueError(f"{text!r} is not a valid currency")
     return text
 
 

@@ -70,7 +70,7 @@ def mistakes(otlp: Otlp) -> Iterator[tuple[str, str]]:
     yield from _of_headers(otlp)
     for name in otlp.resource_attributes:
         if not name or not name.isprintable():
-            yield "resource_attributes", f"{name[:60]!r} is no name of an attribute"
+            yield "resource_attributes", f"{name[:60]!r} is not a valid attribute name"
     if not installed():
         yield "endpoint", "needs opentelemetry-proto: pip install 'accelwatch[otlp]'"
 

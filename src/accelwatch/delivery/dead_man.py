@@ -53,5 +53,5 @@ def ping_url(file: str) -> str:
     try:
         url = read_file(Path(file)).decode().strip()
     except UnicodeDecodeError as error:
-        raise ConfigError(f"dead_man.url_file: {file} is no text") from error
+        raise ConfigError(f"dead_man.url_file: {file} is not text") from error
     return check_url(url, key="dead_man.url_file")

@@ -32,7 +32,7 @@ def duration(text: str, least: int, most: int) -> int:
     """`5m` in whole seconds, which lie between `least` and `most`. Raises DurationError."""
     match = _FORM.fullmatch(text)
     if match is None:
-        raise DurationError(f"{text[:40]!r} is no duration", 'write for example "5m"')
+        raise DurationError(f"{text[:40]!r} is not a valid duration", 'write for example "5m"')
     number, unit = match.groups()
     if unit not in _SECONDS:
         meant = _MEANT.get(unit.lower()) or (unit.lower() if unit.lower() in _SECONDS else "")

@@ -110,7 +110,7 @@ def _reason(node: Node, environment: Environment) -> str:
         case Peers(by=by) | Affected(by=by) | Fold(by=by):
             return _of_group(node, by, environment)
     missing = dict.fromkeys(_causes(node, environment))
-    return f"not known: {', '.join(missing)}" if missing else "the result is no number"
+    return f"not known: {', '.join(missing)}" if missing else "the result is not a number"
 
 
 def _causes(node: Node, environment: Environment) -> Iterator[str]:

@@ -38,7 +38,7 @@ def fold(typing: Typing, call: ast.Call, group: str, name: str) -> Fold:
     whole = f"{group}.{name}"
     if group not in GROUPS:
         hint = did_you_mean(group, GROUPS) or f"groups are {', '.join(GROUPS)}"
-        raise typing.refusal(call.func, f"{group} is no group of devices", hint)
+        raise typing.refusal(call.func, f"{group} is not a group of devices", hint)
     row = FOLDS.get(name)
     if row is None:
         hint = did_you_mean(name, FOLDS) or f"there are {', '.join(f'{group}.{f}' for f in FOLDS)}"

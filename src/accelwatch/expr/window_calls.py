@@ -41,7 +41,7 @@ def _over(typing: Typing, source: ast.expr, row: WindowRow) -> tuple[Reading, Wi
     key = node.keys[0]
     metric = typing.names.rows.get(key[0]) if isinstance(key, tuple) else None
     if metric is None:
-        raise typing.refusal(source, f"{key} is no quantity, so its past is not kept")
+        raise typing.refusal(source, f"{key} is not a quantity, so no history of it is kept")
     if row.flags_only and node.type is not Type.FLAG:
         message = f"{row.name} is over a flag, but {metric.key} is a number"
         raise typing.refusal(source, message, f'write {row.instead}({metric.key}, "5m")')

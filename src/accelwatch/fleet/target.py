@@ -115,9 +115,9 @@ def checked_labels(labels: Mapping[Any, object]) -> dict[str, str]:
         raise UsageError(f"a target has at most {_MAX_LABELS} labels")
     for name, value in labels.items():
         if not isinstance(name, str) or not _LABEL.fullmatch(name):
-            raise UsageError(f"{str(name)[:60]!r} is no label name")
+            raise UsageError(f"{str(name)[:60]!r} is not a valid label name")
         if not isinstance(value, str) or len(value) > _MAX_VALUE or not _is_unicode(value):
-            raise UsageError(f"the value of label {name} is no short text")
+            raise UsageError(f"the value of label {name} is not a short text")
     return {name: str(value) for name, value in labels.items()}
 
 
@@ -177,7 +177,7 @@ def _split(rest: str, text: str) -> tuple[str, int]:
         raise UsageError(f"target {text[:100]!r}: {_no_host(host)}")
     if not (port.isascii() and port.isdecimal()) or not 1 <= int(port[:9]) <= 65535:
         raise UsageError(
-            f"target {text[:100]!r}: {port[:20]!r} is no port from 1 to 65535; write host:port"
+            f"target {text[:100]!r}: {port[:20]!r} is not a port from 1 to 65535; write host:port"
         )
     return host, int(port)
 
@@ -188,7 +188,7 @@ def _no_host(host: str) -> str:
         return "it has no host; write host:port"
     if "[" in host or "]" in host:
         return "a range is written n[001-063]:9877"
-    return f"{host[:60]!r} is no host; write host:port"
+    return f"{host[:60]!r} is not a valid host; write host:port"
 
 
 def _node(host: str, address: str, base: str) -> str:

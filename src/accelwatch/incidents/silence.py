@@ -84,7 +84,7 @@ def matchers(text: str) -> tuple[Matcher, ...]:
 def _matcher(text: str) -> Matcher:
     match = _MATCHER.fullmatch(text)
     if match is None:
-        raise UsageError(f"{text.strip()[:80]!r} is no matcher; write name=value, !=, =~ or !~")
+        raise UsageError(f"{text.strip()[:80]!r} is not a valid matcher; {_instead(text)}")
     name, operator, value = match[1], Operator(match[2]), match[3]
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]
@@ -94,6 +94,13 @@ def _matcher(text: str) -> Matcher:
         except ValueError as error:
             raise UsageError(f"{name}: {error}") from None
     return Matcher(name=name, operator=operator, value=value)
+
+
+def _instead(text: str) -> str:
+    """What to write; a bare word is most likely the name of a node."""
+    forms = "name=value, name!=value, name=~pattern or name!~pattern"
+    word = text.strip()[:80]
+    return f"write node={word}, or {forms}" if re.fullmatch(r"[\w.-]+", word) else f"write {forms}"
 
 
 class Silence(msgspec.Struct, frozen=True, kw_only=True):

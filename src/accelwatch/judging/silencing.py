@@ -160,7 +160,7 @@ def moment_of(name: str, text: str) -> float:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise UsageError(
-            f"{name}: {text[:40]!r} is no time with its zone, such as 2030-01-31T12:00:00Z"
+            f"{name}: {text[:40]!r} is not a valid time with time zone; write 2030-01-31T12:00:00Z"
         )
     return moment.timestamp()
 

@@ -100,7 +100,7 @@ class Lab:
     def down(self) -> int:
         """End it and remove its folder; how many processes there were. Raises UsageError."""
         if self.folder.exists() and not self._is_ours():
-            raise UsageError(f"{self.folder} is no folder of a lab; nothing is removed")
+            raise UsageError(f"{self.folder} is not a lab folder; nothing was removed")
         ended = self.end()
         shutil.rmtree(self.folder, ignore_errors=True)
         return ended

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from accelwatch.backend import Visibility
+from accelwatch.display import size
 from accelwatch.errors import UnmetError
 from accelwatch.expr import Expression
 from accelwatch.query.lookup import lookup
@@ -120,7 +121,10 @@ def _memory_refusal(view: DeviceView, criteria: Criteria) -> str:
     if free is None:
         return "free memory is unknown"
     if free < criteria.free_memory_bytes:
-        return f"{free} bytes free, {criteria.free_memory_bytes} wanted"
+        has, wanted = size(free), size(criteria.free_memory_bytes)
+        if has == wanted:  # after rounding
+            has, wanted = f"{free} bytes", f"{criteria.free_memory_bytes} bytes"
+        return f"{has} free, {wanted} wanted"
     return ""
 
 

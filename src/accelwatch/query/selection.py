@@ -26,7 +26,9 @@ def select(views: Sequence[DeviceView], selectors: Iterable[str]) -> list[Device
         _refuse_ambiguous(text, meant)
         ids = {view.device.id for view in meant}
         if not ids and not (text == "all" and not views):
-            valid = ", ".join(map(_qualified, _whole(views)))
+            by_name = selector[:1].isalpha() and ":" not in selector
+            name_of = _name if by_name else _qualified
+            valid = ", ".join(map(name_of, _whole(views)))
             raise UnmetError(f"no device {selector!r}; there are: {valid or 'none'}")
         chosen |= ids
     return [view for view in views if view.device.id in chosen or view.device.parent_id in chosen]
@@ -41,6 +43,10 @@ def _refuse_ambiguous(selector: str, meant: Sequence[DeviceView]) -> None:
 
 def _qualified(view: DeviceView) -> str:
     return f"{view.device.vendor}:{view.device.index}"
+
+
+def _name(view: DeviceView) -> str:
+    return view.device.name
 
 
 def _whole(views: Iterable[DeviceView]) -> list[DeviceView]:

@@ -51,7 +51,7 @@ def _matching(pattern: Path) -> list[Path]:
     try:
         return sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
     except ValueError as error:
-        raise UsageError(f"{str(pattern)!r} is no pattern: {error}") from error
+        raise UsageError(f"{str(pattern)!r} is not a valid pattern: {error}") from error
 
 
 def _several(paths: list[Path], asked: Path) -> list[Window]:

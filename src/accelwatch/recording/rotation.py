@@ -132,6 +132,6 @@ class Family:
         chain: list[str] = []
         while (mode := self._mode(self._numbered(len(chain)))) is not None:
             if not stat.S_ISREG(mode):
-                raise OSError(errno.EEXIST, f"{self._numbered(len(chain))} is no regular file")
+                raise OSError(errno.EEXIST, f"{self._numbered(len(chain))} is not a regular file")
             chain.append(self._numbered(len(chain)))
         return chain

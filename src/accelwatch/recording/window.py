@@ -29,7 +29,7 @@ class Window:
         self._buffer = b""
         if not stat.S_ISREG(status.st_mode):
             self.close()
-            raise AccelwatchError(f"cannot read {path}: it is no regular file")
+            raise AccelwatchError(f"cannot read {path}: it is not a regular file")
 
     def close(self) -> None:
         """Let go of the file."""

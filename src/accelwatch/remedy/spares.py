@@ -276,7 +276,7 @@ def _none(refused: Mapping[str, str]) -> Denial:
 def _expect(state: SpareState, name: str, standings: tuple[SpareStanding, ...]) -> Spare:
     spare = state.spares.get(name)
     if spare is None:
-        raise ValueError(f"{name} is no spare")
+        raise ValueError(f"{name} is not a spare")
     if spare.standing not in standings:
         raise ValueError(f"the spare {name} is {spare.standing}")
     return spare

@@ -204,7 +204,7 @@ def series_named(name: str) -> Series:
     tree = compile_rule_value(name).tree
     key = tree.keys[0] if isinstance(tree, Reading) else None
     if not isinstance(key, tuple):
-        raise ConfigError(f"values: {name} is no series")
+        raise ConfigError(f"values: {name} is not a series")
     return key
 
 

@@ -234,7 +234,7 @@ def _check_words(document: Document, spec: FaultSpec, place: Place) -> None:
         document.complain((*place, "severity"), text)
     reasons = sorted(map(str, Absence))
     if spec.kind is FaultKind.ABSENT and spec.reason not in ("", *reasons):
-        text = f"{spec.reason!r} is no absence; expected one of {', '.join(reasons)}"
+        text = f"{spec.reason!r} is not a valid absence; expected one of {', '.join(reasons)}"
         document.complain((*place, "reason"), text)
 
 

@@ -95,7 +95,7 @@ def _clear(path: Path) -> None:
     except OSError:
         return
     if not stat.S_ISSOCK(mode):
-        raise AccelwatchError(f"cannot listen on {path}: it exists and is no socket")
+        raise AccelwatchError(f"cannot listen on {path}: it exists and is not a socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         try:

@@ -56,7 +56,7 @@ def test_what_cannot_be_run(tmp_path: Path) -> None:
     path = program(tmp_path, "true")
     Path(path).chmod(0o644)
     assert "chmod 755 it" in complaint([path], OWNERS)
-    assert complaint([str(tmp_path)], OWNERS) == f"{tmp_path}: is no file"
+    assert complaint([str(tmp_path)], OWNERS) == f"{tmp_path}: not a file"
     assert "No such file" in complaint([str(tmp_path / "none")], OWNERS)
     (tmp_path / "loop").symlink_to("loop")
     assert complaint([str(tmp_path / "loop")], OWNERS) != ""

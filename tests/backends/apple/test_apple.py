@@ -269,7 +269,7 @@ def test_a_macmon_that_fails_is_left_alone_for_a_while(tmp_path: Path) -> None:
 def test_anywhere_else_nothing_is_looked_for(tmp_path: Path, system: System) -> None:
     backend = AppleBackend(Context(root=tmp_path / "not there"), system)
     assert not backend.probe().present
-    with pytest.raises(BackendUnavailable, match="no Mac"):
+    with pytest.raises(BackendUnavailable, match="not a Mac"):
         backend.open()
     backend.close()
 

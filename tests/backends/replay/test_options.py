@@ -17,7 +17,7 @@ from accelwatch_replay import ReplayBackend, demo_file
         ({"file": "demo", "spede": 2}, "did you mean speed?"),
         ({"file": "demo", "speed": 0}, "above 0"),
         ({"file": "demo", "speed": "fast"}, "speed"),
-        ({"file": "demo", "start": "soon"}, "no duration"),
+        ({"file": "demo", "start": "soon"}, "not a valid duration"),
         ({"file": "demo", "start": -1}, "negative"),
         ({"file": "/proc/self/fd"}, "no recording in"),
     ],

@@ -373,17 +373,17 @@ WRONG = {
     GROUP.replace(
         "memory: 70", "memory: {sin: 3}"
     ): "temperature_celsius.memory.sin: unknown key; did you mean sine?",
-    GROUP.replace("80GiB", "80 potatoes"): "is no number; write 0.5",
+    GROUP.replace("80GiB", "80 potatoes"): "is not a valid number; write 0.5",
     with_power("{sine: {amplitude: 1, period_s: 0}}"): "must be above 0",
     with_power("{steps: [[5, 1], [1, 1]]}"): "in order of time",
     with_power("{max: 4}"): "a signal needs",
-    with_power(".nan"): "no number that can be shown",
-    with_power("1e400"): "no number that can be shown",
+    with_power(".nan"): "not a number that can be shown",
+    with_power("1e400"): "not a number that can be shown",
     "[" * 5000: "nested deeper than 16 levels",
     with_fault("{kind: lots}"): "x.yaml:15: faults[0].kind: Invalid enum value 'lots'",
     with_fault("{kind: lost, device: nvidia7}"): "no device 'nvidia7'; there are nvidia0, nvidia1",
     with_fault("{kind: lost, at: 5, back: 5}"): "back must be after at",
-    with_fault("{kind: lost, at: soon}"): "faults[0].at: 'soon' is no duration",
+    with_fault("{kind: lost, at: soon}"): "faults[0].at: 'soon' is not a valid duration",
     with_fault("{kind: event}"): "an event needs a code",
     with_fault("{kind: absent, quantity: powr_watts}"): "did you mean 'power_watts'?",
 }

@@ -53,7 +53,7 @@ def test_incidents_are_silenced_and_closed_through_a_hub(tmp_path: Path) -> None
             assert (over["state"], over["timeline"][-1]["text"]) == ("closed", "done")
             with pytest.raises(AccelwatchError, match="not closed: no incident 'i1' is open"):
                 await changes.close("i1", "again")
-            with pytest.raises(AccelwatchError, match="not silenced: 'x' is no matcher"):
+            with pytest.raises(AccelwatchError, match="not silenced: 'x' is not a valid matcher"):
                 await changes.silence(("x",), "2h", "y")
             await session.close()
 

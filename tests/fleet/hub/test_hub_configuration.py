@@ -31,7 +31,7 @@ def test_a_configuration_file_is_read_strictly(tmp_path: Path) -> None:
         str(Path("kept").absolute()),
     )
     with pytest.raises(
-        AccelwatchError, match=r"--web.listen-address: 'nonsense' is no listen address"
+        AccelwatchError, match=r"--web.listen-address: 'nonsense' is not a valid listen address"
     ):
         load_settings(None, {"web.listen_address": ["nonsense"]})
     with pytest.raises(AccelwatchError, match=r"targets.static.*backwards"):

@@ -253,9 +253,9 @@ NODES = {"nodes": ["n1"], "for": "1h", "reason": "BIOS"}
 REFUSED: list[tuple[str, Any, str]] = [
     (SILENCES, {**SWAP, "matchers": []}, "say whom to silence"),
     (SILENCES, {**SWAP, "matchers": [""]}, "say whom to silence"),
-    (SILENCES, {**SWAP, "matchers": ["n1"]}, "'n1' is no matcher"),
+    (SILENCES, {**SWAP, "matchers": ["n1"]}, "'n1' is not a valid matcher"),
     (SILENCES, {**SWAP, "matchers": ["a=b"] * 17}, "more than 16"),
-    (SILENCES, {**SWAP, "for": "soon"}, "'soon' is no duration"),
+    (SILENCES, {**SWAP, "for": "soon"}, "'soon' is not a valid duration"),
     (SILENCES, {**SWAP, "for": "0h"}, "would be over before it begins"),
     (SILENCES, {**SWAP, "until": "2030-01-01T00:00:00Z"}, "either"),
     (SILENCES, {**SWAP, "for": ""}, "either"),
@@ -271,8 +271,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     (MAINTENANCE, {**NODES, "all": True}, "nodes: name some"),
     (MAINTENANCE, {**NODES, "nodes": ["n[9-1]"]}, "runs backwards"),
     (MAINTENANCE, {**NODES, "nodes": ["n[1-4096]", "x"]}, "more than 4096"),
-    (MAINTENANCE, {**NODES, "from": "2030-01-01T00:00:00"}, "no time with its zone"),
-    (MAINTENANCE, {**NODES, "from": "tomorrow"}, "from: 'tomorrow' is no time"),
+    (MAINTENANCE, {**NODES, "from": "2030-01-01T00:00:00"}, "not a valid time with time zone"),
+    (MAINTENANCE, {**NODES, "from": "tomorrow"}, "from: 'tomorrow' is not a valid time"),
     (
         MAINTENANCE,
         {"nodes": ["n1"], "until": "2020-01-01T00:00:00Z", "reason": "x"},

@@ -39,7 +39,7 @@ def checked(text: str) -> Scenario:
         ),
         (
             "scenario: 1\nfaults:\n- kind: lost\n  nodes: 0%",
-            "day.yaml:4: faults[0].nodes: '0%' is no share",
+            "day.yaml:4: faults[0].nodes: '0%' is not a valid share",
         ),
         (
             "scenario: 1\nfaults:\n- kind: lost\n  nodes: n001\n  device: 8",
@@ -55,7 +55,7 @@ def checked(text: str) -> Scenario:
         ),
         (
             "scenario: 1\nfaults:\n- {kind: lost, nodes: n001, at: soon}",
-            "day.yaml:3: faults[0].at: 'soon' is no duration",
+            "day.yaml:3: faults[0].at: 'soon' is not a valid duration",
         ),
         (
             "scenario: 1\nfaults:\n- {kind: lost, nodes: n001, back: 2m, every: 1m}",
@@ -92,7 +92,7 @@ def checked(text: str) -> Scenario:
         ),
         (
             "scenario: 1\nfaults:\n- {kind: absent, nodes: n001, quantity: power_watts, reason: shy}",
-            "faults[0].reason: 'shy' is no absence; expected one of error, lost",
+            "faults[0].reason: 'shy' is not a valid absence; expected one of error, lost",
         ),
         (
             "scenario: 1\nfaults:\n- {kind: event, nodes: n001}",
@@ -119,7 +119,7 @@ def test_one_run_names_every_mistake_from_the_top() -> None:
         "day.yaml:4: jobs[0].nodes: no node 'n099'; there are n001 to n016",
         "day.yaml:5: jobs[1].name: is missing",
         "day.yaml:7: faults[0].bak: unknown key; did you mean back?",
-        "day.yaml:7: faults[0].at: 'soon' is no duration; write 2, 2s, 500ms or 5m",
+        "day.yaml:7: faults[0].at: 'soon' is not a valid duration; write 2, 2s, 500ms or 5m",
         "day.yaml:8: faults[1].kind: Invalid enum value 'explode'; one of lost, gone, hang, error, "
         "permission, suspended, event, absent, throttle, straggler, ecc, link_down, link_errors, "
         "remap, slow, crash, node_down, node_hung, slow_loris, garbage, clock_skew, reboot, "

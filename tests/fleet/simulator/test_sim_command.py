@@ -62,11 +62,11 @@ def test_targets_are_written_once_it_serves_and_a_signal_ends_it(
     ("words", "message"),
     [
         (("--listen", "0.0.0.0:0"), "can be reached by other machines; add --listen-any"),
-        (("--listen", "here"), "is no listen address"),
+        (("--listen", "here"), "is not a valid listen address"),
         (("--nodes", "100", "--listen", "127.0.0.1:65500"), "use --ports one"),
         (("--scenario", "/nowhere.yaml"), "/nowhere.yaml: cannot be read"),
         (("--print-targets", "/nowhere/t.json"), "/nowhere/t.json: cannot be written"),
-        (("--interval", "soon"), "'soon' is no duration"),
+        (("--interval", "soon"), "'soon' is not a valid duration"),
     ],
 )
 def test_a_mistake_is_told_in_a_line(words: tuple[str, ...], message: str) -> None:

@@ -249,4 +249,4 @@ def number(node: Node, place: Place) -> Query:
             return invoked(name, [number(one, place) for one in arguments])
         case Affected(rule=rule):
             raise PromqlError(f"whether the rule {rule} fires is not asked in PromQL")
-    raise PromqlError("this is no number in PromQL")
+    raise PromqlError("this is not a number in PromQL")

@@ -17,7 +17,7 @@ class Wanted:
         if self.pattern:
             return f"{label}{'=~' if fits else '!~'}{quoted(f'.*(?:{self.pattern}).*')}"
         if not all(self.words):
-            raise PromqlError("an empty text is no label in Prometheus")
+            raise PromqlError("an empty text is not a label in Prometheus")
         if len(self.words) == 1:
             return f"{label}{'=' if fits else '!='}{quoted(self.words[0])}"
         pattern = "|".join(map(literal_pattern, self.words))

@@ -43,7 +43,7 @@ def alerts_of(body: bytes) -> NewEvidences:
     try:
         message = msgspec.json.decode(body, type=AlertmanagerMessage)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"the body is no message of an Alertmanager: {error}") from error
+        raise UsageError(f"the body is not a message of an Alertmanager: {error}") from error
     others = (one for one in message.alerts if not one.labels.keys() >= _OURS)
     return NewEvidences(source=SOURCE, evidence=tuple(map(_evidence, others)))
 

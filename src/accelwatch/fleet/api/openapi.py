@@ -83,7 +83,7 @@ _REFUSALS = {
     "404": "There is no such thing; the text names it.",
     "405": "Another method is needed; see Allow.",
     "413": "A body has more than 65536 bytes, or no Content-Length.",
-    "415": "A body has a Content-Encoding, or is no JSON.",
+    "415": "A body has a Content-Encoding, or is not JSON.",
     "503": "Too many requests; try again.",
 }
 

@@ -51,7 +51,7 @@ def _read(path: Path) -> bytes:
     finally:
         os.close(descriptor)
     if not stat.S_ISREG(mode):
-        raise ConfigError(f"{path}: the key of links is no file")
+        raise ConfigError(f"{path}: the key of links is not a file")
     if mode & 0o077:
         text = f"others can read or write the key of links; chmod 600 {path}"
         raise ConfigError(f"{path}: {text}")

@@ -117,7 +117,7 @@ class _Gzip:
         try:
             piece = self._unpack.decompress(chunk, left + 1)
         except zlib.error as error:
-            raise TargetFault(Reason.GARBAGE, "the body is no gzip") from error
+            raise TargetFault(Reason.GARBAGE, "the body is not gzip") from error
         if self._unpack.unused_data:
             raise TargetFault(Reason.GARBAGE, "the body goes on after the end of its gzip")
         return piece

@@ -46,7 +46,7 @@ _BY_SSH: dict[str, str] = {
 """Of hosts that are reached by ssh."""
 _UNKNOWN_BY_SSH = "log in by hand: ssh to it from where the hub runs, and see what it says"
 _UNKNOWN = "see that the node is on, and that its agent runs (systemctl status accelwatch-agent)"
-FORGOTTEN = "it is no target any more: see the targets that the hub is given"
+FORGOTTEN = "it is no longer a target; check the hub's targets"
 NO_HUB = "see that the hub runs, and that it can be reached from here"
 
 

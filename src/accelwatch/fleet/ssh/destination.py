@@ -36,13 +36,13 @@ def destination(text: str) -> Destination:
     user, at, rest = text.rpartition("@")
     host, port = _split(rest)
     if at and not _USER.fullmatch(user):
-        raise UsageError(f"ssh host {text[:100]!r}: what stands before the @ is no user")
+        raise UsageError(f"ssh host {text[:100]!r}: the part before @ is not a valid user")
     if not _HOST.fullmatch(host):
         raise UsageError(f"ssh host {text[:100]!r}: write host, user@host or user@host:port")
     if port is None:
         return Destination(host=host, user=user if at else None)
     if not (port.isascii() and port.isdecimal()) or not 1 <= int(port[:9]) <= 65535:
-        raise UsageError(f"ssh host {text[:100]!r}: {port[:20]!r} is no port from 1 to 65535")
+        raise UsageError(f"ssh host {text[:100]!r}: {port[:20]!r} is not a port from 1 to 65535")
     return Destination(host=host, user=user if at else None, port=int(port))
 
 

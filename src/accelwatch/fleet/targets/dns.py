@@ -65,9 +65,11 @@ def split_name(text: str, settings: DnsSd) -> tuple[str, int]:
     if not colon:
         name, port = text, str(settings.port)
     if not name or name.startswith("[") or not port.isdecimal() or not 1 <= int(port) <= 65535:
-        raise UsageError(f"{text[:100]!r} is no name; write agents.example.org or with a port")
+        raise UsageError(
+            f"{text[:100]!r} is not a valid name; write agents.example.org or with a port"
+        )
     if any(not part.isascii() or " " in part or len(part) > 63 for part in name.split(".")):
-        raise UsageError(f"{text[:100]!r} is no name that DNS takes")
+        raise UsageError(f"{text[:100]!r} is not a valid DNS name")
     return name, int(port)
 
 
@@ -92,4 +94,6 @@ def known_servers(texts: Sequence[str]) -> None:
         try:
             ipaddress.ip_address(split_address(text)[0])
         except ValueError as error:
-            raise UsageError(f"{text!r} is no address of a name server; write IP:port") from error
+            raise UsageError(
+                f"{text!r} is not a valid address of a name server; write IP:port"
+            ) from error

@@ -57,7 +57,7 @@ def nodes_of_text(text: str) -> list[SlurmNode]:
             continue
         pairs = pairs_of(line)
         if not pairs.get("NodeName"):
-            raise UsageError(f"a line of scontrol that is no node: {line[:80]!r}")
+            raise UsageError(f"a line of scontrol that is not a node: {line[:80]!r}")
         nodes.append(
             SlurmNode(
                 name=pairs["NodeName"],

@@ -127,7 +127,7 @@ class QueryClient:
         """The series of an expression now, as the server's clock says. Raises TargetFault."""
         answer = await self._ask("query", {"query": expression}, self._instant)
         if answer.data is None or answer.data.result_type != "vector":
-            raise TargetFault(Reason.GARBAGE, "the answer to a query is no vector")
+            raise TargetFault(Reason.GARBAGE, "the answer to a query is not a vector")
         return answer.data.result
 
     async def range(self, expression: str, start: float, end: float, step_s: float) -> list[Range]:
@@ -135,7 +135,7 @@ class QueryClient:
         form = {"query": expression, "start": f"{start:.3f}", "end": f"{end:.3f}"}
         answer = await self._ask("query_range", {**form, "step": f"{step_s:g}"}, self._range)
         if answer.data is None or answer.data.result_type != "matrix":
-            raise TargetFault(Reason.GARBAGE, "the answer to a query is no matrix")
+            raise TargetFault(Reason.GARBAGE, "the answer to a query is not a matrix")
         return answer.data.result
 
     async def _ask(

@@ -129,7 +129,7 @@ def check_peers(store: Store, write: RemoteWrite) -> None:
     listed = (*store.node_labels, *store.labels, *store.replica_labels)
     for name in (*listed, *cluster, *write.labels):
         if not _LABEL.fullmatch(name):
-            raise ConfigError(f"prometheus: {name[:60]!r} is no label name")
+            raise ConfigError(f"prometheus: {name[:60]!r} is not a valid label name")
     if "instance" in store.node_labels:
         raise ConfigError("prometheus.node_labels: for instance there is instance_as_node")
     if store.url and write.url and _place(store.url) == _place(write.url):

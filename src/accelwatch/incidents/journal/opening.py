@@ -49,7 +49,7 @@ def open_journal(folder: Path | None, now: float) -> Opened:
     kind = _file_system(folder)
     if kind in _NETWORK:
         return _without(
-            f"{folder}: {kind} is no place for a journal; set state_dir to a local disk"
+            f"{folder}: {kind} is not suitable for a journal; set state_dir to a local disk"
         )
     try:
         held = lock(folder)

@@ -231,7 +231,7 @@ class Books:
     def _drawn(self, name: str, *, drawn: bool) -> Said:
         node = self.nodes.get(name)
         if node is None or not node.spare:
-            return Said(status="refused", message=f"{name} is no spare")
+            return Said(status="refused", message=f"{name} is not a spare")
         node.drawn = drawn
         return Said(status="ok")
 
