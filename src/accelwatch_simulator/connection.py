@@ -4,6 +4,8 @@ Not the agent's server: a simulated node must also be able to hang, drip, and an
 """
 
 import asyncio
+import socket
+import struct
 from collections.abc import Mapping
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -11,6 +13,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 _MAX_HEAD = 16 << 10
+_RESET = struct.pack("ii", 1, 0)
+"""Linger for no time at all: what is closed is reset (socket(7), SO_LINGER)."""
 _REASONS = {
     200: "OK",
     400: "Bad Request",
@@ -128,9 +132,11 @@ class Connection(asyncio.Protocol):
         return 0 if self.transport is None else self.transport.get_write_buffer_size()
 
     def abort(self) -> None:
-        """Cut it off."""
+        """Cut it off, with a reset as of a machine that has gone."""
         self.mute = True
         if self.transport is not None:
+            its_socket = self.transport.get_extra_info("socket")
+            its_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             self.transport.abort()
 
 

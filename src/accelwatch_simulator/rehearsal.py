@@ -6,6 +6,8 @@ and faults of whole nodes are left out, so that something stays to be seen.
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from accelwatch.scenario.faults import NODE_KINDS, FaultKind
 from accelwatch.schema.event import Category
 from accelwatch_simulator.jobs import Job
@@ -21,6 +23,33 @@ ALL_THERE_S = 62.0
 """From then on every fault has appeared."""
 _ROUND_S = 240.0
 """After this the faults that heal come again."""
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that the audience is told of beforehand."""
+
+    at_s: float
+    coming: str
+    """What will happen, as in `in 8 s ...`."""
+    of_nodes: bool = False
+    """Whether a whole node fails, which happens in a fleet that is large enough only."""
+
+
+SCENES = (
+    Scene(at_s=9, coming="a device falls off the bus"),
+    Scene(at_s=18, coming="a driver call hangs"),
+    Scene(at_s=22, coming="a device has an uncorrectable memory error"),
+    Scene(at_s=28, coming="a node stops answering", of_nodes=True),
+    Scene(at_s=35, coming="a device becomes slow and holds up its job"),
+    Scene(at_s=46, coming="links of a device go down"),
+    Scene(at_s=52, coming="a node goes down", of_nodes=True),
+)
+"""The faults below that are the easiest to see, in their order."""
+
+
+def scenes(node_count: int) -> tuple[Scene, ...]:
+    """What is played in a fleet of so many nodes."""
+    return tuple(scene for scene in SCENES if node_count >= _MANY or not scene.of_nodes)
 
 
 class _Part:

@@ -50,10 +50,13 @@ class _Stream:
 class SimulatorServer:
     """Serves a fleet on sockets; the loop's thread only."""
 
-    def __init__(self, fleet: Fleet, clock: Clock, render: Render) -> None:
+    def __init__(
+        self, fleet: Fleet, clock: Clock, render: Render, *, passed_s: float = 0.0
+    ) -> None:
+        """The scenario plays since `passed_s`."""
         self._fleet = fleet
         self._clock = clock
-        self._began = clock.monotonic()
+        self._began = clock.monotonic() - passed_s
         self._pages = Pages(fleet, render)
         self._writer = TickWriter(fleet)
         self._nodes = {node.name: node for node in fleet.nodes}

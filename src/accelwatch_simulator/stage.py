@@ -15,6 +15,7 @@ from accelwatch.fleet.hub_client.lifetime import Lifetime
 from accelwatch.web.listeners import open_tcp
 from accelwatch_simulator.exposition import Render
 from accelwatch_simulator.fleet import Fleet
+from accelwatch_simulator.heard_before import write_inventory
 from accelwatch_simulator.nodes import FleetSize, build
 from accelwatch_simulator.rehearsal import rehearsal
 from accelwatch_simulator.server import SimulatorServer
@@ -31,18 +32,23 @@ def run_stage(
     folder: Path,
     life: Lifetime,
     *,
+    start: float,
     begun_s: float = 0.0,
     rules: RuleSettings,
 ) -> None:
     """Simulate and follow until the parent ends, and judge by `rules`, which act on nothing.
 
+    `start` is the Unix time from which the scenario plays, of which `begun_s` seconds are over by then.
     Raises UsageError for a fleet that cannot be.
     """
-    clock = SystemClock()
     nodes = build(size)
     scenario = rehearsal(nodes, begun_s)
-    fleet = Fleet(nodes, scenario, seed=size.seed, start=clock.wall(), interval_s=1.0)
-    asyncio.run(_run(fleet, exposition, rules, folder, life))
+    fleet = Fleet(nodes, scenario, seed=size.seed, start=start, interval_s=1.0)
+    if begun_s:
+        write_inventory(fleet, folder)
+    # Incidents are written down as by any hub, where all goes with the child.
+    kept = InventoryPlace(folder=folder if rules.any or begun_s else None)
+    asyncio.run(_run(fleet, exposition, rules, folder, life, kept=kept))
 
 
 async def _run(
@@ -51,16 +57,18 @@ async def _run(
     rules: RuleSettings,
     folder: Path,
     life: Lifetime,
+    *,
+    kept: InventoryPlace,
 ) -> None:
     sockets = {"": open_tcp("127.0.0.1:0")}
-    server = SimulatorServer(fleet, SystemClock(), exposition())
+    clock = SystemClock()
+    passed_s = max(clock.wall() - fleet.start, 0.0)
+    server = SimulatorServer(fleet, clock, exposition(), passed_s=passed_s)
     await server.listen(sockets)
     server.start()
     try:
         write_targets(folder / _TARGETS, targets(fleet, sockets))
         settings = _settings(folder / _TARGETS, rules)
-        # Incidents are written down as by any hub, where all goes with the child.
-        kept = InventoryPlace(folder=folder if rules.any else None)
         await serve(settings, kept, folder, life)
     finally:
         await server.stop()

@@ -436,7 +436,14 @@ def test_the_demo_on_a_pipe_shows_every_fault_and_leaves_the_users_state_alone(
     assert fleet["nodes_total"] == 24
     assert fleet["devices"]["lost"] == 1
     assert fleet["devices"]["unresponsive"] == 1
-    assert fleet["nodes"]["never"] == 2
+    assert fleet["devices_total"] == 192
+    assert fleet["nodes"] == {"up": 22, "stale": 2} | dict.fromkeys(("slow", "down", "never"), 0)
+    assert fleet["devices"]["stale"] == 16
+    table = accelwatch("demo", "--once", environ=environ).stdout
+    assert "TLS" not in table
+    (node_down,) = [line for line in table.splitlines() if line.startswith("n020 ")]
+    assert node_down.split()[:6] == ["n020", "stale", *node_down.split()[2:4], "8", "8"]
+    assert "Connection reset by peer" in node_down
     assert not Path(environ["XDG_STATE_HOME"]).exists()
     assert list(Path(environ["XDG_RUNTIME_DIR"]).iterdir()) == []
 

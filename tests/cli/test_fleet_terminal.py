@@ -142,8 +142,10 @@ def gone(pids: list[int], folder: Path) -> None:
 
 def test_the_demo_opens_a_node_and_ends_with_q(window: Window) -> None:
     window.open("demo")
+    window.until(lambda text: "starting 24 simulated nodes ..." in text)
     text = window.until(lambda text: "24 nodes" in text and "n024" in text)
     assert "192 devices" in text
+    window.until(lambda text: " demo " in text and "w says why" in text)
     started = children(window.pid)
     assert started
     window.press("Enter")

@@ -21,9 +21,11 @@ from accelwatch.sampler.settings import CollectSettings
 from accelwatch.tui.drawing.looks import Looks
 from accelwatch.tui.drawing.pen import system_of
 from accelwatch.tui.drawing.preferences import Preferences
-from accelwatch.tui.first_picture import first_picture, picture, wanted
+from accelwatch.tui.first_picture import first_picture, picture
 from accelwatch.tui.local.live import LiveSource
+from accelwatch.tui.starting_picture import starting_picture
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.terminal_screen import own_terminal
 from dashboards import board_of, node
 from standins import NvmlScenario
 
@@ -198,21 +200,21 @@ def test_a_small_terminal_gets_what_fits() -> None:
 
 def test_without_a_terminal_or_in_a_browser_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.__stdout__", None)
-    assert wanted() is None
+    assert own_terminal() is None
     leader, follower = pty.openpty()
     try:
         with os.fdopen(follower, "w") as stream:
             monkeypatch.setattr("sys.__stdout__", stream)
             monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
-            assert wanted() == stream.fileno()
+            assert own_terminal() == stream.fileno()
             monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.web_driver:WebDriver")
-            assert wanted() is None
+            assert own_terminal() is None
     finally:
         os.close(leader)
     with Path(os.devnull).open("w") as stream:
         monkeypatch.setattr("sys.__stdout__", stream)
         monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
-        assert wanted() is None
+        assert own_terminal() is None
 
 
 @pytest.mark.parametrize("colours", ["", "truecolor", " 24BIT ", "256"])
@@ -243,3 +245,33 @@ def test_what_takes_long_to_load_is_not_waited_for() -> None:
     )
     words = [sys.executable, "-c", looked]
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_what_is_being_started_is_said_before_anything_else(terminal: Terminal) -> None:
+    with starting_picture("starting 24 simulated nodes", terminal.descriptor):
+        terminal.until(b"\x1b[?1049h", b"accelwatch", b"starting 24 simulated nodes ...")
+    assert b"\x1b[?1049l" not in terminal.output
+
+
+def test_an_error_while_starting_gives_the_terminal_back(terminal: Terminal) -> None:
+    with (
+        pytest.raises(RuntimeError, match="no hub"),
+        starting_picture("starting", terminal.descriptor),
+    ):
+        raise RuntimeError("no hub")
+    terminal.until(b"\x1b[?1049l")
+
+
+def test_without_a_terminal_nothing_is_written_before(capfd: pytest.CaptureFixture[str]) -> None:
+    with starting_picture("starting", None):
+        pass
+    assert capfd.readouterr().out == ""
+
+
+def test_what_is_being_started_waits_for_no_library() -> None:
+    code = (
+        "import sys, accelwatch.tui.starting_picture\n"
+        "print([name for name in ('textual', 'rich', 'asyncio', 'msgspec') if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

@@ -11,7 +11,7 @@ from accelwatch.tui.app import Dashboard
 from accelwatch.tui.drawing.palettes import PALETTES
 from accelwatch.tui.widgets.row_list import RowList
 from dashboards import board_of, empty_node
-from fleets import FAULTS, FedFleet, FleetStage, event, fleet_view, following
+from fleets import FAULTS, FedFleet, FleetStage, event, fleet_view, following, on
 from incident_samples import incident
 from machines import NOW
 from seen_incidents import seen, told
@@ -268,3 +268,16 @@ def test_what_a_rule_has_found_and_what_to_do_stand_beside_the_state() -> None:
             assert "✕ nvidia1 lost  → drain the node" in stage.line_with("n003")
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize("width", range(80, 201, 20))
+def test_words_of_the_totals_give_way_one_at_a_time_from_the_right(width: int) -> None:
+    async def check(stage: FleetStage) -> None:
+        line = stage.line_with(" 88 devices")
+        words = ["lost", "missing", "hung", "failed", "unreachable", "stale", "degraded", "ok"]
+        shown = [f" {word}" in line for word in words]
+        assert shown == sorted(shown, reverse=True)
+        assert all(shown) == (width >= 180)
+        assert any(shown) == (width >= 100)
+
+    on(check, size=(width, 30))

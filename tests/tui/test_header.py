@@ -11,6 +11,7 @@ from accelwatch.tui.views.header import header, tab_at
 from dashboards import FedSource, Stage, board_of, hung, lost, node, running, stale
 from fleets import FAULTS, FedFleet, FleetStage, fleet_view, following
 from machines import NOW
+from seen_incidents import everything, seen
 
 UNWELL = node(8, d1=lost(1), d3=lost(3), d5=hung(5), d6=stale(6))
 WIDTHS = (40, 60, 80, 100, 120, 200)
@@ -111,3 +112,48 @@ def test_tabs_of_a_fleet_and_of_its_silent_node(width: int) -> None:
             await check(stage)
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize("width", range(60, 131, 5))
+def test_names_of_tabs_give_way_one_at_a_time_from_the_right(width: int) -> None:
+    board = board_of()
+    board.accept(node(8))
+    names = [name for _, name in numbered_screens(fleet=False) if name != "local"]
+    text = first(board, width)
+    shown = [name in text for name in names]
+    assert shown == sorted(shown, reverse=True)
+    assert "local" in text
+    if not all(shown):
+        missing = names[shown.index(False)]
+        assert width_of(header(board, width, 2, NOW, "local")[0]) == width
+        free = len(text) - len(" ".join(text.split()))
+        assert free - 2 * len(names) < len(missing) + 16
+
+
+def test_the_name_of_the_incidents_stays_longest() -> None:
+    async def go() -> None:
+        view = seen(*everything())
+        async with following(FedFleet(view), (80, 24)) as stage:
+            head = stage.text().splitlines()[0]
+            assert "5 incidents" in head
+            assert "7 events" not in head
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_a_recording_bears_a_sign_on_every_terminal(width: int, ascii_only: bool) -> None:
+    board = board_of(ascii_only=ascii_only)
+    board.accept(UNWELL)
+    sign = ">" if ascii_only else "\u25b6"
+    assert sign not in first(board, width)
+    board.replayed = "night.awz"
+    text = first(board, width)
+    assert f" {sign} " in text
+    assert ("replay night.awz" in text) == (width >= 60)
+    if width >= 60:
+        assert (
+            dict(header(board, width, 2, NOW, "local")[0])[f" {sign} replay night.awz "]
+            == "caution"
+        )

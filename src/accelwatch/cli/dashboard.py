@@ -66,6 +66,7 @@ def run_dashboard(
         board = Board(preferences, looks)
         board.set_filter(condition or "", keeps)
         board.terminal = not served
+        board.replayed = Path(replay).name if replay is not None else ""
         if replay is None:
             board.root = Path(machine.root if machine is not None else "/")
         with contextlib.nullcontext() if served else _first_picture(board, source):
@@ -122,10 +123,11 @@ def _first_picture(
     board: "Board", source: "SnapshotSource"
 ) -> contextlib.AbstractContextManager[None]:
     """Devices on the terminal while the rest is loaded; of a recording there is nothing to wait for."""
-    from accelwatch.tui.first_picture import first_picture, wanted
+    from accelwatch.tui.first_picture import first_picture
     from accelwatch.tui.local.live import LiveSource
+    from accelwatch.tui.terminal_screen import own_terminal
 
-    descriptor = wanted()
+    descriptor = own_terminal()
     if descriptor is None or not isinstance(source, LiveSource):
         return contextlib.nullcontext()
     return first_picture(board, source, descriptor)

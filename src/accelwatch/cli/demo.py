@@ -1,6 +1,7 @@
 """`accelwatch demo`: a simulated fleet and its dashboard with one command; nothing stays behind."""
 
 import contextlib
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import typer
 
 from accelwatch.cli import sim, view_flags
 from accelwatch.cli.entry import guarded
-from accelwatch.cli.fleet_plan import Asking, Look, checked, own_hub
+from accelwatch.cli.fleet_plan import Asking, Look, Show, checked, own_hub
 from accelwatch.cli.options import command
 from accelwatch.cli.terminal import on_terminal
 
@@ -51,18 +52,22 @@ def run_demo(size: "FleetSize", asking: Asking, look: Look, *, once: bool) -> in
     """Show the simulated fleet; returns the exit code. Raises AccelwatchError."""
     checked(asking)
     printed = asking.one_shot or once or not on_terminal()
-    with contextlib.closing(_begun(size, printed=printed)) as child:
+    start = time.time()
+    with contextlib.closing(_begun(size, start, printed=printed)) as child:
         hub = msgspec.structs.replace(own_hub(child, "demo"), simulated=True)
         if printed:
             from accelwatch.cli.fleet_once import run_once
 
             return run_once(hub, asking)
         from accelwatch.cli.fleet_dashboard import run_fleet_dashboard
+        from accelwatch_simulator.rehearsal import scenes
 
-        return run_fleet_dashboard(hub, look)
+        played = [(start + scene.at_s, scene.coming) for scene in scenes(size.nodes)]
+        starting = f"starting {size.nodes} simulated node{'' if size.nodes == 1 else 's'}"
+        return run_fleet_dashboard(hub, look, Show(starting=starting, scenes=played))
 
 
-def _begun(size: "FleetSize", *, printed: bool) -> "Child":
+def _begun(size: "FleetSize", start: float, *, printed: bool) -> "Child":
     """The simulator and its hub; what is printed once is printed with all the faults."""
     from accelwatch.fleet.hub_client.child import begin
 
@@ -75,6 +80,6 @@ def _begun(size: "FleetSize", *, printed: bool) -> "Child":
         begun_s = ALL_THERE_S if printed else 0.0
         # Of incidents no document tells.
         rules = RuleSettings(packs=() if printed else tuple(pack_names()))
-        run_stage(size, sim.own_exposition, folder, life, begun_s=begun_s, rules=rules)
+        run_stage(size, sim.own_exposition, folder, life, start=start, begun_s=begun_s, rules=rules)
 
     return begin(work)

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from accelwatch.cli.dashboard import override, run_to_end
-from accelwatch.cli.fleet_plan import Hub, Look
+from accelwatch.cli.fleet_plan import Hub, Look, Show
 from accelwatch.display import utf8
 from accelwatch.durations import reading_interval
 from accelwatch.errors import ExpressionError
@@ -17,8 +17,26 @@ if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
 
 
-def run_fleet_dashboard(hub: Hub, look: Look) -> int:
-    """Show the fleet until its user quits; returns the exit code. Raises AccelwatchError."""
+def run_fleet_dashboard(hub: Hub, look: Look, show: Show | None = None) -> int:
+    """Show the fleet until its user quits; returns the exit code. Raises AccelwatchError.
+
+    With something to `show`, the terminal says at once what is being started.
+    """
+    from accelwatch.tui.starting_picture import starting_picture
+    from accelwatch.tui.terminal_screen import own_terminal
+
+    terminal = None if show is None else own_terminal()
+    with starting_picture(show.starting if show is not None else "", terminal):
+        app = _dashboard(hub, look)
+    assert app.fleet_controller is not None
+    if show is not None:
+        board = app.fleet_controller.board
+        board.starting, board.scenes = f"{show.starting} ...", show.scenes
+    run_to_end(app)
+    return OK
+
+
+def _dashboard(hub: Hub, look: Look) -> "Dashboard":
     from accelwatch.tui.drawing.preferences import load, path_of
 
     path = path_of(os.environ)
@@ -41,8 +59,7 @@ def run_fleet_dashboard(hub: Hub, look: Look) -> int:
         _filter(app, source, hub, look.condition)
     if said := complaint or hub.remark():
         app.call_later(app.say, said)
-    run_to_end(app)
-    return OK
+    return app
 
 
 def _filter(app: "Dashboard", source: "HubSource", hub: Hub, text: str) -> None:

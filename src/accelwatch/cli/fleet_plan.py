@@ -1,7 +1,7 @@
 """What `accelwatch fleet` is asked for, and the hub that answers: a given one, or one of its own."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -176,6 +176,14 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     ascii_only: view_flags.Ascii = False
     condition: str = ""
     readonly: bool = False
+
+
+class Show(msgspec.Struct, frozen=True, kw_only=True):
+    """What people are told before there is a picture, and of what will happen."""
+
+    starting: str = "starting"
+    scenes: Sequence[tuple[float, str]] = ()
+    """When something happens (Unix seconds) and what, in that order."""
 
 
 class Hub(msgspec.Struct, frozen=True, kw_only=True):

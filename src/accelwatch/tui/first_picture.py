@@ -19,6 +19,7 @@ from accelwatch.tui.drawing.pen import Pen, system_of
 from accelwatch.tui.ending_signals import raised
 from accelwatch.tui.local.local_plan import plan
 from accelwatch.tui.state.action import LOCAL
+from accelwatch.tui.terminal_screen import ENTER, LEAVE, write
 from accelwatch.tui.views.device_list import DeviceList
 from accelwatch.tui.views.header import header
 
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from accelwatch.tui.local.live import LiveSource
     from accelwatch.tui.state.board import Board
 
-_ENTER = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J"
-"""The second screen, without a cursor, empty (xterm's ctlseqs, DECSET 1049 and 25)."""
-_LEAVE = "\x1b[?25h\x1b[?1049l"
 _SWITCH_S = 0.0005
 """So soon whoever draws gets its turn beside the imports; Python's own 5 ms would be many a wait."""
 _FIRST_S = 0.04
@@ -51,28 +49,20 @@ def first_picture(board: "Board", source: "LiveSource", descriptor: int) -> Iter
     usual = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_S)
     try:
-        _write(descriptor, _ENTER)
+        write(descriptor, ENTER)
         drawing.start()
         with raised():
             told.wait(_FIRST_S)
             yield
     except BaseException:
         _end(drawing, ending)
-        _write(descriptor, _LEAVE)
+        write(descriptor, LEAVE)
         raise
     else:
         _end(drawing, ending)
     finally:
         sys.setswitchinterval(usual)
         os.close(stop)
-
-
-def wanted() -> int | None:
-    """The descriptor that our driver writes to, where it is a terminal in front of this process."""
-    stream = sys.__stdout__
-    if "TEXTUAL_DRIVER" in os.environ or stream is None or not stream.isatty():
-        return None
-    return stream.fileno()
 
 
 def _end(drawing: threading.Thread, ending: int) -> None:
@@ -88,7 +78,7 @@ def _draw(
         snapshot = source.snapshot()
         if snapshot is not None:
             board.show(snapshot)
-        _write(descriptor, picture(board, _size(descriptor), time.time()))
+        write(descriptor, picture(board, _size(descriptor), time.time()))
         if source.told:
             told.set()
         if not _news(source, stop):
@@ -143,11 +133,3 @@ def _devices(rows: DeviceList, width: int) -> list[Line]:
     for index in range(len(rows)):
         given += [rows.line(index, width, part) for part in range(rows.stride)]
     return given
-
-
-def _write(descriptor: int, text: str) -> None:
-    """Write; a terminal that has gone is the dashboard's affair."""
-    rest = text.encode("utf-8", "replace")
-    with contextlib.suppress(OSError):
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]

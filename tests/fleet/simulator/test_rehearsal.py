@@ -1,10 +1,15 @@
 """What `accelwatch demo` plays: enough to see within half a minute, and nothing that cannot be."""
 
+from pathlib import Path
+
 import pytest
 
-from accelwatch.scenario.faults import FaultKind
+from accelwatch.fleet.state.inventory import InventoryFile
+from accelwatch.scenario.faults import NODE_KINDS, FaultKind
+from accelwatch_simulator.fleet import Fleet
+from accelwatch_simulator.heard_before import write_inventory
 from accelwatch_simulator.nodes import FleetSize, build
-from accelwatch_simulator.rehearsal import ALL_THERE_S, rehearsal
+from accelwatch_simulator.rehearsal import ALL_THERE_S, rehearsal, scenes
 
 _SOON_S = 15.0
 
@@ -37,3 +42,30 @@ def test_whole_nodes_of_a_small_fleet_do_not_fail() -> None:
     whole = {FaultKind.NODE_DOWN, FaultKind.NODE_HUNG}
     assert not whole & {fault.spec.kind for fault in small}
     assert whole <= {fault.spec.kind for fault in large}
+
+
+@pytest.mark.parametrize("count", [3, 24])
+def test_what_is_announced_is_what_is_played(count: int) -> None:
+    nodes = build(FleetSize(nodes=count, devices=8, vendor="mixed"))
+    played = {fault.at_s for fault in rehearsal(nodes).faults}
+    told = scenes(count)
+    assert told
+    assert {scene.at_s for scene in told} <= played
+    assert [scene.at_s for scene in told] == sorted(scene.at_s for scene in told)
+    kinds = {fault.at_s: fault.spec.kind for fault in rehearsal(nodes).faults}
+    assert all((kinds[scene.at_s] in NODE_KINDS) == scene.of_nodes for scene in told)
+
+
+def test_a_hub_of_before_knows_every_node_and_since_when_it_is_silent(tmp_path: Path) -> None:
+    nodes = build(FleetSize(nodes=24, devices=8, vendor="mixed"))
+    scenario = rehearsal(nodes, ALL_THERE_S)
+    fleet = Fleet(nodes, scenario, seed=1, start=1000.0, interval_s=1.0)
+    write_inventory(fleet, tmp_path)
+    file = InventoryFile(tmp_path)
+    known = file.load()
+    file.close()
+    assert {name: len(one.devices) for name, one in known.items()} == {
+        node.name: 8 for node in nodes
+    }
+    silent = {name: one.last_seen for name, one in known.items() if one.last_seen != 1000.0}
+    assert silent == {"n005": 1000.0 + 28 - ALL_THERE_S, "n020": 1000.0 + 52 - ALL_THERE_S}

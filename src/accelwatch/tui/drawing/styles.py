@@ -17,6 +17,7 @@ RowList { height: 1fr; }
 #timeline { height: 2; }
 #incident-totals { height: 1; }
 #troubles { height: 1; display: none; }
+#announced { height: 1; display: none; }
 #detail { height: 2; }
 #prompt { height: 1; dock: bottom; }
 Input, Input:focus { height: 1; border: none; padding: 0 1; background: $panel; color: $foreground; }

@@ -4,7 +4,7 @@ No Textual in here, as in the board of one machine.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -63,6 +63,10 @@ class FleetBoard:
         self._now = now
         self.name = name
         """What is followed."""
+        self.starting = "no picture of the fleet yet"
+        """What is said until the first picture."""
+        self.scenes: Sequence[tuple[float, str]] = ()
+        """When something will happen in a demonstration (Unix seconds) and what, in that order."""
         self.alone = False
         """Whether it is one machine, of which its agent tells."""
         self.counted: Counted | None = None

@@ -38,7 +38,9 @@ def _wrong(row: FleetRow, sight: Sight) -> tuple[str, str]:
         sign = device_signs.device_glyph(word, sight.glyphs)
         more = f" (+{_others(row)} more)" if _others(row) else ""
         text = f"{row.node}/{place.name} {sign} {device_signs.device_word(word)}{more}"
-    return " ".join((text, in_words(cells.verdict(row.worst, sight), sight.glyphs))).strip(), role
+    found = cells.verdict(row.worst, sight)
+    mark = ": " if found.said else " "
+    return f"{text}{mark}{in_words(found, sight.glyphs)}".strip(), role
 
 
 def _others(row: FleetRow) -> int:

@@ -13,6 +13,7 @@ from accelwatch.fleet.picture.timeline import Player
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet import grid_lines
+from accelwatch.tui.fleet.announcement import announcement
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.selected_lines import selected_lines
 from accelwatch.tui.fleet.troubles import trouble_line
@@ -66,6 +67,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         bare = self._rows.bare
         self._header = header_panel(board, now, FLEET)
         self._totals = Panel(board, self._draw_totals, id="totals")
+        self._announced = Panel(board, self._draw_announced, id="announced")
         self._troubles = Panel(board, self._draw_troubles, id="troubles")
         self._graphs = Panel(board, self._draw_graphs, id="graphs")
         self.nodes = RowList(board, self._rows, id="nodes", moved=self._moved, bare=bare)
@@ -75,7 +77,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         """Header, totals, troubles, nodes in either form, the selected light in words, events, keys."""
-        yield from (self._header, self._totals, self._graphs, self._troubles)
+        yield from (self._header, self._announced, self._totals, self._graphs, self._troubles)
         if self.time_line is not None:
             yield self.time_line
         yield from (self.nodes, self.lights, self._detail, self._events)
@@ -146,6 +148,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         self._show_graphs()
         self._graphs.styles.height = fleet_graphs.LINES
         self._show_troubles()
+        self._show_announced()
         shown = preferences.fleet_events
         self._events.display = shown
         self._events.styles.height = min(max(rows // 4, 3), 12)
@@ -196,6 +199,16 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         self._graphs.display = past is not None and past.values != {}
         self._graphs.refresh()
 
+    def _show_announced(self) -> None:
+        """It takes a line in a demonstration, for as long as something is still to come."""
+        shown = bool(self._draw_announced(self.app.size.width, 1)[0])
+        if self._announced.display != shown:
+            self._announced.display = shown
+        self._announced.refresh()
+
+    def _draw_announced(self, width: int, _: int) -> list[Line]:
+        return [announcement(self.fleet, self._now(), width, self.board.paint.glyphs)]
+
     def _show_troubles(self) -> None:
         """They take a line while there are any."""
         self._troubles.display = self._untold or bool(self.fleet.troubles)
@@ -218,6 +231,8 @@ class FleetScreen(Screen[None], inherit_bindings=False):
 
     def show_age(self) -> None:
         """A second has passed; what is not about to be replaced is painted with its new age."""
+        if self.fleet.scenes:
+            self._show_announced()
         if self.fleet.since_s > _FRESH_S:
             self.show()
         else:

@@ -74,6 +74,9 @@ class Board:
     typed_filters: Mapping[str, Sequence[str]] = MappingProxyType({})
     """What was looked for before, the latest last: of `devices`, `processes`, a `fleet`."""
 
+    replayed: str = ""
+    """What is played in the place of this machine: `demo`, or the name of a file; else empty."""
+
     def __init__(self, preferences: Preferences, looks: Looks) -> None:
         self.preferences = preferences
         self.looks = looks

@@ -105,7 +105,7 @@ def totals(board: Board, fleet: FleetBoard, width: int, height: int, now: float)
     """One or two lines: nodes and devices by state at the left, figures at the right."""
     view = fleet.view
     if view is None:
-        return [[(" no picture of the fleet yet", "dim")]]
+        return [[(f" {fleet.starting}", "dim")]]
     nodes, devices = _nodes_of(board, view.sums), _devices_of(board, fleet.standings)
     if height < 2:
         lines = [[(" ", "text"), *_short(nodes), ("  ", "text"), *_short(devices)]]
@@ -144,8 +144,9 @@ def _devices_of(board: Board, counts: Mapping[str, int]) -> list[tuple[str, str]
 
 
 def _beside(parts: Sequence[tuple[str, str]], figures: Line, width: int) -> Line:
-    """Both where there is room; signs without words where there is not, then without figures."""
-    for left in (_said(parts), _short(parts)):
+    """Both where there is room; words give way from the right, what is worst keeps its own longest."""
+    for count in range(len(parts), 0, -1):
+        left = [*_said(parts[:count]), *_signs(parts[count:])]
         if width_of(left) + width_of(figures) + _PART <= width:
             return spread([(" ", "text"), *left], figures, width)
     return [(" ", "text"), *left]
@@ -156,10 +157,14 @@ def _said(parts: Sequence[tuple[str, str]]) -> Line:
 
 
 def _short(parts: Sequence[tuple[str, str]]) -> Line:
-    """Signs and numbers without their words."""
-    (title, title_role), *others = parts
-    line: Line = [(f"{title} ", title_role)]
-    for text, role in others:
+    """The title, and signs and numbers without their words."""
+    title, title_role = parts[0]
+    return [(f"{title} ", title_role), *_signs(parts[1:])]
+
+
+def _signs(parts: Sequence[tuple[str, str]]) -> Line:
+    line: Line = []
+    for text, role in parts:
         sign, number, *_ = text.split(" ")
         line += [(f"{sign}{number} ", role)]
     return line

@@ -1,5 +1,6 @@
 """The lines at the top of every screen: host, time, drivers, worst state, age of the sample. Pure."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from accelwatch.display import printable
@@ -19,6 +20,8 @@ Tabs = list[tuple[str, str, str]]
 """Text, role, and the name of the screen that it leads to."""
 _NARROW = 60
 """Below this many cells there is no room for words that explain."""
+_PLAYED = 16
+"""Cells of the name of what is played."""
 _SLOW, _LATE = 2.0, 3.0
 """In intervals: from here the age is amber, then red."""
 
@@ -57,29 +60,43 @@ def _first_line(board: Board, width: int, now: float, screen: str) -> Line:
 def _parts(board: Board, width: int, now: float, screen: str) -> tuple[Line, tuple[Tabs, Line]]:
     """What is before the tabs, the tabs, and what is at the right end.
 
-    Tabs are the way to the other screens, so the time gives way first, then the names of the other
-    tabs, then the words of states, and at last the machine's name.
+    Tabs are the way to the other screens, so the brand gives way first, then the time, then the names of
+    the other tabs from the right, then the words of states, and at last the machine's name.
     """
     host = _host(board)
-    named: Line = [(f" {host} ", "strong")] if host else []
+    played = _played(board)
+    named: Line = [*played, *([(f" {host} ", "strong")] if host else [])]
     brand: Line = [] if width < _NARROW else [(" accelwatch ", "title")]
-    whole, short = _tabs(board, screen), _tabs(board, screen, short=True)
+    tabs = _tabs_by_room(board, screen)
+    whole, short = tabs[0], tabs[-1]
     timed, untimed = _right(board, width, now), _right(board, width, now, time=False)
     signs = _right(board, width, now, words=False, time=False)
     choices = [
         ([*brand, *named], (whole, timed)),
         (named, (whole, timed)),
         (named, (whole, untimed)),
-        (named, (short, timed)),
+        *((named, (some, timed)) for some in tabs[1:]),
         (named, (short, untimed)),
         (named, (short, signs)),
+        (played, (short, signs)),
+        ([(text[:3], role) for text, role in played[1:]], (short, signs)),
         ([], (short, signs)),
     ]
-    for before, (tabs, right) in choices:
-        if width_of(before) + sum(len(text) for text, _, _ in tabs) + width_of(right) + 1 <= width:
-            return before, (tabs, right)
+    for before, (some, right) in choices:
+        if width_of(before) + sum(len(text) for text, _, _ in some) + width_of(right) + 1 <= width:
+            return before, (some, right)
     only = [tab for tab in short if tab[2] == screen]
     return named, (only, signs)
+
+
+def _played(board: Board) -> Line:
+    """The sign of a recording or scenario, which nobody is to take for this machine as it is now."""
+    name = board.replayed or ("archive" if board.archive else "")
+    if not name:
+        return []
+    sign = ">" if board.paint.glyphs.ascii_only else "▶"
+    shown = fit(printable(name, ascii_only=board.paint.glyphs.ascii_only), min(len(name), _PLAYED))
+    return [(" ", "text"), (f" {sign} replay {shown} ", "caution")]
 
 
 def _right(board: Board, width: int, now: float, *, words: bool = True, time: bool = True) -> Line:
@@ -107,15 +124,30 @@ def _shown_time(board: Board) -> float | None:
     return board.snapshot.time if board.started else None
 
 
-def _tabs(board: Board, screen: str, *, short: bool = False) -> Tabs:
-    """The numbered screens, the present one marked; when `short` only that one by its name."""
-    numbered = numbered_screens(fleet=board.fleet is not None, judged=board.judged)
+def _tabs_by_room(board: Board, screen: str) -> list[Tabs]:
+    """The tabs with all their names, then with one less at a time, from the right.
+
+    That of the incidents, beside which their number stands, goes last; that of the present one stays.
+    """
+    names = [name for _, name in _numbered(board) if name != screen]
+    order = [*(name for name in reversed(names) if name != INCIDENTS), INCIDENTS]
+    return [_tabs(board, screen, frozenset(order[:count])) for count in range(len(names) + 1)]
+
+
+def _numbered(board: Board) -> tuple[tuple[str, str], ...]:
+    return numbered_screens(fleet=board.fleet is not None, judged=board.judged)
+
+
+def _tabs(board: Board, screen: str, nameless: Collection[str]) -> Tabs:
+    """The numbered screens, the present one marked; some of them without their names."""
+    numbered = _numbered(board)
+    bare = set(nameless) >= {name for _, name in numbered if name != screen}
     tabs: Tabs = [(" ", "text", "")]
     if screen not in {name for _, name in numbered}:
         tabs.append((f" {screen} ", "tab", screen))
     for key, name in numbered:
-        tabs.append((f"{key} " if short else f" {key} ", "key", name))
-        if name == screen or not short:
+        tabs.append((f"{key} " if bare else f" {key} ", "key", name))
+        if name not in nameless:
             tabs.append((f"{name} ", "tab" if name == screen else "dim", name))
         if name == INCIDENTS:
             tabs += [(text, role, name) for text, role in _open_incidents(board)]

@@ -1,0 +1,31 @@
+"""What happens next in a demonstration, and what has just happened, in a line. Pure."""
+
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.fleet.board import FleetBoard
+
+_FRESH_S = 5.0
+"""So long it is said that something has happened now."""
+_AFTER_S = 30.0
+"""So long after the last of it the keys are told once more."""
+_LOOK = (("x", "goes there"), ("w", "says why"), ("m", "map"))
+
+
+def announcement(fleet: FleetBoard, now: float, width: int, glyphs: Glyphs) -> Line:
+    """`in 8 s a device falls off the bus`; empty outside a demonstration, and when all is over."""
+    scenes = fleet.scenes
+    if not scenes or now > scenes[-1][0] + _AFTER_S:
+        return []
+    coming = next(((at, text) for at, text in scenes if at > now), None)
+    passed = [text for at, text in scenes if now - _FRESH_S < at <= now]
+    line: Line = [(" demo ", "cursor"), (" ", "text")]
+    if passed:
+        line += [(f"now: {passed[-1]}", "warn"), (f"  {glyphs.dot}  ", "faint")]
+    if coming is not None and not passed:
+        line += [
+            (f"in {coming[0] - now:.0f} s {coming[1]}", "strong"),
+            (f"  {glyphs.dot}  ", "faint"),
+        ]
+    for key, what in _LOOK:
+        line += [(key, "key"), (f" {what}  ", "dim")]
+    return clipped(line, width)

@@ -1,0 +1,68 @@
+"""What a demonstration says of what comes next."""
+
+import pytest
+
+from accelwatch.tui.drawing.glyphs import UNICODE
+from accelwatch.tui.drawing.lines import plain, width_of
+from accelwatch.tui.drawing.preferences import Preferences
+from accelwatch.tui.fleet.announcement import announcement
+from accelwatch.tui.fleet.board import FleetBoard
+from fleets import FedFleet, FleetStage, fleet_view, on
+from machines import NOW
+
+SCENES = ((108.0, "a device falls off the bus"), (118.0, "a driver call hangs"))
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        (100.0, "in 8 s a device falls off the bus"),
+        (107.0, "in 1 s a device falls off the bus"),
+        (108.0, "now: a device falls off the bus"),
+        (112.9, "now: a device falls off the bus"),
+        (113.0, "in 5 s a driver call hangs"),
+        (122.0, "now: a driver call hangs"),
+        (130.0, "x goes there  w says why"),
+        (149.0, ""),
+    ],
+)
+def test_the_next_thing_is_announced_and_told_when_it_happens(now: float, told: str) -> None:
+    board = FleetBoard(Preferences(), lambda: 0.0, "demo")
+    board.scenes = SCENES
+    line = announcement(board, now, 90, UNICODE)
+    assert told in plain(line)
+    assert bool(line) == bool(told)
+    assert width_of(line) in (0, 90)
+    assert ("w says why" in plain(line)) == bool(told)
+
+
+def test_outside_a_demonstration_nothing_is_announced() -> None:
+    board = FleetBoard(Preferences(), lambda: 0.0, "hub")
+    assert announcement(board, 100.0, 90, UNICODE) == []
+
+
+def test_the_line_stands_below_the_header_until_all_is_over() -> None:
+    async def check(stage: FleetStage) -> None:
+        assert "falls off" not in stage.text()
+        assert stage.app.fleet_controller is not None
+        stage.app.fleet_controller.board.scenes = ((NOW + 8, "a device falls off the bus"),)
+        await stage.wait(1)
+        assert "in 7 s a device falls off the bus" in stage.text().splitlines()[2]
+        await stage.wait(7)
+        assert "now: a device falls off the bus" in stage.text().splitlines()[2]
+        await stage.wait(40)
+        assert "falls off" not in stage.text()
+
+    on(check, source=FedFleet(fleet_view(3)))
+
+
+def test_before_the_first_picture_it_says_what_is_being_started() -> None:
+    async def check(stage: FleetStage) -> None:
+        assert "no picture of the fleet yet" in stage.text()
+        assert stage.app.fleet_controller is not None
+        stage.app.fleet_controller.board.starting = "starting 24 simulated nodes ..."
+        stage.app.show()
+        await stage.pilot.pause()
+        assert "starting 24 simulated nodes ..." in stage.text()
+
+    on(check, source=FedFleet(None))
