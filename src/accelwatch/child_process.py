@@ -36,6 +36,12 @@ class ChildProcess:
             select.select([], [], [], _GLANCE_S)
         return self._status
 
+    def go_on(self) -> None:
+        """Have the process go on if something in it has stopped it (SIGSTOP)."""
+        with contextlib.suppress(ChildProcessError, ProcessLookupError):
+            if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG) is not None:
+                os.kill(self.pid, signal.SIGCONT)
+
     def kill(self) -> None:
         """End the process now, whatever it does; its status comes when the kernel has let it go."""
         if self.ended() is None:

@@ -4,8 +4,10 @@
 identifying does), `pci`. `open`, `discover` and `events` say what these calls do.
 """
 
+import contextlib
 import os
 import signal
+import stat
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -91,12 +93,41 @@ def _print(words: str) -> None:
     os.write(1, words.encode())
 
 
+def _stop(_: str) -> None:
+    """A library that stops the process, as some debug builds do for a debugger."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def _close(_: str) -> None:
+    """A library that makes a daemon of itself closes what it does not know."""
+    os.closerange(3, 4096)
+
+
+def _close_and_open(_: str) -> None:
+    """The numbers are another's then, as a device file's."""
+    os.closerange(3, 4096)
+    for _number in range(3, 64):
+        os.open(os.devnull, os.O_RDWR)
+
+
+def _noise(words: str) -> None:
+    """A library that writes to a descriptor that is not its own: to every pipe."""
+    for descriptor in range(3, 256):
+        with contextlib.suppress(OSError):
+            if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+                os.write(descriptor, words.encode() or bytes(64))
+
+
 _DEEDS: dict[str, Callable[[str], None]] = {
+    "close": _close,
+    "close_and_open": _close_and_open,
     "command": _command,
     "hang": _hang,
+    "noise": _noise,
     "print": _print,
     "slow": lambda seconds: time.sleep(float(seconds)),
     "exit": sys.exit,
+    "stop": _stop,
     "grow": _grow,
     "spin": _spin,
     "segv": _segv,

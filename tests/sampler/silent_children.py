@@ -6,7 +6,7 @@ import shutil
 import signal
 
 from accelwatch.clock import ManualClock
-from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode_order, encode
+from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode_order, encode, marked
 from accelwatch.sampler.launch import Child
 from accelwatch.sampler.marks import CallsOut, map_marks
 from accelwatch.sampler.printed import Printed, bounded_file
@@ -43,7 +43,7 @@ class SilentChild:
             if isinstance(report, Called | Returned):
                 self._calls.note(report)
             else:
-                os.write(self._told, encode(report))
+                os.write(self._told, marked(encode(report)))
 
     def write(self, data: bytes) -> None:
         """Write as a collector never does."""

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from accelwatch.sampler.child import first_order
-from accelwatch.sampler.frames import MAX_FRAME_BYTES, Stream, decode, encode
+from accelwatch.sampler.frames import MarkedSplitter, Stream, decode, encode, marked
 from accelwatch.sampler.marks import calls_out, threads_inside
 from accelwatch.sampler.settings import Begin, CollectSettings, LetIn
-from accelwatch.schema.frames import Splitter
 from accelwatch.store.reports import Cycle, Done, Heartbeat, Part
 from sampler.fakes import FAKE, TELLING
 from waiting import wait_until
@@ -124,7 +123,7 @@ def test_orders_are_followed_and_their_end_is_the_order_to_stop() -> None:
 
 
 def test_what_cannot_be_told_is_left_out_and_that_nobody_reads_is_said_once() -> None:
-    length = len(encode(Heartbeat(cpu_s=1.0, resident_bytes=1)))
+    length = len(marked(encode(Heartbeat(cpu_s=1.0, resident_bytes=1))))
     assert run(REPORTED).stdout == b"nothing yet\n%d\nnobody reads\n" % length
 
 
@@ -263,7 +262,7 @@ def test_the_time_of_a_single_reading_runs_since_it_was_asked_for() -> None:
         child.stdin.flush()
         told = child.stdout.read()
     os.close(crash)
-    reports = [*map(decode, Splitter(MAX_FRAME_BYTES).feed(told))]
+    reports = [*map(decode, MarkedSplitter().feed(told))]
     assert reports[-1] == Done()
 
 

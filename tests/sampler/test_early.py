@@ -40,15 +40,14 @@ import os
 from accelwatch.sampler import early
 early.begin()
 pid, reports, orders, crash, _ = early.hand_over()
-from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode, encode
+from accelwatch.sampler.frames import MarkedSplitter, decode, encode
 from accelwatch.sampler.settings import Begin, CollectSettings
-from accelwatch.schema.frames import Splitter
 settings = CollectSettings(backends=("{backend}",), one_shot=True, timeout_s=30.0)
 os.write(orders, encode(Begin(settings=settings)))
 told = b""
 while chunk := os.read(reports, 65536):
     told += chunk
-print(os.waitpid(pid, 0)[1], type([*map(decode, Splitter(MAX_FRAME_BYTES).feed(told))][-1]).__name__)
+print(os.waitpid(pid, 0)[1], type([*map(decode, MarkedSplitter().feed(told))][-1]).__name__)
 """
 DAMAGED = """
 import os

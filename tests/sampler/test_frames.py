@@ -10,10 +10,12 @@ from accelwatch.errors import WireError
 from accelwatch.sampler import frames
 from accelwatch.sampler.frames import (
     MAX_FRAME_BYTES,
+    MarkedSplitter,
     Stream,
     decode,
     decode_order,
     encode,
+    marked,
     write_all,
 )
 from accelwatch.sampler.settings import Begin, CollectSettings, HeldOut, LetIn
@@ -117,7 +119,8 @@ def test_a_stream_leaves_damaged_reports_out_and_goes_on() -> None:
     try:
         stream = Stream(reading)
         assert stream.read() == []
-        os.write(writing, encode(REPORTS[3]) + b"\0\0\0\x02\xc1\xc1" + encode(REPORTS[2]))
+        sent = (encode(REPORTS[3]), b"\0\0\0\x02\xc1\xc1", encode(REPORTS[2]))
+        os.write(writing, b"".join(map(marked, sent)))
         assert stream.read() == [REPORTS[3], REPORTS[2]]
         assert stream.damaged == 1
         os.close(writing)
@@ -149,13 +152,60 @@ def test_a_refusal_says_what_and_why() -> None:
 def test_every_damaged_report_is_counted() -> None:
     reading, writing = os.pipe()
     try:
-        os.write(writing, b"\0\0\0\x01\xc1" * 3)
+        os.write(writing, marked(b"\0\0\0\x01\xc1") * 3)
         stream = Stream(reading)
         assert stream.read() == []
         assert stream.damaged == 3
     finally:
         os.close(reading)
         os.close(writing)
+
+
+MARK = marked(b"")[:4]
+NOISES = {
+    "text": b"NVRM: hello\n",
+    "zeros": bytes(64),
+    "a long length": b"\xff" * 16,
+    "half a mark": MARK[:3],
+    "a mark alone": MARK + b"abcd\0\0\0\x02\xc1",
+    "a mark with a length that nobody sends": MARK + b"abcd" + b"\xff" * 4,
+}
+
+
+@pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)
+@pytest.mark.parametrize("step", [1, 7, 1 << 16])
+def test_what_a_library_writes_among_reports_is_left_out(noise: bytes, step: int) -> None:
+    """A mark of noise may announce so many bytes that what follows is looked at only with the next."""
+    sent = b"".join(
+        (
+            marked(encode(REPORTS[3])),
+            noise,
+            marked(encode(REPORTS[2])),
+            marked(encode(REPORTS[3])),
+        )
+    )
+    splitter = MarkedSplitter()
+    chunks = (sent[at : at + step] for at in range(0, len(sent), step))
+    told = [decode(body) for chunk in chunks for body in splitter.feed(chunk)]
+    assert told == [REPORTS[3], REPORTS[2], REPORTS[3]]
+    assert splitter.damaged == 1
+
+
+def test_what_a_library_writes_into_a_report_costs_that_report() -> None:
+    broken = marked(encode(REPORTS[0]))
+    sent = broken[:20] + b"noise" + broken[20:] + marked(encode(REPORTS[2])) * 2
+    splitter = MarkedSplitter()
+    assert [*map(decode, splitter.feed(sent))] == [REPORTS[2]] * 2
+    assert splitter.damaged == 1
+
+
+@given(st.binary(max_size=60), st.integers(1, 20))
+def test_no_noise_makes_a_report(noise: bytes, step: int) -> None:
+    splitter = MarkedSplitter()
+    sent = noise + marked(encode(REPORTS[2])) + marked(encode(REPORTS[3]))
+    chunks = (sent[at : at + step] for at in range(0, len(sent), step))
+    told = [body for chunk in chunks for body in splitter.feed(chunk)]
+    assert told == [encode(REPORTS[2])[4:], encode(REPORTS[3])[4:]]
 
 
 def test_what_does_not_fit_at_once_is_written_piece_by_piece(

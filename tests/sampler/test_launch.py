@@ -381,23 +381,3 @@ def test_a_process_with_threads_is_not_forked(monkeypatch: pytest.MonkeyPatch) -
     finally:
         over.set()
         other.join()
-
-
-def test_a_damaged_stream_ends_a_process_and_another_reads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    reading, writing = os.pipe()
-    os.write(writing, b"\xff" * 8)
-    pid = os.fork()
-    if pid == 0:
-        signal.pause()
-    os.close(writing)
-    fork, damaged = launch.fork, [Child(pid, reading, None, anonymous_file("crash"))]
-    monkeypatch.setattr(damaged[0].process, "ended_within", lambda _: None)
-    monkeypatch.setattr(launch, "fork", lambda order: damaged.pop() if damaged else fork(order))
-    snapshot = read_once(single(), isolation="fork")
-    assert len(snapshot.devices) == 1
-    assert [event.text for event in snapshot.events] == [
-        "the collector process ended with unknown"
-        " (a frame of 4294967295 bytes; at most 16777216 are taken)"
-    ]

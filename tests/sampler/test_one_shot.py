@@ -1,6 +1,7 @@
 """One reading of everything: complete by its deadline, whatever one driver does."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from accelwatch.sampler import launch
 from accelwatch.sampler.launch import reap_leftovers
 from accelwatch.sampler.marks import calls_out
 from accelwatch.sampler.one_shot import Isolation, read_once
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.sampler.settings import Begin, CollectSettings
 from accelwatch.sampler.stores import store_for
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
@@ -248,6 +249,59 @@ def test_a_crash_costs_the_device_that_crashed(what: str) -> None:
     assert "SIGSEGV" in snapshot.errors[0].message
     if what == "segv":
         assert view(snapshot, "9").state is DeviceState.OK
+
+
+@pytest.mark.parametrize(
+    ("what", "isolation"),
+    [
+        ("stop", "fork"),
+        ("stop", "exec"),
+        # A fork of the tests has pipes of the tests, too.
+        ("noise=NVRM: hello", "exec"),
+        ("noise=", "exec"),
+    ],
+)
+def test_a_library_that_stops_us_or_writes_among_our_reports_costs_nothing(
+    what: str, isolation: Isolation
+) -> None:
+    devices = [{"id": "0"}, {"id": "1", "do": what}, {"id": "2"}]
+    snapshot = read_once(
+        settings({FAKE: {"devices": devices}, SECOND: {"devices": [{"id": "9", "do": what}]}}),
+        isolation=isolation,
+    )
+    assert {view.state for view in snapshot.devices} == {DeviceState.OK}
+    assert len(snapshot.devices) == 4
+    assert snapshot.errors == ()
+
+
+@pytest.mark.parametrize("isolation", ["fork", "exec"])
+@pytest.mark.parametrize("what", ["close", "close_and_open"])
+def test_a_library_that_closes_our_descriptors_costs_its_device(
+    what: str, isolation: Isolation
+) -> None:
+    devices = [{"id": "0"}, {"id": "1", "do": what}, {"id": "2"}]
+    snapshot = read_once(
+        settings({FAKE: {"devices": devices}, SECOND: {"devices": [{"id": "9"}]}}),
+        isolation=isolation,
+    )
+    assert state(snapshot, "1") == (DeviceState.UNRESPONSIVE, {("*",): Absence.ERROR})
+    well = {view.device.id for view in snapshot.devices if view.state is DeviceState.OK}
+    assert well == {"fake:0", "fake:2", "fake:9"}
+    assert [(e.code, e.device_id) for e in snapshot.errors] == [("crash", "fake:1")]
+    assert "a library closed the pipe for reports" in snapshot.errors[0].message
+
+
+def test_a_collector_that_something_else_stops_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = launch.fork
+
+    def stopped(order: Begin) -> launch.Child:
+        child = begun(order)
+        os.kill(child.process.pid, signal.SIGSTOP)
+        return child
+
+    monkeypatch.setattr(launch, "fork", stopped)
+    snapshot = read_once(settings({FAKE: {"devices": [{"id": "0"}]}}), isolation="fork")
+    assert state(snapshot, "0")[0] is DeviceState.OK
 
 
 def test_a_crash_while_opening_is_told_as_the_backends_failure() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from accelwatch.clock import SystemClock
-from accelwatch.sampler.frames import encode
+from accelwatch.sampler.frames import encode, marked
 from accelwatch.sampler.launch import Child, spawn
 from accelwatch.sampler.settings import Begin, CollectSettings
 from accelwatch.sampler.stores import store_for
@@ -360,7 +360,7 @@ def test_one_damaged_report_is_told_and_the_collector_lives_on(
     try:
         owner.check()
         beat = Heartbeat(cpu_s=1.0, resident_bytes=1)
-        os.write(writing, b"\0\0\0\x02\xc1\xc1" + encode(beat))
+        os.write(writing, marked(b"\0\0\0\x02\xc1\xc1") + marked(encode(beat)))
         owner.receive()
         owner.receive()
         assert told == [beat]

@@ -20,7 +20,14 @@ from accelwatch.parent_death import die_with_parent
 from accelwatch.sampler.collector import Collector
 from accelwatch.sampler.commands import end_commands
 from accelwatch.sampler.early import collect_garbage
-from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode_order, encode, write_all
+from accelwatch.sampler.frames import (
+    CLOSED,
+    MAX_FRAME_BYTES,
+    decode_order,
+    encode,
+    marked,
+    write_all,
+)
 from accelwatch.sampler.gate import Gate
 from accelwatch.sampler.load import Absent, resolve
 from accelwatch.sampler.marks import CallsOut, Inside, map_marks
@@ -50,8 +57,9 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
         collect_garbage()
 
     marks = map_marks(crash)
-    gate = Gate(inside=Inside(marks), careful=order.careful)
-    backends, reports = resolve(settings), _Reports(out)
+    reports = _Reports(out)
+    gate = Gate(inside=Inside(marks, reports.check), careful=order.careful)
+    backends = resolve(settings)
     clock = SystemClock()
     absent = Absent(settings, clock)
     collector = Collector(
@@ -84,24 +92,43 @@ class _Reports:
 
     def __init__(self, out: int) -> None:
         self._out = out
+        self._pipe = _file_behind(out)
         self._held = bytearray()
         self._unread = False
 
     def __call__(self, report: Written) -> None:
         """Keep a report for the next `flush`."""
         with contextlib.suppress(WireError):
-            self._held += encode(report)
+            self._held += marked(encode(report))
+
+    def check(self) -> None:
+        """End this process where the descriptor is another file now: reports would go into that one.
+
+        Called while whoever closed it still counts as inside its driver, which is how it is found.
+        """
+        if _file_behind(self._out) != self._pipe:
+            os._exit(CLOSED)
 
     def flush(self) -> None:
         """Write what was held back. Raises BrokenPipeError the first time that nobody reads."""
         held, self._held = self._held, bytearray()
         if self._unread or not held:
             return
+        self.check()
         try:
             write_all(self._out, held)
         except BrokenPipeError:
             self._unread = True
             raise
+
+
+def _file_behind(descriptor: int) -> tuple[int, int] | None:
+    """What tells a file from others; None for a descriptor that is closed."""
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _prepare(crash: int) -> None:
@@ -187,8 +214,10 @@ def speak_apart(errors: int) -> None:
 
 def own_failure(crash: int, error: BaseException) -> NoReturn:
     """End after a failure of our own; the crash file says which."""
-    os.write(crash, f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
-    os._exit(1)
+    try:
+        os.write(crash, f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
+    finally:
+        os._exit(1)
 
 
 if __name__ == "__main__":

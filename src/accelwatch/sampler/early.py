@@ -174,6 +174,8 @@ def be_child(
         if order is not None:
             collect(order, out, control, crash)
     except BaseException as error:  # noqa: BLE001 - nothing may pass into the code that forked
-        os.write(crash, f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
-        os._exit(1)
+        try:
+            os.write(crash, f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
+        finally:
+            os._exit(1)
     os._exit(0)

@@ -1,17 +1,29 @@
-"""Reports and orders over pipes: each is a four-byte length and a MessagePack body of at most 16 MiB."""
+"""Reports and orders over pipes: each is a four-byte length and a MessagePack body of at most 16 MiB.
+
+A library that the collector has loaded may write to any descriptor: what it writes among the reports is
+left out. Before each report stand a mark and a checksum, by which the next one is found again.
+"""
 
 import os
+import zlib
+from collections.abc import Iterator
 from functools import cache
 
 import msgspec
 
 from accelwatch.errors import WireError
 from accelwatch.sampler.settings import Order
-from accelwatch.schema.frames import Splitter, frame
+from accelwatch.schema.frames import PREFIX_BYTES, frame
 from accelwatch.store.reports import Report, Written
 
 MAX_FRAME_BYTES = 16 << 20
+CLOSED = 93
+"""Exit status of a collector whose pipe for reports a library has closed."""
 _CHUNK = 1 << 18
+_MARK = b"\xf5\xffAR"
+"""Begins a report; no text has these bytes, and no number of our messages begins with them."""
+_CHECKSUM_BYTES = 4
+_HEAD = len(_MARK) + _CHECKSUM_BYTES
 
 _encoder = msgspec.msgpack.Encoder()
 _orders: msgspec.msgpack.Decoder[Order] = msgspec.msgpack.Decoder(Order)
@@ -34,6 +46,11 @@ def encode(report: Written | Order) -> bytes:
     return frame(body)
 
 
+def marked(framed: bytes) -> bytes:
+    """A frame as it goes over the pipe for reports."""
+    return _MARK + zlib.crc32(framed).to_bytes(_CHECKSUM_BYTES, "big") + framed
+
+
 def decode(body: bytes | memoryview) -> Report:
     """The report in a frame's body. Raises WireError when it is damaged or not one of ours."""
     try:
@@ -50,17 +67,65 @@ def decode_order(body: bytes) -> Order:
         raise WireError(f"damaged order of {len(body)} bytes: {error}") from error
 
 
+class MarkedSplitter:
+    """Cuts a stream of marked frames into their bodies; what is damaged or between them is left out."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+        self._in_noise = False
+        self.damaged = 0
+        """How often there was something else than a whole frame."""
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The bodies that `chunk` completes."""
+        held = self._held
+        held += chunk
+        begin = 0
+        while (at := held.find(_MARK, begin)) >= 0:
+            self._note_noise(at > begin)
+            begin = at
+            framed = at + _HEAD
+            body = framed + PREFIX_BYTES
+            size = int.from_bytes(held[framed:body], "big")
+            if len(held) < body or (size <= MAX_FRAME_BYTES and len(held) < body + size):
+                break
+            end = body + size
+            told = int.from_bytes(held[at + len(_MARK) : framed], "big")
+            if size > MAX_FRAME_BYTES or zlib.crc32(held[framed:end]) != told:
+                self._note_noise(True)
+                begin = at + len(_MARK)
+                continue
+            self._in_noise = False
+            begin = end
+            yield bytes(held[body:end])
+        else:
+            kept = max(begin, len(held) - len(_MARK) + 1)  # which may begin a mark
+            self._note_noise(kept > begin)
+            begin = kept
+        self._held = held[begin:] if begin else held
+
+    def _note_noise(self, found: bool) -> None:
+        """Count a stretch of noise once."""
+        if found and not self._in_noise:
+            self.damaged += 1
+            self._in_noise = True
+
+
 class Stream:
     """Reports from a non-blocking descriptor."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._splitter = Splitter(MAX_FRAME_BYTES)
-        self.damaged = 0
-        """Reports that could not be read and were left out."""
+        self._splitter = MarkedSplitter()
+        self._undecoded = 0
+
+    @property
+    def damaged(self) -> int:
+        """How often something came that is no report of ours and was left out."""
+        return self._undecoded + self._splitter.damaged
 
     def read(self) -> list[Report]:
-        """What has come so far. Raises EOFError at the end, WireError when the stream is damaged."""
+        """What has come so far. Raises EOFError at the end."""
         try:
             chunk = os.read(self._descriptor, _CHUNK)
         except BlockingIOError:
@@ -72,7 +137,7 @@ class Stream:
             try:
                 reports.append(decode(body))
             except WireError:
-                self.damaged += 1
+                self._undecoded += 1
         return reports
 
 

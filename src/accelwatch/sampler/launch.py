@@ -10,7 +10,7 @@ from accelwatch.child_process import ChildProcess, anonymous_file, reaped
 from accelwatch.sampler import early
 from accelwatch.sampler.blame import part_of, suspects_of
 from accelwatch.sampler.commands import end_commands
-from accelwatch.sampler.frames import encode, write_all
+from accelwatch.sampler.frames import CLOSED, encode, write_all
 from accelwatch.sampler.marks import calls_out, threads_inside
 from accelwatch.sampler.settings import Begin, LetIn
 from accelwatch.store.reports import Called, CollectorEnded, Part
@@ -112,6 +112,8 @@ def post_mortem(child: Child, wall: float, *, hint: str = "") -> CollectorEnded:
         message += f": {report.decode('utf-8', 'replace')[-500:]}"
     if child.printed is not None and (words := child.printed.last_words()):
         message += f"; last printed: {words}"
+    if code == f"exit_{CLOSED}":
+        message += "; a library closed the pipe for reports"
     if hint:
         message += f" ({hint})"
     parts = tuple(dict.fromkeys(part_of(called) for called in suspects))

@@ -9,7 +9,7 @@ and no thread lets go of the interpreter.
 import mmap
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from threading import get_ident
@@ -45,9 +45,13 @@ def map_marks(descriptor: int) -> mmap.mmap:
 class Inside:
     """A cell for each thread that is inside a driver; used by all threads."""
 
-    def __init__(self, memory: mmap.mmap | None = None) -> None:
-        """None: nobody reads it, so nothing is written."""
+    def __init__(
+        self, memory: mmap.mmap | None = None, came_out: Callable[[], None] = lambda: None
+    ) -> None:
+        """None: nobody reads it, so nothing is written. `came_out` is called after each call, while the
+        thread still counts as inside."""
         self._memory = memory
+        self._came_out = came_out
         self._free: list[int] = []
         self._cells = count()
 
@@ -64,6 +68,7 @@ class Inside:
         try:
             yield
         finally:
+            self._came_out()
             memory[start:end] = _FREE_THREAD
             self._free.append(start)
 

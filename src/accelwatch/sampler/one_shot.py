@@ -11,7 +11,6 @@ from typing import Literal
 import msgspec
 
 from accelwatch.clock import Clock, SystemClock
-from accelwatch.errors import WireError
 from accelwatch.sampler import launch
 from accelwatch.sampler.blame import is_backend, merged
 from accelwatch.sampler.frames import Stream
@@ -37,6 +36,8 @@ Isolation = Literal["auto", "fork", "exec", "thread"]
 `auto`: `fork`, or `exec` when this process has threads already; `thread` where no process can be
 started."""
 
+_LOOK_S = 0.1
+"""How often it is looked whether the collector was stopped, while nothing comes from it."""
 _MARGIN_S = 0.1
 """The collector tells of late devices at the deadline; after this it is not waited for any longer."""
 
@@ -201,11 +202,13 @@ class _Process:
 
     def receive(self, timeout_s: float) -> list[Report]:
         """What comes within the time; of a process that has ended, how, and in which backends."""
-        self._poll.poll(timeout_s * 1000.0)
+        if not self._poll.poll(min(timeout_s, _LOOK_S) * 1000.0):
+            self._child.process.go_on()  # a library may have stopped it
+            return []
         try:
             return self._stream.read()
-        except (EOFError, WireError) as error:
-            return [launch.post_mortem(self._child, self._clock.wall(), hint=str(error))]
+        except EOFError:
+            return [launch.post_mortem(self._child, self._clock.wall())]
 
     def release(self) -> None:
         """Kill what is left of it."""

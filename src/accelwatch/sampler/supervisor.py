@@ -12,7 +12,6 @@ import msgspec
 
 from accelwatch.backoff import Backoff
 from accelwatch.clock import Clock, SystemClock
-from accelwatch.errors import WireError
 from accelwatch.sampler.blame import HoldOut, is_backend
 from accelwatch.sampler.frames import Stream
 from accelwatch.sampler.launch import Child, post_mortem, spawn
@@ -139,9 +138,6 @@ class Supervisor:
             reports = self._stream.read()
         except EOFError:
             self._buried(self._post_mortem(child))
-            return
-        except WireError as error:
-            self._kill("damaged", str(error))
             return
         for report in reports:
             self._forward(report)
