@@ -56,6 +56,8 @@ def _members(shot: Snapshot) -> Iterable[Member]:
 def _member(node: str, name: str, view: DeviceView) -> Member:
     ask = lookup(view, node)
     fields = {key: word for key in IDENTITY if (word := ask(key)) is not MISSING}
+    if view.health_reasons:
+        fields["health_reason"] = "; ".join(view.health_reasons)
     jobs = [owner.job_id for owner in view.owners if owner.job_id]
     owners = {"job": jobs[0]} if jobs else {}
     values: dict[Series, float] = dict(view.reading.values)

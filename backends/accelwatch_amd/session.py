@@ -17,6 +17,7 @@ from accelwatch.errors import (
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.health import NO_DRIVER
 from accelwatch.schema.reading import Collected, Process, Reading
 from accelwatch_amd import amdsmi
 from accelwatch_amd.collecting import Memory, collect
@@ -110,7 +111,7 @@ class Session:
         if not function.driver:
             raise ReadError(
                 f"{device.name} ({function.pci_bus_id}) has no driver: load amdgpu, see the kernel log",
-                code="no_driver",
+                code=NO_DRIVER,
             )
         state = self._current(device, request.slow)
         out = Collected(device.id)

@@ -17,6 +17,7 @@ from accelwatch.errors import (
 )
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.health import NO_DRIVER
 from accelwatch.schema.reading import Reading
 from accelwatch_intel import identity
 from accelwatch_intel.card import DRIVERS, Card, find_cards
@@ -158,7 +159,7 @@ def _require_driver(card: Card) -> None:
     if driver in DRIVERS:
         return
     if driver is None:
-        raise ReadError(f"no driver is bound to {card.pci_bus_id}; load xe or i915", code="driver")
+        raise ReadError(f"no driver is bound to {card.pci_bus_id}; load xe or i915", code=NO_DRIVER)
     raise DevicePermission(
         f"{card.pci_bus_id} is held by {driver}, not by xe or i915", code="driver"
     )

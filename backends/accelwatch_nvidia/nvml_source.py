@@ -34,6 +34,8 @@ class NvmlSource:
         self._gpm_lock = threading.Lock()
         self._readers: dict[tuple[str, str | None], DeviceReader] = {}
         self._places: dict[tuple[int, str | None], Device] = {}
+        self._unbound: set[str] = set()
+        """PCI ids of the GPUs that no driver has."""
         self._driver_version: str | None = None
         self._events: EventWaiter | None = None
         """Made by the first wait: a single reading needs none."""
@@ -70,16 +72,18 @@ class NvmlSource:
     def discover(self) -> Sequence[Device]:
         """GPUs as the driver lists them in PCI order, which is NVML's order; else as NVML counts them.
 
-        A GPU that the driver lists and NVML does not count is among them; one that only the PCI bus
-        shows may be another container's and is not. Their identity is provisional and stays the same
-        from call to call. Raises BackendUnavailable.
+        A GPU that the driver lists and NVML does not count is among them, and so is one that no driver
+        has; any other that only the PCI bus shows may be another container's and is not. Their identity
+        is provisional and stays the same from call to call. Raises BackendUnavailable.
         """
         root = self._context.root
         gpus = presence.present_gpus(root)
         count = len(gpus) if self._all_asleep() else self._nvml.count()
         trusted = len(gpus) == count or (len(gpus) > count and presence.driver_gpus(root))
         places: Sequence[PresentGpu | None] = gpus if trusted else [None] * count
-        return [self._provisional(index, gpu) for index, gpu in enumerate(places)]
+        unbound = presence.unbound_gpus(root)
+        self._unbound = {gpu.pci_bus_id for gpu in unbound}
+        return [self._provisional(index, gpu) for index, gpu in enumerate([*places, *unbound])]
 
     def _provisional(self, index: int, gpu: PresentGpu | None) -> Device:
         place = (index, gpu.pci_bus_id if gpu else None)
@@ -98,6 +102,7 @@ class NvmlSource:
 
     def identify(self, device: Device) -> Sequence[Device]:
         """Full identity and MIG instances. Raises ReadError."""
+        self._require_driver(device)
         reader = self._reader(device)
         with _Counted(self):
             devices = reader.identify(device)
@@ -106,8 +111,13 @@ class NvmlSource:
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """Readings of a GPU and its MIG instances. Raises ReadError."""
+        self._require_driver(device)
         with _Counted(self):
             return self._reader(device).read(device, request)
+
+    def _require_driver(self, device: Device) -> None:
+        if device.pci_bus_id in self._unbound:
+            raise presence.without_driver(device)
 
     def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
         """Xid events of the GPUs that were opened."""

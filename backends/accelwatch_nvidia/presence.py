@@ -9,8 +9,10 @@ import msgspec
 
 from accelwatch import sysfs
 from accelwatch.backend import Check, Probe
+from accelwatch.errors import ReadError
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.schema.device import Device, normal_pci_bus_id
+from accelwatch.schema.health import NO_DRIVER
 
 VENDOR_ID = 0x10DE
 LIBRARY = "libnvidia-ml.so.1"
@@ -100,6 +102,24 @@ def present_gpus(root: Path) -> list[PresentGpu]:
     if not (root / "dev/nvidiactl").exists():
         return listed
     return sorted(listed, key=lambda gpu: not _has_node(root, gpu))
+
+
+def unbound_gpus(root: Path) -> list[PresentGpu]:
+    """GPUs that no driver has, while the nvidia driver has others: it did not bring them up."""
+    listed = {gpu.pci_bus_id for gpu in driver_gpus(root)}
+    return [
+        gpu
+        for gpu in (pci_gpus(root) if listed else ())
+        if gpu.kernel_driver is None and gpu.pci_bus_id not in listed
+    ]
+
+
+def without_driver(device: Device) -> ReadError:
+    """The failure to read such a GPU."""
+    message = (
+        f"{device.name}: no driver has {device.pci_bus_id}; see the kernel log, reboot the node"
+    )
+    return ReadError(message, code=NO_DRIVER)
 
 
 def _has_node(root: Path, gpu: PresentGpu) -> bool:

@@ -75,6 +75,8 @@ class SmiSource:
         self._one_by_one = False
         self._places: dict[tuple[int, str], Device] = {}
         self._parts: dict[str | None, tuple[Device, ...]] = {}
+        self._unbound: set[str] = set()
+        """PCI ids of the GPUs that no driver has."""
         self._links = LinkReader(self._run, context.clock)
         self._stopped = threading.Event()
 
@@ -130,13 +132,19 @@ class SmiSource:
             return document
 
     def discover(self) -> Sequence[Device]:
-        """GPUs the driver lists, else those in nvidia-smi's document. Raises BackendUnavailable."""
+        """GPUs the driver lists, else those in nvidia-smi's document, then those without a driver.
+
+        Raises BackendUnavailable.
+        """
         root = self._context.root
         version = presence.driver_version(root)
         gpus = presence.present_gpus(root)
         if not gpus:
             addresses = [smi_mapping.bus_of(gpu) for gpu in self._shared().gpus]
             gpus = [presence.PresentGpu(pci_bus_id=bus) for bus in addresses if bus]
+        unbound = presence.unbound_gpus(root)
+        self._unbound = {gpu.pci_bus_id for gpu in unbound}
+        gpus = [*gpus, *unbound]
         return [self._provisional(index, gpu, version) for index, gpu in enumerate(gpus)]
 
     def _provisional(self, index: int, gpu: presence.PresentGpu, version: str | None) -> Device:
@@ -151,6 +159,8 @@ class SmiSource:
         bus = device.pci_bus_id
         if bus is None:
             raise ReadError(f"{device.name}: its PCI id is not known", code="no_pci_id")
+        if bus in self._unbound:
+            raise presence.without_driver(device)
         root = self._context.root
         if self._context.leaves_asleep(bus):
             self._one_by_one = True

@@ -25,6 +25,7 @@ from accelwatch.pcie_link import put_link
 from accelwatch.polled import Answer
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
+from accelwatch.schema.health import NO_DRIVER
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.vendor_program import chosen_program, output_of
 from accelwatch.vendor_tool import Place, VendorTool, accelerators
@@ -251,7 +252,7 @@ class TenstorrentBackend:
         node = driver.node_at(self._context.root, bus)
         if node is None and (self._by_library or not self._wants_tool()):
             raise ReadError(
-                f"{device.name}: the driver has not bound {bus}; {_GET_DRIVER}", code="not_bound"
+                f"{device.name}: the driver has not bound {bus}; {_GET_DRIVER}", code=NO_DRIVER
             )
         return node
 

@@ -149,11 +149,30 @@ def test_an_event_is_heard_once_its_device_is_known(tmp_path: Path) -> None:
     ]
 
 
-def test_an_event_that_nobody_can_place_concerns_the_whole_node(tmp_path: Path) -> None:
-    node = Node(tmp_path, 'id: xid, title: t, when: "event(\\"xid\\", within=\\"1m\\")"')
+def test_what_a_driver_says_of_a_device_that_is_not_listed_concerns_the_node_alone(
+    tmp_path: Path,
+) -> None:
+    node = Node(
+        tmp_path,
+        'id: xid, title: t, when: "event(\\"xid\\", within=\\"1m\\")"',
+        'id: alien, title: t, scope: node, when: "event(\\"xid\\", not listed, within=\\"1m\\")"',
+    )
     unplaced = xid(machines.NOW + 100, device_id="", subject="0000:3b:00.0")
-    fired = [len(node.fired(events=(unplaced,))) for _ in range(15)]
-    assert fired[0] == 0
+    fired = [node.fired(events=(unplaced,)) for _ in range(15)]
+    assert fired[0] == []
+    assert [one for some in fired for one in some] == ["n01"]
+
+
+def test_an_event_that_names_no_device_concerns_the_whole_node(tmp_path: Path) -> None:
+    node = Node(tmp_path, 'id: xid, title: t, when: "event(\\"xid\\", within=\\"1m\\")"')
+    unnamed = xid(machines.NOW + 100, device_id="", subject="")
+    assert len(node.fired(events=(unnamed,))) == 8
+
+
+def test_a_port_that_is_no_device_still_concerns_the_whole_node(tmp_path: Path) -> None:
+    node = Node(tmp_path, 'id: pcie, title: t, when: "event(\\"pcie\\", within=\\"1m\\")"')
+    port = xid(machines.NOW + 100, code="pcie_corrected", device_id="", subject="0000:20:03.1")
+    fired = [len(node.fired(events=(port,))) for _ in range(15)]
     assert sum(fired) == 8
 
 

@@ -78,7 +78,9 @@ def _pattern(typing: Typing, call: ast.Call, row: EventRow) -> EventPattern:
     texts += [f"({one.arg} == {slice_of(typing, one.value)})" for one in equal]
     predicate = typing.predicate(event_names(kind), parts)
     named = {key for node in walk(predicate) if isinstance(node, Reading) for key in node.keys}
-    return EventPattern(kind.name, " and ".join(texts), predicate, "trusted" in named)
+    return EventPattern(
+        kind.name, " and ".join(texts), predicate, "trusted" in named, "listed" in named
+    )
 
 
 def _kind(typing: Typing, source: ast.expr) -> str:

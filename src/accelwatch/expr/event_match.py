@@ -19,11 +19,25 @@ def matcher(pattern: EventPattern) -> Callable[[ErrorEvent], bool]:
     def matches(event: ErrorEvent) -> bool:
         if not (event.trusted or pattern.untrusted):
             return False
+        if not (pattern.unlisted or is_listed(event)):
+            return False
         if kind.codes and not any(_is(event.code, word) for word in kind.codes):
             return False
         return fits is None or fits(lambda key: _field(event, kind, key)) is True
 
     return matches
+
+
+_OF_DEVICES = tuple(word for kind in EVENT_KINDS.values() if kind.of_devices for word in kind.codes)
+
+
+def is_listed(event: ErrorEvent) -> bool:
+    """Whether an event is not what a driver says of a device that nobody lists.
+
+    That one is no word about the other devices of the node.
+    """
+    named = bool(event.subject) and not event.device_id
+    return not (named and any(_is(event.code, word) for word in _OF_DEVICES))
 
 
 def _is(code: str, word: str) -> bool:
@@ -36,6 +50,8 @@ def _field(event: ErrorEvent, kind: EventKind, key: Key) -> Value | Missing:
         return int(number) if number.isascii() and number.isdigit() else MISSING
     if key == "severity":
         return severity(event)
+    if key == "listed":
+        return is_listed(event)
     if key == "category":
         return event.category.value
     found: Value = getattr(event, str(key))

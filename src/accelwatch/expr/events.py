@@ -76,19 +76,42 @@ class EventKind(msgspec.Struct, frozen=True, kw_only=True):
     help: str
     numbered: bool = False
     """Whether `code` is the number after the word."""
+    of_devices: bool = False
+    """Whether drivers of accelerators say so, of a device."""
 
 
 _KINDS = (
-    EventKind(name="xid", codes=("xid",), numbered=True, help="NVIDIA's Xid; `code` is its number"),
+    EventKind(
+        name="xid",
+        codes=("xid",),
+        numbered=True,
+        of_devices=True,
+        help="NVIDIA's Xid; `code` is its number",
+    ),
     EventKind(name="sxid", codes=("sxid",), numbered=True, help="the same of an NVSwitch"),
-    EventKind(name="nvidia", codes=("nvidia", "nvgpu"), help="other messages of NVIDIA's drivers"),
-    EventKind(name="ras", codes=("ras",), help="memory and fabric errors of AMD"),
-    EventKind(name="amdgpu", codes=("amdgpu", "hygpu"), help="other messages of AMD's driver"),
-    EventKind(name="intel", codes=("xe", "i915"), help="messages of Intel's drivers"),
-    EventKind(name="drm", codes=("drm",), help="devices that any driver has given up"),
+    EventKind(
+        name="nvidia",
+        codes=("nvidia", "nvgpu"),
+        of_devices=True,
+        help="other messages of NVIDIA's drivers",
+    ),
+    EventKind(name="ras", codes=("ras",), of_devices=True, help="memory and fabric errors of AMD"),
+    EventKind(
+        name="amdgpu",
+        codes=("amdgpu", "hygpu"),
+        of_devices=True,
+        help="other messages of AMD's driver",
+    ),
+    EventKind(
+        name="intel", codes=("xe", "i915"), of_devices=True, help="messages of Intel's drivers"
+    ),
+    EventKind(
+        name="drm", codes=("drm",), of_devices=True, help="devices that any driver has given up"
+    ),
     EventKind(
         name="npu",
         codes=("neuron", "habanalabs", "tenstorrent", "amdxdna"),
+        of_devices=True,
         help="messages of NPU drivers",
     ),
     EventKind(name="pcie", codes=("pcie",), help="PCIe errors and slots"),
@@ -140,6 +163,7 @@ _FIELDS: Mapping[str, Type] = {
     "subject": Type.STRING,
     "text": Type.STRING,
     "trusted": Type.FLAG,
+    "listed": Type.FLAG,
 }
 _WORDS = {"category": tuple(Category), "severity": SEVERITIES}
 

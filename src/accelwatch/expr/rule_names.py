@@ -10,6 +10,8 @@ from accelwatch.schema.metrics import Kind, Metric, Scope, Series, by_key, catal
 from accelwatch.schema.snapshot import OWNER_NAMES
 from accelwatch.schema.standing import WORST_FIRST
 
+HEALTH_REASON = "health_reason"
+"""A lookup is asked for what is wrong with a device, in words, by this name."""
 LABEL_PREFIX = "labels."
 """A lookup is asked for the label `rack` of a node as `labels.rack`."""
 
@@ -21,7 +23,7 @@ def rule_names(base: NameTable | None = None) -> NameTable:
     """
     table = device_names() if base is None else base
     hosts = {row.key: row for row in catalogue() if _of_host(row)}
-    more = dict.fromkeys((*OWNER_NAMES, "node", "node_state"), Type.STRING)
+    more = dict.fromkeys((*OWNER_NAMES, "node", "node_state", HEALTH_REASON), Type.STRING)
     words: Mapping[str, tuple[str, ...]] = {"state": WORST_FIRST}
     return msgspec.structs.replace(
         table,

@@ -124,6 +124,8 @@ class EventPattern:
     predicate: "Node | None" = field(default=None, compare=False, repr=False)
     untrusted: bool = False
     """Whether records that user space may have written count."""
+    unlisted: bool = False
+    """Whether what a driver says of a device that is not listed counts."""
 
 
 @dataclass(frozen=True, slots=True)

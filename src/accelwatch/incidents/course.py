@@ -1,5 +1,6 @@
 """What a verdict makes of one incident: opened, fired again, cleared, not known, orphaned, closed."""
 
+import textwrap
 from collections.abc import Mapping
 
 import msgspec
@@ -18,6 +19,9 @@ from accelwatch.rules.rule import Rule
 from accelwatch.rules.timing import Transition
 from accelwatch.rules.verdict import Evidence, VerdictChange
 
+MOST_DETAIL = 120
+"""Letters of a detail in the title; the evidence has all of it."""
+
 
 def opened(rule: Rule, change: VerdictChange, facts: Facts, id_: str) -> Incident:
     """A new incident."""
@@ -28,7 +32,7 @@ def opened(rule: Rule, change: VerdictChange, facts: Facts, id_: str) -> Inciden
         rule=rule.id,
         rules=(rule.id,),
         rule_digest=rule.digest,
-        title=rule.title,
+        title=title_of(rule, change),
         entity=change.entity,
         facts=facts,
         severity=severity_of(rule, change),
@@ -76,19 +80,28 @@ def fired_again(rule: Rule, change: VerdictChange, before: Incident, *, in_group
     if rises or rule.id == after.rule:
         after = msgspec.structs.replace(after, provenance=change.provenance)
     if rises:
-        after = _led_by(rule, severity, after)
+        after = _led_by(rule, change, after)
         if kind is MomentKind.RULE:
             kind = MomentKind.ROSE
     return with_moment(after, Moment(change.time, kind, text))
 
 
-def _led_by(rule: Rule, severity: Severity, incident: Incident) -> Incident:
+def title_of(rule: Rule, change: VerdictChange) -> str:
+    """The title of a rule and the detail that it adds: `A device calls itself failed: Alarm`."""
+    signal = "" if rule.detail is None else rule.detail.text
+    words = next((one.value for one in change.evidence if one.signal == signal), None)
+    if not isinstance(words, str):
+        return rule.title
+    return f"{rule.title}: {textwrap.shorten(words, MOST_DETAIL, placeholder=' ...')}"
+
+
+def _led_by(rule: Rule, change: VerdictChange, incident: Incident) -> Incident:
     return msgspec.structs.replace(
         incident,
         rule=rule.id,
         rule_digest=rule.digest,
-        title=rule.title,
-        severity=severity,
+        title=title_of(rule, change),
+        severity=severity_of(rule, change),
         confidence=rule.confidence,
         advice=rule.advice,
         what_to_do=rule.what_to_do,

@@ -236,6 +236,8 @@ class RuleDocument(msgspec.Struct, frozen=True, kw_only=True):
     advice: Advice = Advice.NONE
     what_to_do: str = ""
     """A sentence for who is woken."""
+    detail: str = ""
+    """An expression that is a text, such as `health_reason`: it follows the title of an incident."""
     show: list[str] = []
     """Expressions whose values are shown as evidence; else those of the condition."""
     action: ActionDocument | None = None

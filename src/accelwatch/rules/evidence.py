@@ -51,8 +51,10 @@ class EventTexts(Protocol):
 
 
 def evidence_of(rule: Rule, environment: Environment) -> tuple[Evidence, ...]:
-    """Lines of evidence, what the rule shows first; else the parts of its condition that hold."""
+    """Lines of evidence: the detail, what the rule shows, the parts of its condition that hold."""
     shown = [_shown(expression, environment) for expression in rule.show]
+    if rule.detail is not None and isinstance(words := rule.detail.value(environment), str):
+        shown.insert(0, Evidence(signal=rule.detail.text, text=words, value=words))
     holding: list[Evidence] = []
     for expression in (rule.when, rule.confirm):
         if expression is not None:

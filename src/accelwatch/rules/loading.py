@@ -264,6 +264,7 @@ class _FileLoader:
             trust=_or(written.trust, defaults.trust),
             advice=written.advice,
             what_to_do=written.what_to_do,
+            detail=self._detail(written, part),
             show=self._shown(written, part),
             action=action_of(written.action, part.at("action")),
             group=grouping_of(written.group, part.at("group")),
@@ -302,6 +303,11 @@ class _FileLoader:
             part.complain(key, str(error))
             return compile_rule("1 == 1")  # refused before anybody judges it
         return expression
+
+    def _detail(self, written: RuleDocument, part: Part) -> RuleExpression | None:
+        if not written.detail.strip():
+            return None
+        return self._expression(written.detail, written.scope, part, "detail", condition=False)
 
     def _shown(self, written: RuleDocument, part: Part) -> tuple[RuleExpression, ...]:
         return tuple(

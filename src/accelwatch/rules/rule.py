@@ -125,6 +125,8 @@ class Rule:
     runbook: str
     source: str
     origin: Origin
+    detail: RuleExpression | None = None
+    """A text that follows the title of an incident."""
     act_on: Confidence = Confidence.HIGH
     """How sure it must be to act without a person's approval."""
     digest: str
@@ -136,7 +138,7 @@ class Rule:
     @property
     def expressions(self) -> tuple[RuleExpression, ...]:
         """All that it looks at."""
-        parts = (self.select, self.when, self.confirm, self.clear, *self.show)
+        parts = (self.select, self.when, self.confirm, self.clear, self.detail, *self.show)
         return tuple(part for part in parts if part is not None)
 
 

@@ -23,7 +23,7 @@ from accelwatch.schema.metrics import Series
 
 DEFAULT_NODE = "n1"
 _OWN_KEYS = frozenset({"node", "device", "values", "events", "labels"})
-_OF_EVENT = frozenset({"at", "age", "code", "category", "text", "trusted"})
+_OF_EVENT = frozenset({"at", "age", "code", "category", "text", "trusted", "subject"})
 _EXPECTATIONS = {"fires": Transition.FIRED, "clears": Transition.CLEARED}
 
 Script = dict[Series, list[float | None]]
@@ -180,7 +180,7 @@ def _add(play: Play, given: Mapping[str, Any]) -> None:
 def _happening(node: str, device: str, written: Mapping[str, Any]) -> Happening:
     if not isinstance(written, dict) or not {"at", "code"} <= written.keys() <= _OF_EVENT:
         raise ConfigError(
-            "events: {at: 30s, code: xid_79}; there are age, category, text and trusted as well"
+            "events: {at: 30s, code: xid_79}; there are age, category, text, subject and trusted as well"
         )
     at_s, age_s = _seconds(written["at"]), _seconds(written.get("age", 0))
     try:
@@ -194,6 +194,7 @@ def _happening(node: str, device: str, written: Mapping[str, Any]) -> Happening:
         text=str(written.get("text", written["code"])),
         source="kernel_log",
         device_id=device,
+        subject=str(written.get("subject", "")),
         trusted=bool(written.get("trusted", True)),
     )
     return Happening(at_s, node, event)

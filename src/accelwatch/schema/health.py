@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
+from types import MappingProxyType
 
 import msgspec
 
@@ -55,19 +56,62 @@ SIGNALS: tuple[tuple[Series, Health, str], ...] = (
 )
 """Series by which a device that answers says itself that something is wrong: those other than 0."""
 
+NO_DRIVER = "no_driver"
+"""Code of a failed read that says: the device is on its bus and no driver has it."""
+WITHOUT_DRIVER = "no driver has the device"
+"""How that is told; the pack `device` looks for these words."""
+BY_EXPORTER = MappingProxyType(
+    {
+        Health.FAILED: "the exporter reports failed",
+        Health.DEGRADED: "the exporter reports degraded",
+    }
+)
+"""What is told where nobody but an exporter judges a device; the pack `device` looks for it."""
+_STATUS = "reported_status_info"
+_REPORTED = "reported_health_info"
+_CODES = "error code"
+"""Stands in the note of a reading that has the vendor's codes."""
+
 EVENT_MEMORY_S = 600.0
 """How long a fatal event keeps a device `degraded`, as the alert on it does (docs/metrics.md)."""
 
 
+class Unread(msgspec.Struct, frozen=True):
+    """Why nothing could be read from a device."""
+
+    code: str
+    text: str
+
+
 def signals(reading: Reading) -> list[tuple[Health, str]]:
     """What the device says of itself that is wrong: how bad it is, and in words."""
-    return [(health, text) for series, health, text in SIGNALS if reading.values.get(series)]
+    return [
+        (health, _in_vendors_words(text, reading) if series[0] == _REPORTED else text)
+        for series, health, text in SIGNALS
+        if reading.values.get(series)
+    ]
+
+
+def _in_vendors_words(text: str, reading: Reading) -> str:
+    """With the status by the vendor's own name, and its error codes."""
+    status = ", ".join(
+        series[1] for series, value in reading.values.items() if series[0] == _STATUS and value
+    )
+    codes = "; ".join(note for note in reading.notes if _CODES in note)
+    return (f"{text}: {status}" if status else text) + (f" ({codes})" if codes else "")
 
 
 def judge(
-    state: DeviceState, reading: Reading, events: Iterable[ErrorEvent], now: float
+    state: DeviceState,
+    reading: Reading,
+    events: Iterable[ErrorEvent],
+    now: float,
+    unread: Unread | None = None,
 ) -> Judgement:
-    """Health of a device; `now` in Unix seconds, `events` those of this device."""
+    """Health of a device; `now` in Unix seconds, `events` those of this device.
+
+    `unread` is why the last read failed, where it says something about the device.
+    """
     if state in STATE_HEALTH:
         health, reason = STATE_HEALTH[state]
         return Judgement(health, (reason,))
@@ -77,8 +121,11 @@ def judge(
         for event in events
         if event.category in FATAL and event.trusted and now - event.time < EVENT_MEMORY_S
     ]
-    if state is DeviceState.DEGRADED and not findings:
-        findings.append((Health.DEGRADED, "part of the device cannot be read"))
+    if state is DeviceState.DEGRADED and unread is not None and unread.code == NO_DRIVER:
+        findings.append((Health.FAILED, WITHOUT_DRIVER))
+    elif state is DeviceState.DEGRADED and not findings:
+        text = "part of the device cannot be read" if unread is None else unread.text
+        findings.append((Health.DEGRADED, text))
     if not findings:
         return Judgement(Health.OK)
     worst = Health.FAILED if any(h is Health.FAILED for h, _ in findings) else Health.DEGRADED

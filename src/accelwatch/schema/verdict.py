@@ -10,8 +10,9 @@ import msgspec
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.event import FATAL, ErrorEvent
+from accelwatch.schema.failure_text import report
 from accelwatch.schema.health import EVENT_MEMORY_S, STATE_REASONS
-from accelwatch.schema.snapshot import DeviceView, ReadFailure, Snapshot
+from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.schema.standing import standing
 
 REMEDIES = {
@@ -47,34 +48,25 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING_WRONG = Verdict()
 
 
-class _Report(msgspec.Struct, frozen=True):
-    """A failure to read, in parts: `nvidia3: handle: NVML_X; what that means; what to do`."""
-
-    tried: str
-    meaning: str
-    remedy: str
-    code: str
-
-
 def verdict(view: DeviceView, snapshot: Snapshot) -> Verdict:
     """Of one device; all parts are empty when nothing is wrong with it."""
     mine = [error for error in snapshot.errors if error.device_id == view.device.id]
-    reports = [_report(view.device.name, error) for error in mine]
+    reports = [report(view.device.name, error.code, error.message) for error in mine]
     event = _gravest(view, snapshot.events)
     reasons = [text for text in view.health_reasons if text not in STATE_REASONS]
     if not (reports or view.health_reasons or ("*",) in view.reading.absent):
         return NOTHING_WRONG
     claims = [
-        *(report.meaning for report in reports),
+        *(one.meaning for one in reports),
         event.text if event is not None else "",
         *reasons,
-        *(report.tried for report in reports),
+        *(one.tried for one in reports),
         *view.health_reasons,
         _WITHOUT_REASON.get(view.reading.absent.get(("*",), Absence.NOT_COLLECTED), ""),
     ]
     said = next(text for text in claims if text).removesuffix(".")
     evidence = [
-        *(report.code or report.tried for report in reports),
+        *(one.code or one.tried for one in reports),
         event.code if event is not None else "",
         *reasons,
     ]
@@ -82,7 +74,7 @@ def verdict(view: DeviceView, snapshot: Snapshot) -> Verdict:
     known = "" if stale else REMEDIES.get(standing(view.state, view.health), "")
     return Verdict(
         said=said,
-        remedy=next((report.remedy for report in reports if report.remedy), known),
+        remedy=next((one.remedy for one in reports if one.remedy), known),
         evidence=", ".join(_others(evidence, said)),
     )
 
@@ -105,11 +97,3 @@ def _gravest(view: DeviceView, events: Iterable[ErrorEvent]) -> ErrorEvent | Non
         and event.time > view.state_since - EVENT_MEMORY_S
     ]
     return max(grave, key=lambda event: event.time) if grave else None
-
-
-def _report(name: str, error: ReadFailure) -> _Report:
-    tried, *rest = error.message.removeprefix(f"{name}: ").split("; ")
-    code = error.code if error.code.isupper() else ""
-    if code in tried and len(rest) > 1:
-        return _Report(tried, rest[0], rest[-1], code)
-    return _Report(tried, "", rest[-1] if rest else "", code)

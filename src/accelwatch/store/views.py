@@ -4,7 +4,8 @@ import msgspec
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.health import Health, Judgement, judge
+from accelwatch.schema.failure_text import reason
+from accelwatch.schema.health import Health, Judgement, Unread, judge
 from accelwatch.schema.reading import READS_UNTIL_STALE, Reading, wholly_absent
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.store.events import EventStore
@@ -93,4 +94,8 @@ def _judgement(
         return Judgement(Health.UNKNOWN, (f"no reading for {stale_age:.0f} s",))
     if row.failure is not None and not row.fault_of_device:
         return Judgement(Health.UNKNOWN, (row.failure.message,))
-    return judge(state, reading, look.events.of(row.device.id), look.wall)
+    events, failure = look.events.of(row.device.id), row.failure
+    if failure is None:
+        return judge(state, reading, events, look.wall)
+    text = reason(row.device.name, failure.code, failure.message)
+    return judge(state, reading, events, look.wall, Unread(failure.code, text))

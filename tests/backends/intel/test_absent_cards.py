@@ -8,6 +8,7 @@ from accelwatch import sysfs
 from accelwatch.backend import Request
 from accelwatch.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.health import NO_DRIVER
 from intel_machines import B580, Composed
 
 
@@ -71,8 +72,9 @@ def test_a_card_of_a_virtual_machine_is_not_ours(composed: Composed) -> None:
 def test_a_card_without_a_driver_says_what_to_load(composed: Composed) -> None:
     machine = composed("arc-b580")
     machine.device_file(B580, "driver").unlink()
-    with pytest.raises(ReadError, match="load xe or i915"):
+    with pytest.raises(ReadError, match="load xe or i915") as failed:
         machine.read()
+    assert failed.value.code == NO_DRIVER
 
 
 def test_a_card_that_left_the_bus_is_lost(composed: Composed) -> None:

@@ -14,6 +14,7 @@ from accelwatch.errors import (
     ReadError,
 )
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.health import NO_DRIVER
 from accelwatch_nvidia import NvidiaBackend
 from standins import NvmlScenario
 
@@ -387,3 +388,35 @@ def test_a_count_of_mig_slots_that_cannot_be_is_cut(rig: Rig) -> None:
     scenario.set(0, "mig.0.compute_instance_id", 0).set(0, "max_mig_devices", 1 << 31)
     with rig.machine(scenario) as machine:
         assert len(machine.identify()) == 2
+
+
+def test_a_gpu_that_the_driver_did_not_bring_up_is_a_row_that_says_so(rig: Rig) -> None:
+    """Its probe has failed: NVML does not count it, the driver does not list it, the bus has it."""
+    for index, bus in enumerate(("0000:10:00.0", "0000:14:00.0", "0000:18:00.0")):
+        rig.gpu_on_bus(bus, f"GPU-{index}", index)
+    rig.tree.write("dev/nvidiactl", "")
+    (rig.root / "proc/driver/nvidia/gpus/0000:14:00.0/information").unlink()
+    (rig.root / "proc/driver/nvidia/gpus/0000:14:00.0").rmdir()
+    scenario = rig.devices(2).set(0, "uuid", "GPU-0").set(1, "uuid", "GPU-2")
+    with rig.machine(scenario) as machine:
+        assert [(device.name, device.pci_bus_id) for device in machine.found] == [
+            ("nvidia0", "0000:10:00.0"),
+            ("nvidia1", "0000:18:00.0"),
+            ("nvidia2", "0000:14:00.0"),
+        ]
+        assert machine.read(0)[0].values
+        for ask in (machine.identify, machine.read):
+            with pytest.raises(ReadError, match="no driver has 0000:14:00.0") as failed:
+                ask(2)
+            assert failed.value.code == NO_DRIVER
+
+
+@pytest.mark.parametrize("driver", ["vfio-pci", "nvidia"])
+def test_a_gpu_of_the_bus_that_some_driver_has_is_not_ours(rig: Rig, driver: str) -> None:
+    for index, bus in enumerate(("0000:10:00.0", "0000:14:00.0")):
+        rig.gpu_on_bus(bus, f"GPU-{index}", index)
+    (rig.root / "proc/driver/nvidia/gpus/0000:14:00.0/information").unlink()
+    (rig.root / "proc/driver/nvidia/gpus/0000:14:00.0").rmdir()
+    (rig.root / "sys/bus/pci/devices/0000:14:00.0/driver").symlink_to(f"/drivers/{driver}")
+    with rig.machine(rig.devices(1)) as machine:
+        assert [device.pci_bus_id for device in machine.found] == ["0000:10:00.0"]

@@ -17,6 +17,7 @@ from accelwatch.errors import (
 )
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import MemoryKind
+from accelwatch.schema.health import NO_DRIVER
 from accelwatch_nvidia import NvidiaBackend
 from samples import FIXTURES
 
@@ -317,3 +318,18 @@ def test_nvml_that_cannot_start_falls_back_to_the_tool(tool: Tool, rig: Rig) -> 
     with rig.machine(scenario, options=options, environ={"PATH": "/usr/bin:/bin"}) as machine:
         assert machine.opened.source == "nvidia-smi"
         assert machine.read(0)[0].values["power_watts",] == 648.31
+
+
+def test_a_gpu_that_no_driver_has_is_a_row_that_says_so(tool: Tool, rig: Rig) -> None:
+    rig.gpu_on_bus("0000:18:00.0", "GPU-c0ffee00-0000-4000-8000-000000000001", 0)
+    rig.gpu_on_bus("0000:43:00.0", "GPU-c0ffee00-0000-4000-8000-000000000002", 1)
+    rig.gpu_on_bus("0000:9d:00.0", "GPU-3", 2)
+    (rig.root / "proc/driver/nvidia/gpus/0000:9d:00.0/information").unlink()
+    (rig.root / "proc/driver/nvidia/gpus/0000:9d:00.0").rmdir()
+    tool.answer(fixture("h100x2"))
+    backend = tool.open()
+    devices = backend.discover()
+    assert [device.name for device in devices] == ["nvidia0", "nvidia1", "nvidia2"]
+    with pytest.raises(ReadError, match="no driver has 0000:9d:00.0") as failed:
+        backend.identify(devices[2])
+    assert failed.value.code == NO_DRIVER

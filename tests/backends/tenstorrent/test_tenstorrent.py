@@ -20,7 +20,7 @@ from accelwatch.errors import (
 )
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, DeviceState
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import NO_DRIVER, Health, judge
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_tenstorrent import TenstorrentBackend, mapping, registers
 from accelwatch_tenstorrent.heartbeat import STUCK_S, Heartbeats
@@ -269,8 +269,9 @@ def test_a_chip_that_the_driver_has_not_bound(tmp_path: Path) -> None:
     with stage(tmp_path, "n150-x2") as staged, opened(staged) as backend:
         device = backend.discover()[1]
         (tmp_path / "sys/class/tenstorrent/tenstorrent!1/device").unlink()
-        with pytest.raises(ReadError, match="the driver has not bound 0000:41:00.0"):
+        with pytest.raises(ReadError, match="the driver has not bound 0000:41:00.0") as failed:
             backend.identify(device)
+    assert failed.value.code == NO_DRIVER
 
 
 def test_numbers_are_the_driver_s_also_when_a_chip_is_not_bound(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def seen(snapshot: Snapshot) -> Iterator[tuple[str, object, Sequence[Asked]]]:
     """What the same lookups answer from: for each who it is, and its values; a field is part of who."""
     whose = snapshot.host, snapshot.boot_id
     for view in snapshot.devices:
-        who = (*whose, view.device, view.state, view.health, view.owners)
+        who = (*whose, view.device, view.state, view.health, view.health_reasons, view.owners)
         yield view.device.id, who, (view.reading.values,)
     node = () if snapshot.node is None else (snapshot.node.reading.values,)
     yield HOST, whose, (*node, snapshot.own)
@@ -62,6 +62,8 @@ def _of_device(view: DeviceView, snapshot: Snapshot) -> Lookup:
                 return _UP
             case "boot_id":
                 return snapshot.boot_id or MISSING
+            case "health_reason":
+                return "; ".join(view.health_reasons) or MISSING
         if key in _ATTRIBUTES:
             return "+".join(owner_words(view.owners, key)) or MISSING
         return other(key)

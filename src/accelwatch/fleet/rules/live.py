@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from accelwatch.expr.kleene import Key
 from accelwatch.expr.needs import Needs
-from accelwatch.expr.rule_names import of_host
+from accelwatch.expr.rule_names import HEALTH_REASON, of_host
 from accelwatch.expr.tree import EventPattern
 from accelwatch.expr.windows import WindowKind
 from accelwatch.fleet.rules.columns import Places, Texts
@@ -26,14 +26,16 @@ from accelwatch.fleet.state.moment import brought, standing_number, whole_moment
 from accelwatch.fleet.state.tracing import of_value
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
-from accelwatch.fleet.table.words import NODE_STATES
+from accelwatch.fleet.table.words import HEALTH, NODE_STATES
 from accelwatch.schema.absence import reason_of
 from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.provenance import ORDER, Provenance
 from accelwatch.slices import LongWork
 
 Some = TypeVar("Some", bound=np.generic)
+_UNWELL = (HEALTH[Health.FAILED], HEALTH[Health.DEGRADED])
 
 
 class FleetColumns:
@@ -66,6 +68,7 @@ class FleetColumns:
         self._groups: dict[str, tuple[Belonging, Groups]] = {}
         self._numbers: dict[Key, Floats] = {}
         self._standing = StandingTexts()
+        self._kept_reasons: Texts | None = None
         self._began = fleet.clock.wall() - fleet.clock.monotonic()
         self._now = fleet.clock.wall()
         self.here: Bools = np.zeros(0, dtype=np.bool_)
@@ -150,10 +153,28 @@ class FleetColumns:
             return self._standing.of(key, self._health)
         if key == "node_state":
             return self._standing.of(key, self._node_state)
+        if key == HEALTH_REASON:
+            return self._reasons()
         texts = self._said.text(key, self.size)
         if len(texts.codes) == self.size:
             return texts
         return Texts(texts.codes[: self.size], texts.words)
+
+    def _reasons(self) -> Texts:
+        """What is wrong with the devices that are not well."""
+        present = self._fleet.table.present
+        codes = np.full(self.size, -1, dtype=np.intp)
+        places: dict[str, int] = {}
+        for row in np.flatnonzero(np.isin(self._health, _UNWELL)).tolist():
+            device = present[row]
+            if device is not None and device.usage.health_reasons:
+                text = "; ".join(device.usage.health_reasons)
+                codes[row] = places.setdefault(text, len(places))
+        found = Texts(codes, tuple(places))
+        kept = self._kept_reasons
+        if kept is None or kept.words != found.words or not np.array_equal(kept.codes, found.codes):
+            kept = self._kept_reasons = found
+        return kept
 
     def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> Floats:
         """A window."""

@@ -1,0 +1,28 @@
+"""A failure to read in its parts: `nvidia3: handle: NVML_X; what that means; what to do`. Pure."""
+
+import msgspec
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What was tried, what its failure means, what to do, and the vendor's code."""
+
+    tried: str
+    meaning: str
+    remedy: str
+    code: str
+
+
+def report(name: str, code: str, message: str) -> Report:
+    """The parts of a message about the device of this name; any but the first may be empty."""
+    tried, *rest = message.removeprefix(f"{name}: ").split("; ")
+    code = code if code.isupper() else ""
+    if code in tried and len(rest) > 1:
+        return Report(tried, rest[0], rest[-1], code)
+    return Report(tried, "", rest[-1] if rest else "", code)
+
+
+def reason(name: str, code: str, message: str) -> str:
+    """What happened, in short, with the vendor's code."""
+    parts = report(name, code, message)
+    text = (parts.meaning or parts.tried).removesuffix(".")
+    return f"{text} ({code})" if (parts.code or code.isdigit()) and code not in text else text
