@@ -1,10 +1,13 @@
 """A generic receiver of JSON, signed as Standard Webhooks describes (standardwebhooks.com)."""
 
+from typing import Any
+
 import msgspec
 
 from accelwatch.alert import Notice, Outcome, SinkContext
 from accelwatch.delivery.post import Poster, PostError, failed, outcome_of
 from accelwatch.plugin_options import check_url, checked
+from accelwatch.schema.moments import moment_or_none, timestamp
 from accelwatch.standard_webhooks import headers, secret_bytes
 
 
@@ -25,8 +28,25 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     """What is sent: the event's type, its time and the notice."""
 
     type: str
-    timestamp: float
-    data: Notice
+    timestamp: str
+    """RFC 3339, as every moment of `data`."""
+    data: dict[str, Any]
+
+
+_MOMENTS = frozenset({"since", "time", "closed", "at", "until", "as_of"})
+
+
+def with_moments(part: msgspec.Struct) -> dict[str, Any]:
+    """A notice, or a plan of it, as an object in which every moment is RFC 3339 in UTC."""
+    return {name: _plain(name, value) for name, value in msgspec.structs.asdict(part).items()}
+
+
+def _plain(name: str, value: Any) -> Any:
+    if name in _MOMENTS:
+        return moment_or_none(value)
+    if isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct):
+        return [with_moments(one) for one in value]
+    return value
 
 
 class WebhookSink:
@@ -48,7 +68,11 @@ class WebhookSink:
     async def deliver(self, notice: Notice, reference: str) -> Outcome:
         """Send a notice."""
         body = msgspec.json.encode(
-            Body(type=f"incident.{notice.kind.value}", timestamp=notice.time, data=notice)
+            Body(
+                type=f"incident.{notice.kind.value}",
+                timestamp=timestamp(notice.time),
+                data=with_moments(notice),
+            )
         )
         id_ = f"{notice.key}.{notice.sequence}".replace("/", ".")
         named = headers(self._secret, id_, self._clock.wall(), body)

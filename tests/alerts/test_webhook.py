@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from accelwatch.alert import NoticeKind
+from accelwatch.alert import Asked, NoticeKind, Planned
 from notices import LONG, NOTICE, notice
 from receivers import Request, code, receiver
 from sink_tests import delivered, sink
@@ -65,3 +65,19 @@ def test_connections_are_used_again_and_answers_are_not_read() -> None:
             assert len(there.requests) == 20
 
     asyncio.run(scenario())
+
+
+def test_every_moment_is_rfc_3339_in_utc() -> None:
+    asks = (Asked(node="n1", plan="p", steps=("reset",), at=1.0, until=2.5),)
+    plans = (Planned(node="n1", steps=("reset",), at=None),)
+    (request,) = sent(notice(since=60.0, time=90.25, closed=None, asks=asks, plans=plans))
+    body = request.json()
+    assert body["timestamp"] == body["data"]["time"] == "1970-01-01T00:01:30.250Z"
+    assert body["data"]["since"] == "1970-01-01T00:01:00.000Z"
+    assert body["data"]["closed"] is None
+    (asked,) = body["data"]["asks"]
+    assert (asked["at"], asked["until"], asked["as_of"]) == (
+        "1970-01-01T00:00:01.000Z", "1970-01-01T00:00:02.500Z", None,
+    )  # fmt: skip
+    assert asked["steps"] == ["reset"]
+    assert body["data"]["plans"][0]["at"] is None

@@ -18,6 +18,7 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import EventCount
+from accelwatch.xid import XIDS
 
 MOST_EVENTS = 8
 """So many of a fault's latest events are told."""
@@ -98,6 +99,13 @@ def apply(values: dict[Series, Number], suffered: DeviceCondition) -> None:
             del values[series]
 
 
+def _text_of(code: str) -> str:
+    """What a code means, where NVIDIA documents it; else that it was reported."""
+    number = code.removeprefix("xid_")
+    known = number != code and number.isdecimal() and int(number) in XIDS
+    return XIDS[int(number)][1] if known else f"{code} was reported"
+
+
 def events_of(fault: Fault, times: int, most: int, device: Device, source: str) -> list[ErrorEvent]:
     """The latest `most` events of a fault that has come so many times, oldest first."""
     spec, every = fault.spec, fault.every_s or 0.0
@@ -107,7 +115,7 @@ def events_of(fault: Fault, times: int, most: int, device: Device, source: str) 
             code=spec.event_code,
             category=spec.event_category,
             time=round(last - back * every, 3),
-            text=spec.text or f"{spec.event_code} was reported",
+            text=spec.text or _text_of(spec.event_code),
             source=source,
             device_id=device.id,
             subject=device.pci_bus_id or "",

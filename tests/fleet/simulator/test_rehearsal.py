@@ -3,8 +3,11 @@
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
+import machines
 from accelwatch.fleet.state.inventory import InventoryFile
+from accelwatch.scenario.effects import events_of
 from accelwatch.scenario.faults import NODE_KINDS, FaultKind
 from accelwatch_simulator.fleet import Fleet
 from accelwatch_simulator.heard_before import write_inventory
@@ -69,3 +72,22 @@ def test_a_hub_of_before_knows_every_node_and_since_when_it_is_silent(tmp_path: 
     }
     silent = {name: one.last_seen for name, one in known.items() if one.last_seen != 1000.0}
     assert silent == {"n005": 1000.0 + 28 - ALL_THERE_S, "n020": 1000.0 + 52 - ALL_THERE_S}
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "said"),
+    [
+        ("xid_79", None, "GPU has fallen off the bus"),
+        ("xid_79", "my own", "my own"),
+        ("xid_9999", None, "xid_9999 was reported"),
+        ("ras_umc", None, "ras_umc was reported"),
+    ],
+)
+def test_an_event_without_words_says_what_its_code_means(
+    code: str, text: str | None, said: str
+) -> None:
+    nodes = build(FleetSize(nodes=24, vendor="nvidia"))
+    fault = next(one for one in rehearsal(nodes).faults if one.spec.kind is FaultKind.EVENT)
+    spec = structs.replace(fault.spec, code=code, text=text or "")
+    (event,) = events_of(structs.replace(fault, spec=spec), 1, 1, machines.device(0), "nvml")
+    assert event.text == said
