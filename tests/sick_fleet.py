@@ -112,6 +112,8 @@ class Node:
     def __init__(self, host: str, served: Agent) -> None:
         self.address = served.address
         self.sick = False
+        self.uuids_of = host
+        """Of which node the uuids of its devices are."""
         self._host = host
         self._served = served
         self._began = time.time()
@@ -131,7 +133,7 @@ class Node:
             for index in range(8)
         ]
         works = BackendState.FAILED if self.sick else BackendState.OK
-        owned = [_on(self._host, view) for view in views]
+        owned = [_on(self.uuids_of, view) for view in views]
         whole = machines.snapshot(*owned, time=now, host=self._host, events=(), errors=())
         (backend,) = whole.backends
         return msgspec.structs.replace(

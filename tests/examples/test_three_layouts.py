@@ -16,7 +16,7 @@ import yaml
 
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.scrape_settings import Scrape
-from accelwatch.fleet.targets.settings import Targets
+from accelwatch.fleet.targets.settings import HttpSd, Targets
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
 from hub_peers import served_hub
 from sick_fleet import AFFECTED, Node, nodes
@@ -30,6 +30,16 @@ VARIABLES = {"$__rate_interval": "5s", "$__range": "20s", "[1d]": "[20s]"}
 BY_SCRAPE = {"AcceleratorSeriesDropped"}
 """What agents tell only to who scrapes them, as the board that is `scraped`."""
 ABOUT_NODE = {"AcceleratorCollectorFailing", "AcceleratorCountDropped"}
+HUB_ALERTS = {
+    "FleetTargetDown",
+    "FleetDevicesMissing",
+    "FleetIdentityConflict",
+    "FleetDiscoveryFailing",
+    "FleetInventoryNotKept",
+    "FleetHubGone",
+}
+OF_STORES = {"FleetStoreFailing", "FleetRemoteWriteLosing"}
+"""Of how a hub's servers do; their series go where all of the hub's go."""
 HUB = "accelwatch-fleet"
 """The job by which Prometheus scrapes the hub."""
 WITHIN_S = 60.0
@@ -58,6 +68,8 @@ class Fleet:
         self.sick = sick
         self.silent = silent
         self.stores: dict[str, StoreServer] = {}
+        self.hub = contextlib.AsyncExitStack()
+        """Ends the hub."""
 
     @property
     def addresses(self) -> list[str]:
@@ -68,18 +80,23 @@ class Fleet:
 async def fleet(tmp_path: Path, examples: Path) -> AsyncIterator[Fleet]:
     """All three layouts over the same nodes at the same time."""
     rules, servers = shortened(examples, tmp_path), Stores(tmp_path)
+    no_folder = tmp_path / "no_folder"
+    no_folder.write_text("")
     async with contextlib.AsyncExitStack() as stack:
         healthy, sick = await stack.enter_async_context(nodes("n01", "n02"))
         one = Fleet(healthy, sick, f"127.0.0.1:{free_port()}")
         agents = {"job_name": "accelwatch", "static_configs": [{"targets": one.addresses}]}
         written = await stack.enter_async_context(servers.prometheus(rule_files=rules))
         settings = HubSettings(
-            targets=Targets(static=tuple(one.addresses)),
+            targets=Targets(static=tuple(one.addresses), http=(HttpSd(url="http://127.0.0.1:1/"),)),
             scrape=Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.3),
             remote_write=RemoteWrite(url=f"{written.url}/api/v1/write", interval_s=0.5),
             federation=Federation(enabled=True),
         )
-        hub = await stack.enter_async_context(served_hub(settings, interval_s=0.2))
+        await stack.enter_async_context(one.hub)
+        hub = await one.hub.enter_async_context(
+            served_hub(settings, interval_s=0.2, state_dir=no_folder)
+        )
         federated = {
             "job_name": HUB,
             "honor_labels": True,
@@ -87,8 +104,13 @@ async def fleet(tmp_path: Path, examples: Path) -> AsyncIterator[Fleet]:
             "static_configs": [{"targets": [hub.base.removeprefix("http://")]}],
         }
         one.stores["remote_write"] = written
-        for layout, job in (("agents", agents), ("federation", federated)):
-            server = servers.prometheus(job, rule_files=rules)
+        itself = {"job_name": f"{HUB}-itself", "static_configs": federated["static_configs"]}
+        jobs: dict[str, list[dict[str, Any]]] = {
+            "agents": [agents],
+            "federation": [federated, itself],
+        }
+        for layout, scraped in jobs.items():
+            server = servers.prometheus(*scraped, rule_files=rules)
             one.stores[layout] = await stack.enter_async_context(server)
         yield one
 
@@ -98,7 +120,7 @@ def labels_of(found: list[dict[str, Any]]) -> set[Labels]:
     return {
         frozenset((k, v) for k, v in series["metric"].items() if k not in ("node", "__name__"))
         for series in found
-        if series["metric"].get("job") != HUB
+        if not series["metric"].get("job", "").startswith(HUB)
     }
 
 
@@ -142,6 +164,7 @@ def test_panels_and_alerts_are_alike_in_every_layout(
                 await _every_alert_fires(one, layout)
             await _panels_show_the_same(one, filled)
             await _variables_name_the_nodes(one, filled)
+            await _every_alert_on_the_hub_fires(one)
 
     asyncio.run(main())
 
@@ -163,6 +186,31 @@ async def _every_alert_fires(one: Fleet, layout: str) -> None:
 
     found = await store.until(query, lambda answer: firing(answer) >= expected, WITHIN_S)
     assert firing(found) == expected, layout
+
+
+async def _every_alert_on_the_hub_fires(one: Fleet) -> None:
+    one.sick.uuids_of = "n01"  # a machine that was copied: its own devices are missing
+    for layout in ("remote_write", "federation"):
+        firing = 'count by (alertname) (ALERTS{alertstate="firing", alertname=~"Fleet.+"})'
+        await one.stores[layout].until(
+            firing, lambda found: _names(found) >= HUB_ALERTS - {"FleetHubGone"}, WITHIN_S
+        )
+    await one.hub.aclose()
+    stale = 'ALERTS{alertstate="firing", alertname="AcceleratorReadStale"}'
+    for layout in ("remote_write", "federation"):
+        gone = 'ALERTS{alertstate="firing", alertname="FleetHubGone"}'
+        await one.stores[layout].until(gone, bool, WITHIN_S)
+        await one.stores[layout].until(stale, lambda found: not found, WITHIN_S)
+
+
+def _names(found: list[dict[str, Any]]) -> set[str]:
+    return {series["metric"]["alertname"] for series in found}
+
+
+def test_every_alert_on_a_hub_is_tried(examples: Path) -> None:
+    document = yaml.safe_load((examples / "prometheus/rules/hub_alerts.yml").read_text("utf-8"))
+    shipped = {rule["alert"] for group in document["groups"] for rule in group["rules"]}
+    assert shipped == HUB_ALERTS | OF_STORES
 
 
 async def _panels_show_the_same(one: Fleet, boards: Boards) -> None:

@@ -1,13 +1,14 @@
 """The hub writing to a real VictoriaMetrics and a real Prometheus, and what these then answer."""
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
 
 import machines
 from accelwatch.fleet.hub.model import State
-from accelwatch.fleet.targets.settings import Targets
+from accelwatch.fleet.targets.settings import HttpSd, Targets
 from accelwatch.fleet.tsdb.settings import RemoteWrite
 from accelwatch.schema.reading import Reading, complete
 from hub_peers import Agent, agent
@@ -102,3 +103,58 @@ async def _a_device_goes(store: Any, one: Agent) -> None:
     gone = f'accel_utilization_ratio{{uuid="{UUID}"}}'
     await store.until(gone, lambda found: not found)
     assert await store.number("count(accel_utilization_ratio)") == 3.0
+
+
+@pytest.mark.parametrize("kind", ["prometheus", "victoria"])
+def test_a_hub_that_stops_ends_all_that_it_wrote(stores: Any, start_hub: Any, kind: str) -> None:
+    asyncio.run(_stopped(getattr(stores, kind)(), start_hub, kind))
+
+
+async def _stopped(server: Any, start_hub: Any, kind: str) -> None:
+    everything = '{__name__=~"accel_.+|up",hub="pod-1"}'
+    async with server as store, agent() as one:
+        telling = asyncio.create_task(keep_telling(one))
+        settings = {
+            "targets": Targets(static=(one.address,)),
+            "remote_write": writing(store.url + "/api/v1/write", labels={"hub": "pod-1"}),
+        }
+        async with start_hub(**settings):
+            if kind == "victoria":
+                await store.settled(8 * 80)
+            await store.until("accel_device_up", lambda found: len(found) == 8)
+            await store.until("accel_fleet_inventory_kept", lambda found: len(found) == 1)
+        await store.until(everything, lambda found: not found)
+        assert len(await store.query("last_over_time(accel_device_up[10m])")) == 8
+        gone = "last_over_time(accel_fleet_inventory_kept[1h]) unless accel_fleet_inventory_kept"
+        assert len(await store.query(gone)) == 1
+        telling.cancel()
+
+
+def test_what_the_hub_tells_of_itself_is_written_as_well(stores: Any, start_hub: Any) -> None:
+    """All families of /metrics but histograms: an alert must fire wherever the series went."""
+
+    async def main() -> None:
+        async with stores.prometheus() as store, agent() as one:
+            settings = {
+                "targets": Targets(
+                    static=(one.address,), http=(HttpSd(url="http://127.0.0.1:1/"),)
+                ),
+                "remote_write": writing(store.url + "/api/v1/write"),
+            }
+            async with start_hub(**settings) as running:
+                await store.until("accel_fleet_discovery_up == 0", lambda found: len(found) == 1)
+                page = await running.get("/metrics")
+                kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", page, re.MULTILINE))
+                told = {
+                    name
+                    for name in re.findall(r"^([a-z_]+)[{ ]", page, re.MULTILINE)
+                    if kinds.get(name) not in (None, "histogram")
+                }
+                query = 'count by (__name__) ({__name__=~"accel_.+",job="accelwatch-hub"})'
+                await store.until(
+                    query,
+                    lambda found: told <= {series["metric"]["__name__"] for series in found},
+                )
+                assert "accel_fleet_discovery_targets" in told
+
+    asyncio.run(main())

@@ -112,9 +112,9 @@ class HubServer:
         self.totals = pages.kept_totals
         """What the fleet came to over the last hour."""
         self._counting: asyncio.Task[None] | None = None
-        hub.peers.also_write(pages.own)
-        news = IncidentNews(lambda: hub.rules)
         self._pages = pages
+        hub.peers.also_write(self._written)
+        news = IncidentNews(lambda: hub.rules)
         self._streams = streams = LiveStreams(
             hub.fleet, clock, pages.sums, pages.labels, interval_s, incidents=news
         )
@@ -152,11 +152,19 @@ class HubServer:
         render = own_text(self.hub.own_histograms)
 
         def with_ours(series: Mapping[Series, Number], openmetrics: bool) -> Iterator[str]:
-            ours = self.hub.own()
-            ours.update(((_RELOADED, name), int(well)) for name, well in self.reloads.items())
-            return render({**series, **ours}, openmetrics)
+            return render({**series, **self._ours()}, openmetrics)
 
         return with_ours
+
+    def _ours(self) -> dict[Series, Number]:
+        """How discoveries, rules, remedies and the reading of the configuration do."""
+        ours = self.hub.own()
+        ours.update(((_RELOADED, name), int(well)) for name, well in self.reloads.items())
+        return ours
+
+    async def _written(self) -> dict[Series, Number]:
+        """All that /metrics tells but for histograms, for who is written to."""
+        return {**await self._pages.own(), **self._ours()}
 
     def _web_read(self, well: bool | None) -> None:
         if well is None:

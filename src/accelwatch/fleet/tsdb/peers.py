@@ -61,8 +61,8 @@ class Peers:
         if self.otlp is not None:
             self.otlp.own_series = own_series
 
-    async def stop(self) -> None:
-        """End; what is not written by then is lost."""
+    async def stop(self, *, ends: bool = True) -> None:
+        """End, and with `ends` every series that was written; what is not written by then is lost."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -70,6 +70,8 @@ class Peers:
         if self.store is not None:
             await self.store.close()
         if self.writer is not None:
+            if ends:
+                await self.writer.finish()
             await self.writer.close()
         if self.otlp is not None:
             await self.otlp.close()
@@ -79,7 +81,8 @@ class Peers:
     async def reload(self, store: Store, write: RemoteWrite, otlp: Otlp) -> None:
         """Begin anew where the settings have changed."""
         if (store, write, otlp) != self._settings:
-            await self.stop()
+            # A receiver that stays goes on with the same series: samples may be older than their end.
+            await self.stop(ends=write.url != self._settings[1].url)
             if not store.url:  # another one's first answer takes the place of what is known
                 self._sink.set_store_targets({})
             self._settings = store, write, otlp

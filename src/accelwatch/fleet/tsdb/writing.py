@@ -1,9 +1,11 @@
 """Remote write: what the hub sees, encoded in short slices at the interval and handed to the shards.
 
 A node that tells nothing new is left out; one that is not heard of ends its series, as a scrape would.
+A hub that stops ends all of them.
 """
 
 import asyncio
+import contextlib
 import logging
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
@@ -33,6 +35,7 @@ _MAX_PAUSE = 3.0
 _BATCH_BYTES = 4 << 20
 """Compressing more than this at once would be felt."""
 _OURSELVES = ""
+_FINISH_S, _GLANCE_S = 3.0, 0.02
 
 OwnSeries = Callable[[], Awaitable[Mapping[Series, Number]]]
 
@@ -83,6 +86,29 @@ class Writer:
             for one in self._shards:
                 tasks.create_task(one.run())
             tasks.create_task(rounds(self._settings.interval_s, self.round, "remote write"))
+
+    async def finish(self) -> None:
+        """End every series that was written: its last value is not of now, and no alert may think so.
+
+        `run` has been cancelled. What the receiver has not taken within some seconds is lost.
+        """
+        if self.counts.newest is None:
+            return  # nothing was taken, so there is nothing to end
+        now = int(self._clock.wall() * 1000)
+        given = [*self._sent.items(), *((_OURSELVES, sent) for sent in self._ourselves)]
+        for name, sent in given:
+            if sent.owners:
+                self._add(name, self._encoder.end(sent, now), now)
+        for at in range(len(self._batches)):
+            self._cut(at)
+        sending = [asyncio.ensure_future(one.run()) for one in self._shards]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FINISH_S):
+                while not all(one.empty for one in self._shards):
+                    await asyncio.sleep(_GLANCE_S)
+        for task in sending:
+            task.cancel()
+        await asyncio.gather(*sending, return_exceptions=True)
 
     async def close(self) -> None:
         """Close the connections; what has not been sent is lost."""
