@@ -48,9 +48,16 @@ $(STAMP): requirements/dev.lock pyproject.toml
 lock:
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		pyproject.toml --group dev -o requirements/dev.lock
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+		pyproject.toml --extra otlp -c requirements/dev.lock -o requirements/run.lock
 
 clean:
 	rm -rf $(VENV) build dist mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# deb and rpm of program, agent and hub in `dist`; FORMATS="--format deb" for one of them.
+.PHONY: packages
+packages: $(STAMP)
+	@$(BIN)/python distribution/build_packages.py --out dist $(FORMATS)
 
 # The tools that benchmarks compare with, in an environment of their own.
 .PHONY: peers
