@@ -1,7 +1,8 @@
 """A job of processes is begun again over other nodes by the example's hooks.
 
 `ssh` and `torchrun` are stand-ins: nodes are names, a node that is dead does not answer, and what takes
-torchrun's command line starts the worker processes and nothing else.
+torchrun's command line starts the worker processes and nothing else. As with ssh, what is started on a
+node is no child of the hook: a server of the test runs it.
 """
 
 import asyncio
@@ -9,8 +10,10 @@ import contextlib
 import os
 import shutil
 import signal
+import socketserver
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +29,18 @@ from waiting import wait_until
 REMOTE = """\
 node=$1; shift
 [ ! -e {folder}/dead/$node ] || exit 255
-cd {folder} && exec setsid --wait sh -c "$*"
+exec {python} {folder}/client {folder}/nodes "$*"
+"""
+CLIENT = """\
+import socket, sys
+with socket.socket(socket.AF_UNIX) as there:
+    there.connect(sys.argv[1])
+    there.sendall(sys.argv[2].encode())
+    there.shutdown(socket.SHUT_WR)
+    said = b"".join(iter(lambda: there.recv(65536), b""))
+code, _, output = said.partition(b"\\n")
+sys.stdout.buffer.write(output)
+sys.exit(int(code))
 """
 TORCHRUN = '''\
 #!{python}
@@ -53,6 +67,28 @@ PATH = f"{PYTHON.parent}:/usr/bin:/bin"
 """Not the one of a wrapper that chooses among Pythons, which takes longer than the hooks."""
 
 
+class Command(socketserver.StreamRequestHandler):
+    """Runs a command as a node's sshd does, and answers its exit code and output."""
+
+    def handle(self) -> None:
+        words = ["setsid", "--wait", "sh", "-c", self.rfile.read().decode()]
+        server = self.server
+        assert isinstance(server, Nodes)
+        done = subprocess.run(
+            words, cwd=server.folder, env={"PATH": PATH}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, check=False,
+        )  # fmt: skip
+        self.wfile.write(b"%d\n%b" % (done.returncode, done.stdout))
+
+
+class Nodes(socketserver.ThreadingUnixStreamServer):
+    """All nodes of the site."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"{folder}/nodes", Command)
+        self.folder = folder
+
+
 class Site:
     """The example as a site has it, in a folder."""
 
@@ -65,7 +101,8 @@ class Site:
         for name in ("train.py", "checkpoint_lock.py"):
             shutil.copy(examples / "slurm-checkpoint-lock" / name, self.job)
         text = (folder / "hooks" / "job.conf").read_text()
-        remote = program(folder, REMOTE.format(folder=folder), "remote")
+        remote = program(folder, REMOTE.format(folder=folder, python=PYTHON), "remote")
+        (folder / "client").write_text(CLIENT, encoding="utf-8")
         launcher = program(folder, TORCHRUN.format(python=PYTHON), "torchrun")
         for old, new in (
             ('"ssh -o BatchMode=yes -o ConnectTimeout=5"', f'"{remote}"'),
@@ -130,7 +167,10 @@ class Site:
 @pytest.fixture
 def site(tmp_path: Path, examples: Path) -> Iterator[Site]:
     made = Site(tmp_path, examples)
-    yield made
+    with Nodes(tmp_path) as nodes:
+        threading.Thread(target=nodes.serve_forever, daemon=True).start()
+        yield made
+        nodes.shutdown()
     for pid in made.pids():
         with contextlib.suppress(ProcessLookupError):  # it may end by itself meanwhile
             os.kill(pid, signal.SIGKILL)
