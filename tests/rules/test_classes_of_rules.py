@@ -192,6 +192,8 @@ def _well(view: DeviceView) -> DeviceView:
             values[series] = 0
         if series[0] == "temperature_celsius":
             values[series] = min(value, 60)
+        if series[0] == "reported_health_info":
+            del values[series]
     reading = msgspec.structs.replace(view.reading, values=values)
     return msgspec.structs.replace(
         view, reading=reading, state=DeviceState.OK, health=Health.OK, health_reasons=()
