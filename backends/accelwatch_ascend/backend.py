@@ -79,6 +79,10 @@ class AscendBackend(ToolBackend[Document, Chip]):
         """The chips in an answer."""
         return answer.chips
 
+    def placed(self, entry: Chip, bus: str) -> Chip | None:
+        """A further chip behind a function has no address of its own."""
+        return super().placed(entry, bus) if entry.behind is None else None
+
     def told_version(self, answer: Document) -> str | None:
         """Of the driver."""
         return answer.driver_version

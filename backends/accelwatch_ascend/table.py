@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from accelwatch.errors import ReadError
+from accelwatch.failed_cells import with_failed_cells
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.whole_output import closed
 from accelwatch_ascend.document import MAX_CHIPS, Chip, Document, Job, number_of, word
@@ -115,7 +116,7 @@ def _named(headings: list[str], cells: list[str]) -> dict[str, str]:
     told: dict[str, str] = {}
     for heading, cell in zip(headings, cells, strict=True):
         names = [name.lower() for name in _HEADING.findall(heading)]
-        values = _VALUE.findall(cell)
+        values = _VALUE.findall(with_failed_cells(cell).replace("N/A", "NA"))
         if names and not any("(" in name for name in names):
             values = [*cell.split(None, len(names) - 1), *("" for _ in names)][: len(names)]
         if len(names) != len(values):

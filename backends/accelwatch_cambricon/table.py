@@ -10,6 +10,7 @@ from types import MappingProxyType
 import msgspec
 
 from accelwatch.errors import ReadError
+from accelwatch.failed_cells import with_failed_cells
 from accelwatch.process_rows import process_rows
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch_cambricon.document import BUS, Card, Document, Job, Path, distinct, number_of, word
@@ -73,7 +74,7 @@ def _of(card: Card, jobs: list[re.Match[str]]) -> tuple[Job, ...]:
 
 def _cells(line: str) -> list[list[str]]:
     """The values of each part of a whole framed line; nothing for other lines."""
-    framed = line.strip()
+    framed = with_failed_cells(line.strip())
     if len(framed) < 2 or not (framed.startswith("|") and framed.endswith("|")):
         return []
     return [_GAP.split(part.strip()) for part in framed[1:-1].split("|")]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from accelwatch.errors import ReadError
+from accelwatch.failed_cells import with_failed_cells
 from accelwatch_gaudi.document import Card, Document, Entry, card_of, unique
 
 _DRIVER = re.compile(r"^\W*Driver Version:\s*(\S+)", re.MULTILINE)
@@ -59,7 +60,7 @@ def _cards(text: str) -> tuple[Card, ...]:
     ecc = "uncorr. ecc" in text.lower()
     listed: list[dict[str, str]] = []
     for line in text.splitlines():
-        plain = line.replace("|", " ").strip()
+        plain = with_failed_cells(line.replace("|", " ").strip())
         identity = _identity(plain, ecc=ecc and line.rstrip().endswith("|"))
         if identity is not None:
             listed.append(identity)

@@ -6,6 +6,7 @@ Keys are in lower case, with `hcu` for `dcu`: the vendor renamed its devices bet
 import re
 from collections.abc import Mapping
 
+from accelwatch.failed_cells import with_failed_words
 from accelwatch.printed import json_documents, whole_lines
 
 Fields = Mapping[str, str]
@@ -72,7 +73,7 @@ def rows_of(output: bytes) -> Report:
     """Rows of the table by heading: the first line whose first word names the devices is the heading."""
     headings: list[tuple[int, str]] = []
     report: Report = {}
-    for line in whole_lines(output):
+    for line in map(with_failed_words, whole_lines(output)):
         words = [(match.start(), match[0]) for match in re.finditer(r"\S+", line)]
         if words and words[0][1].lower() in _NUMBER_HEADINGS:
             headings = [(at, key_of(word)) for at, word in words]

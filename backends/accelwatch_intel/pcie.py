@@ -4,7 +4,7 @@ from pathlib import Path
 
 from accelwatch import sysfs
 from accelwatch.pcie_errors import put_errors
-from accelwatch.pcie_link import STATES, generation_of, is_bridge, put_link_of
+from accelwatch.pcie_link import STATES, generation_of, is_bridge, lanes_of, put_link_of
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_intel.card import Card
@@ -38,7 +38,7 @@ def _is_internal_link(folder: Path) -> bool:
         for state in STATES
         for value in (
             generation_of(sysfs.read_text(folder / f"{state}_link_speed")),
-            sysfs.read_int(folder / f"{state}_link_width"),
+            lanes_of(sysfs.read_int(folder / f"{state}_link_width")),
         )
         if not isinstance(value, Absence)
     ]

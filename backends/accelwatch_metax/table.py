@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from accelwatch.failed_cells import with_failed_cells
 from accelwatch.process_rows import process_rows
 from accelwatch_metax.sections import BUS, MAX_GPUS, Fields
 
@@ -69,7 +70,8 @@ def _rows(lines: list[str]) -> Iterator[dict[str, str]]:
     headings: list[list[list[str]]] = []
     pending: dict[str, str] | None = None
     for line in lines:
-        cells = [cell.strip() for cell in line[1:-1].split("|")] if line.startswith("|") else []
+        parts = with_failed_cells(line)[1:-1].split("|") if line.startswith("|") else []
+        cells = [part.strip() for part in parts]
         if not cells or set(line) <= set("|+-= "):
             continue
         if any(cell.lower() == "bus-id" for cell in cells):

@@ -7,6 +7,7 @@ releases have may be there or not.
 import re
 from collections.abc import Iterator, Sequence
 
+from accelwatch.failed_cells import with_failed_cells
 from accelwatch.smi_blocks import plain, whole_number
 
 MAX_ROWS = 1024
@@ -26,7 +27,7 @@ def rows(
     names = [_parts(line) for line in headings]
     blocks: list[list[list[str]]] = []
     known, heading, framed = bool(names), False, False
-    for line in (_NUMBERED.sub(r"\1  ", line) for line in lines):
+    for line in (with_failed_cells(_NUMBERED.sub(r"\1  ", line)) for line in lines):
         cells = [cell.lower() for cell in _cells(line)]
         if tuple(cells[:2]) == first:
             names, known, heading = [_parts(line)], True, True

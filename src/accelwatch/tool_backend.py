@@ -6,7 +6,7 @@ an answer tells of a device.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -80,6 +80,11 @@ class ToolBackend(Generic[T, E]):
         """The devices in an answer."""
         raise NotImplementedError
 
+    def placed(self, entry: E, bus: str) -> E | None:
+        """An entry whose address could not be read, at this one; None when it has none of its own."""
+        placed: E = msgspec.structs.replace(cast(Any, entry), pci_bus_id=bus)
+        return placed
+
     def told_version(self, _answer: T, /) -> str | None:
         """Of the driver, as an answer has it."""
         return None
@@ -141,6 +146,7 @@ class ToolBackend(Generic[T, E]):
             classes=command.classes,
             kind=command.kind,
             nodes=command.nodes,
+            placed=self.placed,
         )
         return Opened(source=source, versions=dict(self.versions(self._tool.first())))
 

@@ -5,7 +5,7 @@ command lists, as in a container that hides the bus, is one too. A device that t
 is lost when it did so before, or nobody else can have it (`device_nodes`).
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -92,16 +92,19 @@ class VendorTool(Generic[T, E]):
         classes: Collection[int] = (ACCELERATOR,),
         kind: DeviceKind = DeviceKind.NPU,
         nodes: str = "",
+        placed: Callable[[E, str], E | None] | None = None,
     ) -> None:
         """`listed` in an answer; `prefix` of the names of devices, `classes` of PCI that they have.
 
-        `nodes` of devices are so called below /dev (`rbln[0-9]*`). Raises BackendUnavailable.
+        `nodes` of devices are so called below /dev (`rbln[0-9]*`). `placed` is an entry whose address
+        could not be read, at the only place that is left for it. Raises BackendUnavailable.
         """
         self._context = context
-        self._listed = listed
+        self._listed, self._placed = listed, placed
         self._name, self._command = name, command
         self._prefix, self._vendor_id = prefix, vendor_id
         self._classes, self._kind, self._nodes = classes, kind, nodes
+        self._laid_out: tuple[T, Sequence[E]] | None = None
         self._known: set[str | None] = set()
         """Places at which the command has listed a device that was read."""
         self._polled = Polled(ask, context.clock, pace_s=pace_of(context.options, name))
@@ -117,7 +120,7 @@ class VendorTool(Generic[T, E]):
         """What is on the bus, then what only the command lists. Raises BackendUnavailable."""
         on_bus = accelerators(self._context, self._vendor_id, self._classes)
         try:
-            listed = list(self._listed(self._polled.answer(_FIRST_WAIT_S).document))
+            listed: Sequence[E] = self._entries(self._polled.answer(_FIRST_WAIT_S).document)
         except AccelwatchError as error:
             if not on_bus:
                 raise BackendUnavailable(str(error), reason="command_failed") from error
@@ -154,7 +157,7 @@ class VendorTool(Generic[T, E]):
         DeviceLost when that is nothing, DevicePermission when the device was never ours.
         """
         answer, bus = self.answer_for(device), device.pci_bus_id
-        for entry in self._listed(answer.document):
+        for entry in self._entries(answer.document):
             if entry.pci_bus_id == bus if bus else entry.number == device.index:
                 self._known.add(bus)
                 return answer, entry
@@ -163,6 +166,25 @@ class VendorTool(Generic[T, E]):
             f"{device.name}: {self._command} does not list the {self._kind.upper()} at {bus}",
             code="not_listed",
         )
+
+    def _entries(self, document: T) -> Sequence[E]:
+        """What a document lists, each at its place; the same for as long as the document is."""
+        if self._laid_out is None or self._laid_out[0] is not document:
+            self._laid_out = document, self._at_places(list(self._listed(document)))
+        return self._laid_out[1]
+
+    def _at_places(self, listed: list[E]) -> list[E]:
+        """One whose address cannot be read is where alone nothing is listed, no second device."""
+        bare = [at for at, entry in enumerate(listed) if entry.pci_bus_id is None]
+        told = {entry.pci_bus_id for entry in listed}
+        on_bus = accelerators(self._context, self._vendor_id, self._classes) if bare else []
+        free = [bus for bus in on_bus if bus not in told and not self._is_part(bus)]
+        if len(free) != 1 or self._placed is None:
+            return listed
+        placed = {at: entry for at in bare if (entry := self._placed(listed[at], free[0]))}
+        if len(placed) != 1:
+            return listed
+        return [placed.get(at, entry) for at, entry in enumerate(listed)]
 
     def must_be_ours(self, device: Device) -> None:
         """Raises DevicePermission for what was never listed and is somebody else's."""

@@ -254,12 +254,23 @@ def test_a_part_is_compared_with_the_whole_of_its_own_labels() -> None:
             255.0,
             "255.0 is not believed; -60 to 200 celsius can be true",
         ),
+        (
+            ("temperature_celsius", "gpu"),
+            0,
+            "0 is not believed; the source writes 0 for what it could not read",
+        ),
+        (("power_watts",), 0.05, "0.05 is not believed; the source does not write such numbers"),
+        (
+            ("power_watts",),
+            4294967295 / 10**6,
+            "4294.967295 is not believed; an empty register reads like this",
+        ),
         (("of_a_plug_in",), -1, "-1 is not believed; 0 to 1e+15 can be true"),
         (("power_watts",), "x" * 50, f"{'x' * 40} is not believed; 0 to 50000 watts can be true"),
         (USED, 2**33, "8589934592 is not believed; it is more than memory_size_bytes"),
         (USED, -1, "-1 is not believed; 0 to 7.03687e+13 bytes can be true"),
         (USED, "1", "1 is not believed; 0 to 7.03687e+13 bytes can be true"),
-        (SIZE, 2**33, "8589934592 is not believed; 0 to 7.03687e+13 bytes can be true"),
+        (SIZE, 2**33, "8589934592 is not believed; the source does not write such numbers"),
     ],
 )
 def test_a_refusal_says_the_number_and_what_would_be_believed(

@@ -145,12 +145,19 @@ _UNLABELLED: tuple[tuple[Series, Series], ...] = (
 
 
 def told_of(series: Series, value: object) -> str:
-    """The refused number and what would be believed, for people."""
+    """The refused number and why, for people: what could be true, unless it lies within that."""
     row = by_key().get(series[0])
     low, high = bounds(series[0])
     unit = f" {row.unit}" if row is not None and row.unit else ""
-    if series[0] in _WHOLES and isinstance(value, int | float) and believed(series, value):
+    within = isinstance(value, int | float) and low <= value <= high
+    if within and value in SENTINELS:
+        return f"{value} is not believed; an empty register reads like this"
+    if within and value == 0:
+        return "0 is not believed; the source writes 0 for what it could not read"
+    if within and series[0] in _WHOLES:
         return f"{value} is not believed; it is more than {_WHOLES[series[0]]}"
+    if within:
+        return f"{value} is not believed; the source does not write such numbers"
     return f"{value!s:.40} is not believed; {low:g} to {high:g}{unit} can be true"
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +27,16 @@ from accelwatch_ascend.document import (
 )
 from accelwatch_ascend.mapping import identified, processes_of, read
 from accelwatch_ascend.table import parse_table
-from backends.ascend.machines import TABLES, asked, ecc, hccs, pairs, staged, write_program
+from backends.ascend.machines import (
+    TABLES,
+    asked,
+    ecc,
+    hccs,
+    lay_out_bus,
+    pairs,
+    staged,
+    write_program,
+)
 from polling import Poll, assert_all_believed, identities, readings
 from samples import sample
 from staged_machines import Stage
@@ -130,6 +140,43 @@ def test_two_chips_behind_one_function(tmp_path: Path) -> None:
     assert one.processes is not None
     assert [process.pid for process in one.processes] == [4711]
     assert two.processes == ()
+
+
+@pytest.mark.parametrize("bare", ["NA", "N/A"])
+def test_a_chip_whose_address_is_not_told_is_no_second_device(tmp_path: Path, bare: str) -> None:
+    with staged(tmp_path, "910b4-x2") as machine:
+        table = tmp_path / "table"
+        text = table.read_text()
+        one, other = re.findall(r"0000:[0-9A-F]{2}:00\.0", text)
+        table.write_text(text.replace(one, bare.ljust(len(one))))
+        backend = machine.backend()
+        backend.open()
+        polled = Poll(machine.clock)(backend)
+    assert {device.pci_bus_id for device in identities(polled)} == {one.lower(), other.lower()}
+    assert len(polled) == 2
+    assert all(("power_watts",) in reading.values for reading in readings(polled))
+
+
+def test_addresses_that_are_not_told_are_not_guessed(tmp_path: Path) -> None:
+    with staged(tmp_path, "910b4-x2") as machine:
+        table = tmp_path / "table"
+        table.write_text(re.sub(r"0000:[0-9A-F]{2}:00\.0", "NA          ", table.read_text()))
+        backend = machine.backend()
+        backend.open()
+        placed = [device.pci_bus_id for device in backend.discover()]
+    assert placed.count(None) == 2
+    assert len(placed) == 4
+
+
+def test_a_further_chip_does_not_stand_in_for_a_card_that_is_not_listed(tmp_path: Path) -> None:
+    with staged(tmp_path, "310p3-duo") as machine:
+        lay_out_bus(tmp_path / "other", ("0000:82:00.0",))
+        devices = "sys/bus/pci/devices/0000:82:00.0"
+        shutil.copytree(tmp_path / "other" / devices, tmp_path / devices)
+        backend = machine.backend()
+        backend.open()
+        placed = [device.pci_bus_id for device in backend.discover()]
+    assert placed == ["0000:81:00.0", "0000:82:00.0", None]
 
 
 def test_a_table_that_is_indented_tells_its_version_too() -> None:

@@ -186,6 +186,19 @@ def test_one_unreadable_link_file_makes_no_false_link(
         assert reading.values["pcie_link_width_lanes", state] == 8
 
 
+@pytest.mark.parametrize("rubbish", ["garbage\n", "255\n", "-1\n", "63\n", "Unknown\n", ""])
+@pytest.mark.parametrize("name", LINK_FILES)
+def test_rubbish_in_one_link_file_makes_no_false_link(
+    composed: Composed, name: str, rubbish: str
+) -> None:
+    machine = composed("arc-b580")
+    machine.device_file(B580, name).write_text(rubbish)
+    (reading,) = machine.read()
+    for state in ("current", "max"):
+        assert reading.values["pcie_link_generation", state] == 4
+        assert reading.values["pcie_link_width_lanes", state] == 8
+
+
 @pytest.mark.parametrize("name", LINK_FILES)
 def test_one_unreadable_file_of_the_port_costs_one_value(
     composed: Composed, fail: Fail, name: str

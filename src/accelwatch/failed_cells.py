@@ -1,0 +1,45 @@
+"""Words that a table has where a number could not be read, each made a cell of its own. Pure.
+
+`ERR W` has a blank within, and `Unknown Error` is wider than its column and leaves one blank to the next
+cell: split as numbers are, either would cost its neighbours their headings.
+"""
+
+import re
+
+_FAILED = re.compile(
+    r"(?:(?<=[\s|/(])|^)\[?(unknown error|err!?|failed|n/?a|\?+)\]?(?: ?(?:w|°?c|%|[kmgt]i?b|mhz))?"
+    r"(?=[\s|/()]|$)",
+    re.IGNORECASE,
+)
+_BESIDE_SLASH = re.compile(r"\s{2,}(?=/\s{0,2}\S)|(?<=\S/)\s{2,}")
+"""A slash with wide gaps on both sides is a cell of its own."""
+_IN_BRACKETS = re.compile(r"\s+(?=\)|\(\S)")
+_JOINED_BEFORE = re.compile(r"(?:\S\s?/|\()\s*\Z")
+_JOINED_AFTER = re.compile(r"\s*(?:/\s{0,2}\S|\)|\(\S)")
+_FAULTS = ("unknown error", "err", "err!", "failed")
+FAULT = "ERR!"
+"""What each of them becomes; `N/A` stays what it is."""
+
+
+def with_failed_cells(line: str) -> str:
+    """The line with such words between two blanks, but where a slash or bracket joins two."""
+    joined = _BESIDE_SLASH.sub(" ", line)
+    if _FAILED.search(joined) is None:
+        return joined
+    return _IN_BRACKETS.sub("", _FAILED.sub(_apart, joined))
+
+
+def _apart(match: re.Match[str]) -> str:
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    left = "" if _JOINED_BEFORE.search(before) else "  "
+    right = "" if _JOINED_AFTER.match(after) else "  "
+    return f"{left}{_word(match[1])}{right}"
+
+
+def with_failed_words(line: str) -> str:
+    """The line with such words without a blank, all that follows where it was: for columns by place."""
+    return _FAILED.sub(lambda match: _word(match[1]).ljust(len(match[0])), line)
+
+
+def _word(told: str) -> str:
+    return FAULT if told.lower() in _FAULTS else told
