@@ -1,6 +1,7 @@
 """Numbers for people: percent, GiB, MHz. The only place where values are rounded."""
 
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from typing import TextIO
@@ -18,6 +19,7 @@ _SCALED = {
     "amperes": (1.0, 1, "A"),
 }
 """Unit to factor, digits and symbol."""
+_VENDOR_WORDS = ("NVIDIA ", "AMD ", "Advanced Micro Devices, Inc. ", "Intel(R) ", "Intel ")
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -47,6 +49,18 @@ def colour(choice: str, stream: TextIO | None, environ: Mapping[str, str] = os.e
     if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
         return False
     return bool(environ.get("FORCE_COLOR")) or (stream is not None and stream.isatty())
+
+
+def without_vendor(model: str) -> str:
+    """A model's name without its vendor's, which the device's own name tells already."""
+    for word in _VENDOR_WORDS:
+        model = model.removeprefix(word)
+    return model
+
+
+def terminal_width() -> int:
+    """Cells of a line of the terminal that is written to; COLUMNS goes before what it says."""
+    return shutil.get_terminal_size().columns
 
 
 def size(value: float) -> str:

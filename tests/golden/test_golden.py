@@ -18,7 +18,8 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from accelwatch.cli.table import Style, render
+from accelwatch.cli.table import render
+from accelwatch.cli.table_lines import Style
 from accelwatch.schema.metrics import PREFIX, Kind, catalogue
 from accelwatch.schema.wire import decode, encode
 from accelwatch_csv import CsvExporter

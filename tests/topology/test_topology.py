@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import machines
 from accelwatch.cli.app import build
-from accelwatch.cli.table import Style
+from accelwatch.cli.table_lines import Style
 from accelwatch.cli.topo_command import text_of
 from accelwatch.schema.reading import Link
 from accelwatch.schema.snapshot import DeviceView, Snapshot

@@ -11,6 +11,7 @@ from accelwatch.errors import ExpressionError
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import FIELDS, FleetView, Past
 from accelwatch.fleet.picture.ordering import SORTS, ordered
+from accelwatch.fleet.picture.standings import standings
 from accelwatch.fleet.wire import DeviceNow
 from accelwatch.natural_order import natural
 from accelwatch.schema.snapshot import DeviceView
@@ -19,7 +20,7 @@ from accelwatch.tui.drawing.columns import GAP
 from accelwatch.tui.drawing.lines import width_of
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet import columns
-from accelwatch.tui.fleet.board import FleetBoard, standings
+from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells import watts
 from accelwatch.tui.fleet.events import recent
 from accelwatch.tui.fleet.filters import TextFilter, condition
@@ -28,7 +29,7 @@ from accelwatch.tui.fleet.node_view import Heard, aged
 from accelwatch.tui.fleet_controller import rows_of
 from dashboards import lost
 from dashboards import node as machine
-from fleets import FAULTS, STARTED, event, fleet_document, fleet_view
+from fleets import FAULTS, STARTED, event, fleet_view
 from machines import GIB, NOW
 
 
@@ -320,6 +321,6 @@ def test_devices_of_a_bad_health_are_told_apart_whatever_the_filter(held: str) -
 def test_sums_of_any_hub_are_told_as_standings(
     devices: dict[str, int], health: dict[str, int], told: dict[str, int]
 ) -> None:
-    found = standings(fleet_document(devices=devices, health=health))
+    found = standings(devices, health)
     assert {word: found[word] for word in told} == told
     assert sum(found.values()) == sum(devices.values())

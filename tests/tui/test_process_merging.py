@@ -5,12 +5,12 @@ import asyncio
 import msgspec
 import pytest
 
+from accelwatch.numbered_names import numbered
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.local import process_rows
-from accelwatch.tui.local.numbered_names import numbered
 from accelwatch.tui.local.process_rows import (
     ProcessRow,
     arranged,

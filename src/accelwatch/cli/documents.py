@@ -80,14 +80,15 @@ def _to_terminal(arguments: Arguments) -> bool:
 
 
 def _table(snapshot: Snapshot, wanted: Plan, left_out: int) -> bytes:
-    from accelwatch.cli.table import Style
     from accelwatch.cli.table import render as table
-    from accelwatch.display import colour, utf8
+    from accelwatch.cli.table_lines import Style
+    from accelwatch.display import colour, terminal_width, utf8
 
     to_stdout = wanted.arguments.output == "-"
     style = Style(
         colour=to_stdout and colour(wanted.arguments.color, sys.stdout),
         ascii_only=to_stdout and not utf8(sys.stdout),
+        width=terminal_width() if _to_terminal(wanted.arguments) else None,
     )
     return table(snapshot, wanted.fields, style, left_out).encode()
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
+from accelwatch.cli.fitted import fitted
 from accelwatch.cli.fleet_documents import csv_text, quantity_cell
-from accelwatch.cli.table import Cells, Style, aligned
+from accelwatch.cli.table_lines import Cells, Style
 from accelwatch.display import printable
 from accelwatch.fleet.api.documents import DEFAULT_FIELDS, DeviceRow
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.natural_order import natural
-from accelwatch.schema.standing import severity, standing
+from accelwatch.schema.standing import severity, standing, state_word
 
 _DEVICE_COLUMNS = (
     "node",
@@ -34,11 +35,13 @@ def device_table(answer: Answer, style: Style) -> list[str]:
     codes: list[str] = []
     for row in devices:
         word = _word(row)
-        identity = [row.node, row.name, row.model or "-", word]
+        identity = [row.node, row.name, row.model or "-", state_word(word)]
         values = [quantity_cell(name, row.values[name], style) for name in names]
         rows.append([*(printable(text, ascii_only=style.ascii_only) for text in identity), *values])
         codes.append("" if word in _WELL else "31" if severity(word) > 3 else "33")
-    return aligned(header, rows, style, codes) if rows else ["no device"]
+    if not rows:
+        return ["no device"]
+    return fitted(header, rows, style, codes, shortened="MODEL", dropped=names[:0:-1])
 
 
 def _word(row: DeviceRow) -> str:

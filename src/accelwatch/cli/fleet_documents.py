@@ -7,11 +7,13 @@ from datetime import datetime
 
 import msgspec
 
-from accelwatch.cli.table import Style
+from accelwatch.cli.table_lines import Style
 from accelwatch.display import printable, quantity
 from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.picture.standings import standings
 from accelwatch.fleet.wire import SCHEMA
 from accelwatch.schema.reading import Number
+from accelwatch.schema.standing import severity, state_word
 from accelwatch.untrusted_text import cell_text
 from accelwatch.version import __version__
 
@@ -39,7 +41,10 @@ def heading(answer: Answer, name: str) -> str:
     moment = datetime.fromisoformat(fleet.time).astimezone()
     power = "" if fleet.power_watts is None else f"  {fleet.power_watts / _KILO:.1f} kW"
     nodes = counted(fleet.nodes_total, "node", fleet.nodes)
-    devices = counted(fleet.devices_total, "device", fleet.devices)
+    counts = standings(fleet.devices, fleet.health)
+    worst_first = sorted(counts, key=severity, reverse=True)
+    said = {state_word(word): counts[word] for word in worst_first}
+    devices = counted(fleet.devices_total, "device", said)
     return printable(f"{name}  {moment:%Y-%m-%d %H:%M:%S %Z}  {nodes}  {devices}{power}")
 
 

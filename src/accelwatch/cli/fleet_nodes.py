@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 
+from accelwatch.cli.fitted import fitted
 from accelwatch.cli.fleet_documents import csv_text, quantity_cell
-from accelwatch.cli.table import Cells, Style, aligned
+from accelwatch.cli.table_lines import Cells, Style
 from accelwatch.display import duration, printable, size
 from accelwatch.fleet.api.documents import NodeSummary
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import ordered
 from accelwatch.fleet.picture.tally import Counting, FleetRow
-from accelwatch.schema.standing import standing
+from accelwatch.schema.standing import standing, state_word
 
-_NODE_HEADER = ["NODE", "STATE", "AGE", "DEVICES", "BAD", "BUSY", "MEMORY", "POWER", "TEMP", ""]
+_NODE_HEADER = ["NODE", "STATE", "AGE", "OK/ALL", "LOAD", "MEMORY", "POWER", "TEMP"]
+_SPARE = ("MEMORY", "TEMP", "POWER", "AGE")
+"""Columns that are left out, in this order, where the terminal is too narrow for them."""
 _NODE_COLUMNS = (
     "node",
     "state",
@@ -41,12 +44,17 @@ def node_rows(view: FleetView) -> list[FleetRow]:
 def node_table(view: FleetView, answer: Answer, style: Style) -> list[str]:
     """A row a node."""
     summaries = {node.node: node for node in answer.nodes}
-    rows: list[Cells] = []
-    codes: list[str] = []
-    for row in node_rows(view):
-        rows.append(_node_cells(row, summaries.get(row.node), view, style))
-        codes.append(_colour(row))
-    return aligned(_NODE_HEADER, rows, style, codes)
+    rows = node_rows(view)
+    remarks = [_remark(row, summaries.get(row.node), view) for row in rows]
+    return fitted(
+        _NODE_HEADER,
+        [_node_cells(row, style) for row in rows],
+        style,
+        [_colour(row) for row in rows],
+        remarks=[printable(text, ascii_only=style.ascii_only) for text in remarks],
+        shortened="NODE",
+        dropped=_SPARE,
+    )
 
 
 def _colour(row: FleetRow) -> str:
@@ -55,20 +63,18 @@ def _colour(row: FleetRow) -> str:
     return "33" if row.severity or row.missing else ""
 
 
-def _node_cells(row: FleetRow, summary: NodeSummary | None, view: FleetView, style: Style) -> Cells:
+def _node_cells(row: FleetRow, style: Style) -> Cells:
     shown = row.speaks
     memory = f"{size(row.used)} of {size(row.size)}" if shown and row.size else "-"
     return [
         printable(row.node, ascii_only=style.ascii_only),
         row.state,
         "-" if row.age_s is None else _age(row.age_s),
-        str(row.whole),
-        str(row.bad) if row.bad else "-",
+        f"{row.whole - row.bad}/{row.whole}" if row.whole else "-",
         quantity_cell("utilization_ratio", row.load_ratio if shown else None, style),
         memory,
         quantity_cell("power_watts", row.power if shown else None, style),
         quantity_cell("temperature_celsius", row.hottest if shown else None, style),
-        printable(_remark(row, summary, view), ascii_only=style.ascii_only),
     ]
 
 
@@ -83,7 +89,7 @@ def _remark(row: FleetRow, summary: NodeSummary | None, view: FleetView) -> str:
     if row.worst is not None and row.speaks:
         place = view.places[row.worst.slot]
         name = "a device" if place is None else place.name
-        word = standing(row.worst.state, row.worst.health)
+        word = state_word(standing(row.worst.state, row.worst.health))
         parts.append(f"{name} {word}")
     if row.speaks and row.why:
         parts.append(row.why)

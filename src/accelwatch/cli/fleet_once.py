@@ -12,8 +12,8 @@ from accelwatch.cli.fleet_nodes import node_csv, node_table
 from accelwatch.cli.fleet_plan import Asking, Hub
 from accelwatch.cli.output import complain, emit
 from accelwatch.cli.progress import counting, progress
-from accelwatch.cli.table import Style
-from accelwatch.display import colour, stdout_is_terminal, utf8
+from accelwatch.cli.table_lines import Style
+from accelwatch.display import colour, stdout_is_terminal, terminal_width, utf8
 from accelwatch.exit_codes import FAILED, NO_DEVICE, OK, PERMISSION, UNWELL
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.hub_client.once import Answer, ask, first_view, heard, plainly, silent, unread
@@ -106,6 +106,7 @@ def table_of(asking: Asking, answer: Answer, view: FleetView | None, name: str) 
     style = Style(
         colour=to_stdout and colour(asking.color, sys.stdout),
         ascii_only=to_stdout and not utf8(sys.stdout),
+        width=terminal_width() if to_stdout and stdout_is_terminal() else None,
     )
     lines = [heading(answer, name)]
     if asking.by is not None:

@@ -1,17 +1,20 @@
 """The one-shot table: a row a device, a row a process, in plain text with optional colour."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-import msgspec
-
-from accelwatch.display import duration, printable, quantity, size
+from accelwatch.cli.fitted import fitted
+from accelwatch.cli.process_table import processes_table
+from accelwatch.cli.table_lines import Cells, Style, aligned
+from accelwatch.display import duration, printable, quantity, without_vendor
 from accelwatch.query.fields import cell, columns, reason
-from accelwatch.schema.device import DeviceState
+from accelwatch.schema.device import BROKEN, DeviceState
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import primary_value
 from accelwatch.schema.snapshot import DeviceView, Snapshot, unusable
+from accelwatch.schema.standing import standing, state_word
+from accelwatch.schema.verdict import verdict
 
 _STATE_COLOUR = {
     DeviceState.OK: "32",
@@ -21,47 +24,6 @@ _STATE_COLOUR = {
     DeviceState.SUSPENDED: "36",
     DeviceState.EXCLUDED: "36",
 }
-_MAX_PROCESSES = 40
-_RIGHT = frozenset({"AGE", "BAD", "BUSY", "DEVICES", "MEMORY", "TEMP", "POWER", "CLOCK", "PID"})
-"""Columns of numbers."""
-
-
-class Style(msgspec.Struct, frozen=True):
-    """How to write: colour, and whether only ASCII can be shown."""
-
-    colour: bool = False
-    ascii_only: bool = False
-
-    def paint(self, text: str, code: str) -> str:
-        """The text in a colour, or as it is."""
-        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code else text
-
-
-Cells = list[str]
-
-
-def aligned(
-    header: Cells,
-    rows: list[Cells],
-    style: Style,
-    codes: list[str],
-    right: Container[str] = _RIGHT,
-) -> list[str]:
-    """Lines of a table; `codes` are the rows' colours, `right` the titles of columns of numbers."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    to_right = [title in right for title in header]
-    lines = [style.paint(_join(header, widths, to_right), "1")]
-    for row, code in zip(rows, codes, strict=True):
-        lines.append(style.paint(_join(row, widths, to_right), code))
-    return lines
-
-
-def _join(cells: Cells, widths: list[int], right: list[bool]) -> str:
-    padded = (
-        text.rjust(width) if to_right else text.ljust(width)
-        for text, width, to_right in zip(cells, widths, right, strict=True)
-    )
-    return "  ".join(padded).rstrip()
 
 
 def _number(view: DeviceView, key: str) -> Number | None:
@@ -86,33 +48,40 @@ def _of(view: DeviceView, key: str, limit_key: str, style: Style) -> str:
 
 
 def _state(view: DeviceView, now: float) -> str:
-    if view.state is DeviceState.OK:
-        return view.state.value if view.health.value != "failed" else "failed"
-    return f"{view.state} {duration(max(0.0, now - view.state_since))}"
+    word = state_word(standing(view.state.value, view.health.value))
+    since_s = now - view.state_since
+    return f"{word} {duration(since_s)}" if view.state in BROKEN and since_s >= _KNOWN_S else word
 
 
-def _remark(view: DeviceView, failures: dict[str, str]) -> str:
-    if view.state is not DeviceState.OK and view.device.id in failures:
-        return failures[view.device.id]
+def _remark(view: DeviceView, snapshot: Snapshot, style: Style) -> str:
+    """What is wrong, what to do and the evidence; of one that is well why its clocks are held down."""
+    found = verdict(view, snapshot)
+    then = "->" if style.ascii_only else "→"
+    parts = [
+        found.said,
+        f"{then} {found.remedy}" if found.remedy else "",
+        f"({found.evidence})" if found.evidence else "",
+    ]
     active = [
         series[1]
         for series, value in view.reading.values.items()
         if series[0] == "throttle_active" and value
     ]
-    remarks = list(view.health_reasons)
-    if active:
-        remarks.append("throttled: " + ", ".join(active))
-    if view.device.id in failures:
-        remarks.append(failures[view.device.id])
-    return "; ".join(dict.fromkeys(remarks))
+    throttled = f"throttled: {', '.join(active)}" if active else ""
+    said = " ".join(part for part in parts if part)
+    if throttled and said not in throttled:
+        said = f"{said}; {throttled}" if said else throttled
+    return printable(said or throttled, ascii_only=style.ascii_only)
 
 
-def _device_row(view: DeviceView, now: float, failures: dict[str, str], style: Style) -> Cells:
+def _device_row(view: DeviceView, now: float, style: Style) -> Cells:
     device = view.device
     name = ("  " if device.parent_id else "") + device.name
     model = device.model or device.partition_profile or device.pci_bus_id or "-"
     if device.parent_id and device.partition_profile:
         model = f"{device.partition_technology} {device.partition_profile}"
+    if style.width is not None:
+        model = without_vendor(model)
     return [
         name,
         printable(model, ascii_only=style.ascii_only),
@@ -122,22 +91,34 @@ def _device_row(view: DeviceView, now: float, failures: dict[str, str], style: S
         _cell(view, "temperature_celsius", style),
         _of(view, "power_watts", "power_limit_watts", style),
         _cell(view, "clock_hertz", style),
-        printable(_remark(view, failures), ascii_only=style.ascii_only),
     ]
 
 
-_HEADER = ["DEVICE", "MODEL", "STATE", "BUSY", "MEMORY", "TEMP", "POWER", "CLOCK", ""]
+_KNOWN_S = 60.0
+"""A state of less than this may be as old as the look: a driver that hangs is waited for that long."""
+_HEADER = ["DEVICE", "MODEL", "STATE", "LOAD", "MEMORY", "TEMP", "POWER", "CLOCK"]
+_SPARE = ("CLOCK", "MODEL", "POWER", "TEMP")
+"""Columns that are left out, in this order, where the terminal is too narrow for them."""
 
 
 def devices_table(snapshot: Snapshot, style: Style) -> list[str]:
     """Lines of the standard device table."""
-    failures = {error.device_id: error.message for error in snapshot.errors}
-    rows = [_device_row(view, snapshot.time, failures, style) for view in snapshot.devices]
-    codes = [
+    return fitted(
+        _HEADER,
+        [_device_row(view, snapshot.time, style) for view in snapshot.devices],
+        style,
+        _codes(snapshot),
+        remarks=[_remark(view, snapshot, style) for view in snapshot.devices],
+        shortened="MODEL",
+        dropped=_SPARE,
+    )
+
+
+def _codes(snapshot: Snapshot) -> list[str]:
+    return [
         "" if view.state is DeviceState.OK else _STATE_COLOUR[view.state]
         for view in snapshot.devices
     ]
-    return aligned(_HEADER, rows, style, codes)
 
 
 def fields_table(snapshot: Snapshot, names: Sequence[str], style: Style) -> list[str]:
@@ -160,35 +141,6 @@ def fields_table(snapshot: Snapshot, names: Sequence[str], style: Style) -> list
         for view in snapshot.devices
     ]
     return aligned(list(wide), rows, style, codes)
-
-
-def processes_table(snapshot: Snapshot, style: Style) -> list[str]:
-    """Lines of the process table; empty without processes."""
-    names = {view.device.id: view.device.name for view in snapshot.devices}
-    rows: list[Cells] = []
-    for process in snapshot.processes():
-        pid = f"{process.pid}" if process.pid_namespace == "same" else f"{process.pid} (foreign)"
-        memory = process.gpu_memory_bytes
-        where = process.pod or process.container or (f"job {process.job}" if process.job else "")
-        rows.append(
-            [
-                names.get(process.device_id, process.device_id),
-                pid,
-                process.user or "-",
-                process.type,
-                "-" if memory is None else size(memory),
-                printable(where[:24], ascii_only=style.ascii_only),
-                printable(process.command or "-", ascii_only=style.ascii_only),
-            ]
-        )
-    if not rows:
-        return []
-    header = ["DEVICE", "PID", "USER", "TYPE", "MEMORY", "WHERE", "COMMAND"]
-    shown = rows[:_MAX_PROCESSES]
-    lines = aligned(header, shown, style, [""] * len(shown))
-    if len(rows) > len(shown):
-        lines.append(f"... and {len(rows) - len(shown)} more (--json has all)")
-    return lines
 
 
 def heading(snapshot: Snapshot) -> str:

@@ -11,7 +11,8 @@ from accelwatch.cli.collect_flags import MachineOptions
 from accelwatch.cli.documents import narrate, status
 from accelwatch.cli.options import command, row
 from accelwatch.cli.output import write_stdout
-from accelwatch.cli.table import Style, aligned, nothing_found
+from accelwatch.cli.table import nothing_found
+from accelwatch.cli.table_lines import Style, aligned
 from accelwatch.display import colour
 from accelwatch.durations import deadline
 from accelwatch.topology.matrix import Topology, topology

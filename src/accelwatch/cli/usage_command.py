@@ -108,7 +108,7 @@ def _price() -> "EnergyPrice | None":
 
 
 def _text(report: "UsageReport", color: str, *, ages: bool) -> str:
-    from accelwatch.cli.table import Style, aligned
+    from accelwatch.cli.table_lines import Style, aligned
     from accelwatch.display import colour, printable, utf8
     from accelwatch.usage.cells import NUMBERS, cells, header, remarks, summary
 

@@ -5,7 +5,9 @@ import sys
 import typer
 
 from accelwatch.cli.output import complain, write_stdout
-from accelwatch.cli.table import Style, devices_table, heading, processes_table, render
+from accelwatch.cli.process_table import processes_table
+from accelwatch.cli.table import devices_table, heading, render
+from accelwatch.cli.table_lines import Style
 from accelwatch.display import colour, size, utf8
 from accelwatch.exit_codes import OK
 from accelwatch.schema.snapshot import DeviceView, Snapshot

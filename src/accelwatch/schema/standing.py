@@ -23,6 +23,8 @@ pictures say, is a device that is well and near a temperature at which it slows 
 WORST_FIRST = tuple(SEVERITY)
 BAD = 4
 """From here a device cannot be counted on."""
+STATE_WORDS = {"unresponsive": "hung", "suspended": "asleep"}
+"""States of documents that people read under a shorter word."""
 CALM_THROTTLES = frozenset({"idle", "clock_setting"})
 """Reasons for low clocks (labels of `throttle_active`) that are nothing to look at."""
 _JUDGED = frozenset({Health.DEGRADED.value, Health.FAILED.value})
@@ -31,6 +33,11 @@ _JUDGED = frozenset({Health.DEGRADED.value, Health.FAILED.value})
 def standing(state: str, health: str) -> str:
     """The state of a device, unless it answers and its health is worse."""
     return health if state in UP and health in _JUDGED else state
+
+
+def state_word(word: str) -> str:
+    """A standing as people read it, on every surface that is no document."""
+    return STATE_WORDS.get(word, word)
 
 
 def severity(word: str) -> int:

@@ -4,7 +4,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.heat import is_hot
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.schema.standing import HOT, standing
+from accelwatch.schema.standing import HOT, standing, state_word
 from accelwatch.tui.drawing.glyphs import Glyphs
 
 STATE_ROLES = {
@@ -24,7 +24,6 @@ _MORE_ROLES = {
 }
 FILLED = frozenset({"alarm", "caution"})
 """Roles in which the whole cell is painted."""
-_WORDS = {"unresponsive": "hung", "suspended": "asleep"}
 
 
 def device_class(view: DeviceView) -> str:
@@ -71,4 +70,4 @@ def device_glyph(word: str, glyphs: Glyphs) -> str:
 
 def device_word(word: str) -> str:
     """The standing as the dashboard says it."""
-    return _WORDS.get(word, word)
+    return state_word(word)

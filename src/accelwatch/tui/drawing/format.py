@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from accelwatch.display import duration, printable
+from accelwatch.display import duration, printable, without_vendor
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number, Reading
@@ -20,7 +20,6 @@ from accelwatch.tui.drawing.lines import Line
 
 NOTHING = "-"
 """For a value that is absent; the Device screen tells the reason."""
-_VENDOR_WORDS = ("NVIDIA ", "AMD ", "Advanced Micro Devices, Inc. ", "Intel(R) ", "Intel ")
 GIB = 1 << 30
 _LEVELS = (0.25, 0.6, 0.85)
 """Where the next shade of a bar begins."""
@@ -83,9 +82,7 @@ def clock_time(moment: float) -> str:
 
 def model_name(view: DeviceView, *, ascii_only: bool = False) -> str:
     """The model without its vendor's name, which the device's own name tells already."""
-    name = view.device.model or view.device.kind.value
-    for word in _VENDOR_WORDS:
-        name = name.removeprefix(word)
+    name = without_vendor(view.device.model or view.device.kind.value)
     profile = view.device.partition_profile
     return printable(f"{profile} of {name}" if profile else name, ascii_only=ascii_only)
 

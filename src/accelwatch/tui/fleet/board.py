@@ -3,7 +3,6 @@
 No Textual in here, as in the board of one machine.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -11,9 +10,9 @@ import msgspec
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import FleetView, Problem
 from accelwatch.fleet.picture.ordering import grouped, listed, ordered
+from accelwatch.fleet.picture.standings import standings
 from accelwatch.fleet.picture.tally import Counting, FleetRow, split_devices
-from accelwatch.fleet.wire import DevicePlace, FleetDocument, NodeNow
-from accelwatch.schema.standing import HOT
+from accelwatch.fleet.wire import DevicePlace, NodeNow
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet.filters import TextFilter
 from accelwatch.tui.fleet.incident_board import IncidentBoard
@@ -35,24 +34,6 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     rows: Mapping[Key, FleetRow]
     labels: frozenset[str]
     """The names of all nodes' labels."""
-
-
-def standings(sums: FleetDocument, hot: int = 0) -> dict[str, int]:
-    """Devices by standing: of those that answer, the ones whose health is not fine are told apart.
-
-    `hot` are of those that are fine, where it is known of all of them.
-    What does not answer has failed by its health too, and is told by its state alone.
-    """
-    counts = Counter(sums.devices)
-    answering = counts["ok"] + counts["degraded"]
-    silent = counts["lost"] + counts["unresponsive"]
-    failed = min(max(sums.health.get("failed", 0) - silent, 0), answering)
-    degraded = max(sums.health.get("degraded", 0), counts["degraded"] - failed)
-    degraded = min(degraded, answering - failed)
-    hot = min(hot, answering - failed - degraded)
-    fine = answering - failed - degraded - hot
-    healthy = {"ok": fine, HOT: hot, "degraded": degraded, "failed": failed}
-    return {**counts, **healthy}
 
 
 class FleetBoard:
@@ -165,7 +146,7 @@ class FleetBoard:
         self.counted = Counted(view=view, rows=counting.rows, labels=labels)
         whole = self.text is None and not view.filter
         hot = sum(row.hot for row in counting.rows.values()) if whole else 0
-        self.standings = standings(view.sums, hot)
+        self.standings = standings(view.sums.devices, view.sums.health, hot)
         self.incidents.read_incidents(view)
         self.arrange()
 

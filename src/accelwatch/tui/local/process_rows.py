@@ -7,6 +7,7 @@ import msgspec
 
 from accelwatch.display import printable
 from accelwatch.natural_order import Natural, natural
+from accelwatch.numbered_names import numbered
 from accelwatch.schema.reading import PROCESS_LETTERS, Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui.drawing import columns
@@ -14,7 +15,6 @@ from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP, Column, filled, fitting, needed
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit
-from accelwatch.tui.local.numbered_names import numbered
 
 Key = tuple[int, float | None, str]
 """pid, start time and device: what a selection is held by."""
