@@ -97,7 +97,7 @@ def _device_row(view: DeviceView, now: float, style: Style) -> Cells:
 _KNOWN_S = 60.0
 """A state of less than this may be as old as the look: a driver that hangs is waited for that long."""
 _HEADER = ["DEVICE", "MODEL", "STATE", "LOAD", "MEMORY", "TEMP", "POWER", "CLOCK"]
-_SPARE = ("CLOCK", "MODEL", "POWER", "TEMP")
+_SPARE = ("CLOCK", "MODEL", "POWER", "TEMP", "MEMORY")
 """Columns that are left out, in this order, where the terminal is too narrow for them."""
 
 
