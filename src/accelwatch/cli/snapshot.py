@@ -11,6 +11,7 @@ from accelwatch.exit_codes import OK
 if TYPE_CHECKING:
     from accelwatch.exporter import Exporter
     from accelwatch.schema.snapshot import Snapshot
+    from accelwatch.workloads.one_look import OneLook
 
 
 def snapshots(wanted: Plan, meanwhile: Callable[[], object]) -> "Iterator[Snapshot]":
@@ -19,10 +20,8 @@ def snapshots(wanted: Plan, meanwhile: Callable[[], object]) -> "Iterator[Snapsh
     `meanwhile` is called once, where it can be while devices are being read.
     """
     if wanted.interval_s is not None:
-        from accelwatch.snapshots import read_repeatedly
-
         meanwhile()
-        yield from read_repeatedly(wanted.settings, count=wanted.arguments.count)
+        yield from _repeatedly(wanted)
         return
     recording = wanted.recording
     if recording is not None:
@@ -34,8 +33,39 @@ def snapshots(wanted: Plan, meanwhile: Callable[[], object]) -> "Iterator[Snapsh
     from accelwatch.sampler.one_shot import OneShot
 
     reading = OneShot(wanted.settings)
+    # Its collector is at work by now: a thread of this process no longer makes that start slower.
+    look = _owners(wanted)
     meanwhile()
-    yield reading.finish()
+    snapshot = reading.finish()
+    yield snapshot if look is None else look.annotate(snapshot)
+
+
+def _owners(wanted: Plan) -> "OneLook | None":
+    """Looks up whose the devices are; None of a recording, which tells it itself."""
+    if wanted.arguments.replay is not None:
+        return None
+    from accelwatch.workloads.one_look import OneLook
+
+    return OneLook(wanted.settings.root)
+
+
+def _repeatedly(wanted: Plan) -> "Iterator[Snapshot]":
+    from accelwatch.snapshots import read_repeatedly
+
+    look: OneLook | None = None
+    try:
+        for snapshot in read_repeatedly(wanted.settings, count=wanted.arguments.count):
+            if look is None:
+                look = _owners(wanted)
+            if look is None:
+                yield snapshot
+                continue
+            owned = look.annotate(snapshot)
+            look.go_on()
+            yield owned
+    finally:
+        if look is not None:
+            look.stop()
 
 
 def run(arguments: Arguments) -> int:
