@@ -20,7 +20,7 @@ from accelwatch.fleet.follow.followers import Followers
 from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.follow.pages import Prefetched
 from accelwatch.fleet.follow.poll import Exposed
-from accelwatch.fleet.follow.prefetch import LEAST, Outcome, Prefetch
+from accelwatch.fleet.follow.prefetch import BEGUN_TOGETHER, LEAST, Outcome, Prefetch
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.scrape_settings import BasicAuth, Credentials, Scrape
@@ -376,11 +376,22 @@ class Heard:
         self.failures.add(target.key)
 
 
-async def _followed(played: Played, targets: Sequence[Target], scrape: Scrape = _POLLED) -> Heard:
+async def _followed(
+    played: Played,
+    targets: Sequence[Target],
+    scrape: Scrape = _POLLED,
+    breathe: Callable[[Client], Awaitable[None]] = lambda _: asyncio.sleep(0.005),
+) -> Heard:
     """Follow until all were heard."""
     client = Client(scrape, BoundAccess(scrape))
     heard = Heard()
-    followers = Followers(client, heard, foreign_reader, prefetch=played)  # type: ignore[arg-type]
+    followers = Followers(
+        client,
+        heard,
+        foreign_reader,
+        prefetch=played,  # type: ignore[arg-type]
+        breathe=lambda: breathe(client),
+    )
     followers.set_targets({target.key: target for target in targets})
     async with asyncio.timeout(60):
         while len(heard.pages) < len(targets):
@@ -434,17 +445,20 @@ def test_few_targets_are_asked_by_the_hub() -> None:
     play(main)
 
 
+async def _until_pages_are_asked_for(client: Client) -> None:
+    while not client.asks_for_pages:
+        await asyncio.sleep(0.001)
+
+
 def test_only_once_pages_are_what_there_is_are_they_asked_for() -> None:
     async def main(exporters: Exporters) -> None:
         targets = exporters.targets(LEAST + 40)
         played = Played(pages=range(LEAST // 2))
-        heard = await _followed(played, targets, Scrape(interval_s=600.0))
-        assert played.asked is not None
-        # A few were asked for a stream before; of them ten had none.
-        assert played.asked == targets[-len(played.asked) :]
-        assert LEAST <= len(played.asked) < len(targets)
-        early = {target.key for target in targets} - {target.key for target in played.asked}
-        assert heard.streamed == early
+        scrape = Scrape(interval_s=600.0)
+        heard = await _followed(played, targets, scrape, _until_pages_are_asked_for)
+        # The first few were asked for a stream; of them ten had none.
+        assert played.asked == targets[BEGUN_TOGETHER:]
+        assert heard.streamed == {target.key for target in targets[:BEGUN_TOGETHER]}
 
     play(main)
 

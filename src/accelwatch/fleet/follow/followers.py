@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.follow import (
@@ -28,6 +28,11 @@ def _by_http(_: Target) -> None:
     """All are."""
 
 
+async def _breathe() -> None:
+    """Let those that were begun get on."""
+    await asyncio.sleep(BREATH_S)
+
+
 class Followers:
     """One task a target; targets come and go."""
 
@@ -39,8 +44,13 @@ class Followers:
         otherwise: MakeFollowing = _by_http,
         *,
         prefetch: Prefetch | None = None,
+        breathe: Callable[[], Awaitable[None]] = _breathe,
     ) -> None:
-        """`prefetch` asks for pages, once, where there are many targets and pages are what they have."""
+        """`prefetch` asks for pages, once, where there are many targets and pages are what they have.
+
+        `breathe` is waited for between some that are begun and the next.
+        """
+        self._breathe = breathe
         self._otherwise = otherwise
         self._prefetch = prefetch
         self._client = client
@@ -78,7 +88,7 @@ class Followers:
         if self._has_room:
             for key in tuple(itertools.islice(keys, BEGUN_TOGETHER)):
                 self._begin_one(key)
-        await asyncio.sleep(BREATH_S)
+        await self._breathe()
 
     async def _begin_prefetched(self, prefetch: Prefetch) -> None:
         """Begin those whose pages come, in the order in which they do; before them all others."""
@@ -90,7 +100,7 @@ class Followers:
             async with contextlib.aclosing(outcomes):
                 async for target, page in outcomes:
                     while not self._has_room:
-                        await asyncio.sleep(BREATH_S)
+                        await self._breathe()
                     # Who is followed may have been changed since, or who sees what.
                     if self._waiting.get(target.key) == target:
                         self._begin_one(target.key, page)
