@@ -1,15 +1,18 @@
 """What no configuration may hold: the exact words of every refusal."""
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accelwatch.config import layers
 from accelwatch.config.model import Settings
 from accelwatch.config.reader import Reader
 from accelwatch.errors import ConfigError
+from accelwatch.fleet.hub import model
 from accelwatch.web.web_config import WebConfig
 from config.loading import Write, load
 
@@ -229,3 +232,52 @@ def test_deep_nesting_is_refused(write: Write) -> None:
     for text in ("[" * 100_000, "collect: {options: {a: {b: " + "[" * 30 + "]" * 30 + "}}}"):
         with pytest.raises(ConfigError):
             load(write(text))
+
+
+def _refusal(tmp_path: Path, text: str, read: Callable[[Path], object]) -> str:
+    file = tmp_path / "file.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        read(file)
+    return str(refused.value).removeprefix(f"{file}:")
+
+
+@pytest.mark.parametrize("read", [layers.effective, model.effective], ids=["agent", "hub"])
+@pytest.mark.parametrize("key", ["config_file", "unix_socket"])
+def test_an_empty_path_does_not_mean_that_nobody_asked(
+    tmp_path: Path, read: Callable[[Path], object], key: str
+) -> None:
+    said = _refusal(tmp_path, f"web:\n  {key}:\n", read)
+    assert said == f"2: web.{key}: is empty; write a path, or leave the key out"
+    (tmp_path / "file.yaml").write_text(f"web:\n  {key}: null\n")
+    read(tmp_path / "file.yaml")
+
+
+def test_nor_does_an_empty_variable() -> None:
+    with pytest.raises(ConfigError, match="WEB_CONFIG_FILE"):
+        layers.effective(None, {"ACCELWATCH_WEB_CONFIG_FILE": ""})
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("scrape:\n  authorization: {credentials_file: }", "scrape.authorization.credentials_file"),
+        ("scrape:\n  tls_config: {ca_file: }", "scrape.tls_config.ca_file"),
+        ("scrape:\n  basic_auth:", "scrape.basic_auth"),
+        ("scrape:\n  authorization: {}", "scrape.authorization"),
+        ("remote_write:\n  tls_config:", "remote_write.tls_config"),
+        ("targets:\n  http: [{url: 'http://x', basic_auth: }]", "targets.http[0].basic_auth"),
+        ("prometheus:\n  url:", "prometheus.url"),
+        ("remedy:\n  stop_file: ''", "remedy.stop_file"),
+        ("remedy:\n  links: {key_file: }", "remedy.links.key_file"),
+        ("remedy:\n  domains: []", "remedy.domains"),
+        ("remedy:\n  no_auto_label: ''", "remedy.no_auto_label"),
+        ("history:\n  folder:", "history.folder"),
+        ("alerts:\n  dead_man: {url_file: }", "alerts.dead_man.url_file"),
+        ("\nstate_dir:", "state_dir"),
+    ],
+)
+def test_an_empty_key_of_a_hub_takes_no_protection_away(
+    tmp_path: Path, text: str, key: str
+) -> None:
+    assert _refusal(tmp_path, text, model.effective).startswith(f"2: {key}: ")

@@ -50,10 +50,13 @@ def convert(wanted: inspect.Type, node: tree.Node, base: Path) -> Any:
 
 
 def _optional(wanted: inspect.UnionType, node: tree.Node, base: Path) -> Any:
-    if kind(node) == "null":
-        return None
     inner = next(part for part in wanted.types if not isinstance(part, inspect.NoneType))
-    return convert(inner, node, base)
+    if kind(node) != "null":
+        return convert(inner, node, base)
+    if node.value:  # `null`, in so many words
+        return None
+    # A template whose variable was not set must not have a server that asks nobody who he is.
+    raise Mistake(f"is empty; write {describe_item(inner)}, or leave the key out")
 
 
 def _items(wanted: inspect.Type, node: tree.Node, base: Path) -> list[Any]:

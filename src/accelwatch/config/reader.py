@@ -25,6 +25,12 @@ class LocatedValue(msgspec.Struct, frozen=True):
 Values = dict[str, LocatedValue]
 """Dotted key, as written in the file, to value; within lists of mappings `section[0].key`."""
 
+_CREDENTIALS = {
+    "basic_auth": "requests would go without a password: write username and password_file",
+    "authorization": "requests would go without a token: write credentials_file",
+    "tls_config": "the system's authorities would do: write ca_file",
+}
+"""Sections of any file that say how we prove who we are and whom we believe, with what to write."""
 _NUMBER = re.compile(r"\[\d+\]")
 
 
@@ -92,8 +98,9 @@ class _Walk:
         for key_node, value in nodes.pairs(node, (), mistakes):
             key = str(key_node.value)
             dotted = joined(prefix, key)
-            if dotted in self._keys.never_empty and _is_empty(value):
-                text = f"is empty; {self._keys.never_empty[dotted]}, or leave the key out"
+            lacking = self._keys.never_empty.get(dotted) or _CREDENTIALS.get(key)
+            if lacking and _is_empty(value):
+                text = f"is empty; {lacking}, or leave the key out"
                 self._complain(key_node, dotted, text)
             elif key in known:
                 self._value(known[key], value, key_node, dotted)

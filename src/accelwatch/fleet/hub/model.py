@@ -36,6 +36,12 @@ _OWN_WEB = ("listen_address", "stream_max_clients", "max_connections")
 """Settings of `web` whose defaults are not an agent's; more connections than streams: room to ask."""
 
 
+_NEVER_EMPTY = {
+    "remedy.domains": "nodes that are lost together could be drained together: name a label",
+    "remedy.no_auto_label": "no node could be kept from remedies: name a label",
+}
+
+
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """From which age a node counts as what."""
 
@@ -110,7 +116,7 @@ def effective(
     complaints: list[Complaint] = []
     if path is not None:
         refused = {**REFUSED, **REFUSED_OF_PEERS, **refused_keys()}
-        values, complaints = Reader(HubSettings, refused).read(path)
+        values, complaints = Reader(HubSettings, refused, _NEVER_EMPTY).read(path)
     filled = bool(values)
     given, mistaken = values_of_flags(flags or {}, HubSettings)
     refuse([*complaints, *mistaken])
