@@ -48,11 +48,13 @@ def test_what_goes_on_is_told(tmp_path: Path) -> None:
 
             code, out, _ = await typed("incidents", *asking)
             assert code == 0
-            id_, severity, since, *rest = out.split()
+            heading, line = out.splitlines()
+            assert heading.split() == ["ID", "SEVERITY", "SINCE", "WHERE", "JOB", "USER", "TITLE"]
+            id_, severity, since, *rest = line.split()
             assert (id_, severity) == ("i1", "critical")
             assert since.startswith("20")
             assert since.endswith("Z")
-            assert " ".join(rest) == f"{one.address} {DEVICE} A GPU is lost"
+            assert " ".join(rest) == f"{one.address} {DEVICE} - - A GPU is lost"
 
             code, out, _ = await typed("incidents", "i1", *asking)
             assert code == 0
@@ -123,7 +125,7 @@ def test_the_list_of_rules_says_which_a_hub_has_switched_off(tmp_path: Path) -> 
             await running.until(lambda: bool(judging.switched_off("gpu.lost")))
             code, out, said = await typed("rules", "list", *asking)
             assert code == 0
-            assert out.splitlines()[0].split() == (
+            assert out.splitlines()[1].split() == (
                 ["gpu.lost", "device", "critical", "switched", "off", "A", "GPU", "is", "lost"]
             )
             assert "gpu.lost is switched off: " in said

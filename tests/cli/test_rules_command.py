@@ -178,7 +178,10 @@ NOBODY = "127.0.0.1:1"
 
 
 def test_rules_are_listed(file: Path) -> None:
-    assert run("list", file, "--hub", NOBODY)[1] == "site.hot  device  warning  observe  Too hot\n"
+    assert run("list", file, "--hub", NOBODY)[1].splitlines() == [
+        "ID        SCOPE   SEVERITY  MODE     TITLE",
+        "site.hot  device  warning   observe  Too hot",
+    ]
     (row,) = json.loads(run("list", file, "--hub", NOBODY, "--json")[1])
     assert row["switched_off"] is None
     assert row["blind"] is None

@@ -1,6 +1,7 @@
 """`accelwatch config`: check and show the settings in force, tell which file counts."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from accelwatch.exit_codes import FAILED, OK
 if TYPE_CHECKING:
     from accelwatch.config.layers import Effective
     from accelwatch.config.model import Settings
+    from accelwatch.fleet.targets.settings import Targets
 
 config = typer.Typer(
     name="config",
@@ -69,12 +71,32 @@ def hub_config_check(file: Path | None) -> int:
     from accelwatch.web.exposure import protection_of
 
     if file is None:
-        raise UsageError("a hub has no file of its own accord; write: config check --hub hub.yaml")
+        raise UsageError("a hub has no default file; write: config check --hub hub.yaml")
     read = effective(file)
-    protection_of(read.settings.web)
+    try:
+        protection_of(read.settings.web)
+    except ConfigError as error:
+        if not str(error).startswith(f"{_ADDRESS}: "):
+            raise  # it names a file of its own
+        raise ConfigError(f"{read.place(_ADDRESS)}: {error}") from error
     refuse(misfits_of(read.settings, read.sources))
+    for missing in _missing(read.settings.targets):
+        complain(
+            f"{read.place('targets.files')}: targets.files: {missing} does not exist yet; "
+            "the hub reads it as soon as it does"
+        )
     complain(f"{file}: ok")
     return OK
+
+
+_ADDRESS = "web.listen_address"
+
+
+def _missing(targets: "Targets") -> Iterator[str]:
+    """Files of targets that are not there; a pattern names those that match it later, too."""
+    for file in targets.files:
+        if not set(file) & set("*?[") and not Path(file).exists():
+            yield file
 
 
 def config_show(file: Path | None) -> int:

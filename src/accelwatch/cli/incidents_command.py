@@ -1,5 +1,6 @@
 """`accelwatch incidents`: what the rules of a hub, or of one node's agent, have found."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -174,24 +175,32 @@ def _aside(incident: dict[str, Any]) -> str:
 
 
 def _table(incidents: list[dict[str, Any]]) -> bytes:
+    from accelwatch.cli.table import Style, aligned
     from accelwatch.untrusted_text import printable
 
+    if not incidents:
+        return b""
     rows = [
-        (
+        [
             one["id"],
-            one["severity"] if one["state"] == "open" else "over",
+            one["severity"] if one["state"] == "open" else "resolved",
             one["since"].partition(".")[0].removesuffix("Z") + "Z",
             printable(_place_of(one)),
+            printable(_several(one["jobs"])),
+            printable(_several(one["users"])),
             printable(one["title"] + _aside(one)),
-        )
+        ]
         for one in incidents
     ]
-    widths = [max(len(row[at]) for row in rows) for at in range(4)] if rows else []
-    lines = [
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]])
-        for row in rows
-    ]
+    header = ["ID", "SEVERITY", "SINCE", "WHERE", "JOB", "USER", "TITLE"]
+    lines = aligned(header, rows, Style(), [""] * len(rows))
     return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _several(names: Sequence[str]) -> str:
+    """The first, and how many more; a dash where there is none."""
+    more = f" +{len(names) - 1}" if len(names) > 1 else ""
+    return f"{names[0]}{more}" if names else "-"
 
 
 def _whole(incident: dict[str, Any]) -> bytes:

@@ -157,8 +157,9 @@ def rules_list(
     if as_json:
         _write_json(rows)
         return OK
-    widths = {key: max((len(str(row[key])) for row in rows), default=0) for key in _COLUMNS}
-    for row in rows:
+    widths = {key: max([len(key), *(len(str(row[key])) for row in rows)]) for key in _COLUMNS}
+    heading: dict[str, object] = {key: key.upper() for key in (*_COLUMNS, "title")}
+    for row in (heading, *rows):
         cells = [str(row[key]).ljust(widths[key]) for key in _COLUMNS]
         write_stdout(("  ".join([*cells, str(row["title"])]).rstrip() + "\n").encode())
     return OK
