@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 actions = typer.Typer(
     name="actions",
-    help="Look over what a hub would act by; nothing is changed.",
+    help="Check the configured actions; nothing is changed.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -33,7 +33,7 @@ _WITHIN_S = 600.0
 @actions.command("check")
 @command
 def _check(file: _File) -> None:
-    """Build the configured actions, and name what would keep them from acting."""
+    """Load the configured actions and report what would prevent them from acting."""
     import asyncio
 
     from accelwatch.action.contract import LooksOver
@@ -87,7 +87,7 @@ def _try(
     job: Annotated[str, typer.Option("--job", metavar="ID", help="The job, for move_job.")] = "",
     spare: Annotated[str, typer.Option("--spare", metavar="NODE", help="The spare.")] = "",
 ) -> None:
-    """Show how a node stands for what is wanted, the next step, and that step in a dry run."""
+    """Show the node's state for an intent, the next step, and that step in a dry run."""
     import asyncio
     import time
 

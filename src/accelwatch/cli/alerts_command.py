@@ -71,5 +71,5 @@ def _test(
         list[str] | None, typer.Argument(metavar="[SINK]...", help="Names; without one all.")
     ] = None,
 ) -> None:
-    """Send a test notice to sinks of a configuration, and say what became of it."""
+    """Send a test notification to each receiver of a configuration and report the result."""
     raise typer.Exit(alerts_test(file, sinks or []))

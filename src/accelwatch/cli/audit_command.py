@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 audit = typer.Typer(
     name="audit",
-    help="Who did what and when: the journal of a hub or agent, looked at in its state_dir.",
+    help="Who did what and when: the journal in the state_dir of a hub or agent.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -85,7 +85,7 @@ def _verify(folder: _Folder, as_json: _Json = False) -> None:
 @audit.command("rebuild")
 @command
 def _rebuild(folder: _Folder, as_json: _Json = False) -> None:
-    """Make the tables again from the entries; only when nobody keeps the journal open."""
+    """Rebuild the tables from the entries; only while no process has the journal open."""
     import msgspec
 
     from accelwatch.errors import AccelwatchError

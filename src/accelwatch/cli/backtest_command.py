@@ -291,7 +291,7 @@ def backtest_command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
-    """What rules would have said over recorded time, by the engine that judges live."""
+    """Evaluate rules over recorded time, by the same engine as live."""
     from accelwatch.rules.loading import pack_names
 
     shipped = set(pack_names())

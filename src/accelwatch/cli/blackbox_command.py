@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 blackbox = typer.Typer(
     name="blackbox",
-    help="The last minutes of this machine, frozen when a device breaks: list, show, export.",
+    help="The last 15 minutes of this machine, saved when a device fails: list, show, export.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -60,7 +60,7 @@ def _configured() -> str | None:
 @blackbox.command("list")
 @command
 def _list(folder: _Folder = None, as_json: _Json = False) -> None:
-    """Show what is frozen, the newest first, and how far the ring reaches back."""
+    """List saved captures, newest first, and how far the ring reaches back."""
     from accelwatch.blackbox.places import holds_any, lack_of
     from accelwatch.cli.blackbox_report import document, rows
 

@@ -127,20 +127,20 @@ _File = Annotated[Path | None, typer.Option("--config.file", metavar="FILE", hel
 
 @config.command("check")
 def _check(
-    file: Annotated[Path | None, typer.Argument(help="Default: the file that counts.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="Default: the file in use.")] = None,
     hub: Annotated[bool, typer.Option("--hub", help="It is a hub's file.")] = False,
 ) -> None:
-    """Tell every mistake of a file and of ACCELWATCH_* variables; exit code 2 if there is one."""
+    """Report every mistake in a file and in ACCELWATCH_* variables; exit code 2 if any."""
     raise typer.Exit(hub_config_check(file) if hub else config_check(file))
 
 
 @config.command("show")
 def _show(file: _File = None) -> None:
-    """Print the settings in force, each with its source; secrets are hidden."""
+    """Print the effective settings, each with its source; secrets are hidden."""
     raise typer.Exit(config_show(file))
 
 
 @config.command("path")
 def _path() -> None:
-    """Print the path of the configuration file that counts."""
+    """Print the path of the configuration file in use."""
     raise typer.Exit(config_path())

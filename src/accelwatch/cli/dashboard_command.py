@@ -27,16 +27,18 @@ class DashboardOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     theme: view_flags.Theme = None
     ascii_only: view_flags.Ascii = False
-    readonly: Annotated[bool, typer.Option("--readonly", help="Send no signals.")] = False
+    readonly: Annotated[
+        bool, typer.Option("--readonly", help="Do not send signals to processes.")
+    ] = False
     condition: Annotated[str | None, row("filter")] = None
     machine: MachineOptions = MachineOptions()
     served: Annotated[bool, typer.Option("--served", hidden=True)] = False
-    loop: Annotated[bool, typer.Option("--loop", help="Begin a recording again.")] = False
+    loop: Annotated[bool, typer.Option("--loop", help="Restart a recording at its end.")] = False
 
 
 @command
 def dashboard_command(options: DashboardOptions) -> None:
-    """Show all devices in the terminal, and keep the picture current."""
+    """Live dashboard of all devices."""
 
     def run() -> int:
         shown = msgspec.structs.asdict(options)

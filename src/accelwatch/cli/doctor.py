@@ -40,7 +40,7 @@ def _diagnosis(timeout: str) -> Diagnosis:
 
 
 def backends_command(as_json: _JSON = False, timeout: _TIMEOUT = "5s") -> None:
-    """List the backends: whether their hardware is here, what they read through, which versions."""
+    """List the backends: hardware present, source, versions."""
     diagnosis = _diagnosis(timeout)
     if as_json:
         write_stdout(msgspec.json.encode(diagnosis.backends) + b"\n")

@@ -76,7 +76,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     devices: Annotated[
-        bool, Flag(("--devices",), help="A row a device instead of a row a node.")
+        bool, Flag(("--devices",), help="One row per device instead of one per node.")
     ] = False
     by: view_flags.By = None
     fields: Annotated[
@@ -92,7 +92,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
         str, Flag(("--timeout",), metavar="DURATION", help="How long nodes may take to answer.")
     ] = "5s"
     strict: Annotated[
-        bool, Flag(("--strict",), help="Exit 6 when a node or device is not heard of or lost.")
+        bool, Flag(("--strict",), help="Exit 6 when a node does not answer or a device is lost.")
     ] = False
     watch: Annotated[
         str | None,

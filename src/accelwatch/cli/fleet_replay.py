@@ -35,7 +35,7 @@ class Replaying(msgspec.Struct, frozen=True, kw_only=True):
         Flag(
             ("--at",),
             metavar="TIME",
-            help="With --replay: begin there, or print that moment: 2026-03-14, '2026-03-14 10:32'.",
+            help="With --replay: start there, or print that moment: 2026-03-14, '2026-03-14 10:32'.",
         ),
     ] = None
     incidents: Annotated[

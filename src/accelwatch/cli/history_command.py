@@ -147,13 +147,13 @@ def _write(text: str) -> None:
 
 @history.command("show")
 def _show(folder: _Folder, as_json: _Json = False) -> None:
-    """What is in an archive: span, nodes, devices, columns with the share of values, size."""
+    """Show what is in an archive: span, nodes, devices, columns, size."""
     raise typer.Exit(history_show(folder, as_json))
 
 
 @history.command("check")
 def _check(folder: _Folder, as_json: _Json = False) -> None:
-    """Tell every mistake with file and row group; exit code 1 if there is one."""
+    """Report every mistake with file and row group; exit code 1 if any."""
     raise typer.Exit(history_check(folder, as_json))
 
 
@@ -285,7 +285,7 @@ def _export(
         str | None, typer.Option("--ca-file", metavar="FILE", help="Who signs the store.")
     ] = None,
 ) -> None:
-    """Make an archive of what a Prometheus-compatible store has; exit code 1 if that is nothing."""
+    """Make an archive from a Prometheus-compatible store; exit code 1 if it has no data."""
     access = StoreAccess(
         url=prometheus,
         node_label=tuple(node_label or ()),

@@ -24,9 +24,7 @@ T = TypeVar("T")
 class HubFlags(msgspec.Struct, frozen=True, kw_only=True):
     """Which hub, or which node's agent, is asked."""
 
-    hub: Annotated[str, typer.Option("--hub", metavar="URL", help="The hub that is asked.")] = (
-        DEFAULT_HUB
-    )
+    hub: Annotated[str, typer.Option("--hub", metavar="URL", help="The hub to ask.")] = DEFAULT_HUB
     agent: Annotated[
         str | None,
         typer.Option("--agent", metavar="URL", help="Ask the agent of one node instead."),

@@ -41,12 +41,14 @@ class ClosingFlags(msgspec.Struct, frozen=True, kw_only=True):
     """Why an incident is closed by hand or written into, and by whom."""
 
     reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", help="With close: why.")
+        str | None, typer.Option("--reason", metavar="TEXT", help="With close: the reason.")
     ] = None
     by: Annotated[
         str | None,
         typer.Option(
-            "--by", metavar="NAME", help="With close and note: who, where no password says it."
+            "--by",
+            metavar="NAME",
+            help="With close and note: who you are, where the hub has no logins.",
         ),
     ] = None
 
@@ -64,10 +66,10 @@ def incidents_command(
         ),
     ] = None,
 ) -> None:
-    """Show what rules have found in a hub or an agent: what goes on, or one incident by its id.
+    """Show incidents of a hub or agent: all that are open, or one by its id.
 
     `accelwatch incidents close ID --reason TEXT` closes one by hand; `accelwatch incidents note ID TEXT`
-    writes into its history.
+    adds a line to its history.
     """
     given = words or []
     _refuse_empty(given)

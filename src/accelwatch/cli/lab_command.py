@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 lab = typer.Typer(
     name="lab",
-    help="Try on this machine what a hub does about faults: a scheduler, simulated GPUs, a job.",
+    help="Try remediation on this machine: a scheduler, simulated GPUs, a job, a hub that acts.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -41,7 +41,7 @@ _AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 @lab.command("up")
 @command
 def _up(folder: _Folder = None, scheduler: _Scheduler = None, as_json: _AsJson = False) -> None:
-    """Begin a lab and leave it running; say where it is and what to try."""
+    """Start a lab and leave it running; prints what to try."""
     one = _lab(folder, scheduler)
     with progress("lab up") as bar:
         record = one.up(bar.at)
@@ -62,9 +62,9 @@ def _run(
     scheduler: _Scheduler = None,
     as_json: _AsJson = False,
 ) -> None:
-    """Play a scenario, from a fault to a job that goes on, and say how long it took.
+    """Play a scenario, from a fault to a job that runs again, and say how long it took.
 
-    In a lab that runs already, else in one that is begun for it and ended afterwards.
+    Uses a running lab, else starts one and stops it afterwards.
     """
     from accelwatch.lab.scenarios import SCENARIOS
 
@@ -80,7 +80,7 @@ def _run(
 @lab.command("down")
 @command
 def _down(folder: _Folder = None) -> None:
-    """End all of a lab and remove its folder, whatever has become of it."""
+    """Stop a lab and remove its folder."""
     one = _lab(folder)
     ended = one.down()
     complain(f"{ended} processes ended" if ended else f"no lab ran in {one.folder}")

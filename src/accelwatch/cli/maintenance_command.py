@@ -23,7 +23,7 @@ _PAGE = "/v1/maintenance"
 
 maintenance = typer.Typer(
     name="maintenance",
-    help="Announce work on nodes: nobody is told of their incidents, nor of their devices' meanwhile.",
+    help="Announce work on nodes: mutes their incidents and those of their devices.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -41,7 +41,7 @@ def _add(
     every: Annotated[bool, typer.Option("--all", help="Every node, instead of NODES.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Announce a window of maintenance, from now on or from a time to come."""
+    """Announce a maintenance window, from now or from a later time."""
     ranges = [part for text in nodes or [] for part in listed(text)]
     if every == bool(ranges):
         raise UsageError("say which nodes, such as n12 or n[1-9], or --all for every node")
@@ -53,7 +53,7 @@ def _add(
 @maintenance.command("list")
 @command
 def _list(hub: HubFlags, as_json: AsJson = False) -> None:
-    """Show the windows that are not over."""
+    """List active and scheduled windows."""
     raise typer.Exit(tell_all(hub, _PAGE, "maintenance", _nodes, as_json))
 
 
@@ -65,7 +65,7 @@ def _end(
     by: By = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a window, or take back one that has not begun; what is still open is told of then."""
+    """End or cancel a window; incidents that are still open notify then."""
     raise typer.Exit(tell_ended(hub, _PAGE, id_, by, as_json))
 
 

@@ -64,8 +64,8 @@ class PickOptions(msgspec.Struct, frozen=True, kw_only=True):
 def pick_command(ctx: typer.Context, options: PickOptions) -> None:
     """Choose free, healthy devices; exit 4 when there are not enough.
 
-    What is lost, unresponsive, unwell or unknown never qualifies. With `-- COMMAND ...` the command is
-    run in this process's place and sees just the chosen devices.
+    Lost, unresponsive, unhealthy or unknown devices never qualify. `-- COMMAND ...` replaces this
+    process and sees only the chosen devices.
     """
     if options.format not in _FORMATS:
         raise UsageError(f"--format is one of {', '.join(_FORMATS)}, not {options.format!r}")

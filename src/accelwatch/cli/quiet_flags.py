@@ -25,25 +25,32 @@ class SpanFlags(msgspec.Struct, frozen=True, kw_only=True):
         str | None, typer.Option("--for", metavar="DURATION", help="How long, such as 2h or 1d.")
     ] = None
     until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="Until when, instead of --for.")
+        str | None, typer.Option("--until", metavar="TIME", help="End, instead of --for.")
     ] = None
     starts: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="From when on, such as 2030-01-31T18:00; now."),
+        typer.Option(
+            "--from", metavar="TIME", help="Start, such as 2030-01-31T18:00; default: now."
+        ),
     ] = None
-    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; needed.")] = (
-        None
-    )
+    reason: Annotated[
+        str | None,
+        typer.Option("--reason", metavar="TEXT", help="Reason, kept in the audit log; required."),
+    ] = None
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="NAME", help="Who, where no password says it; the user."),
+        typer.Option(
+            "--by", metavar="NAME", help="Who you are, where the hub has no logins; default: $USER."
+        ),
     ] = None
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 By = Annotated[
     str | None,
-    typer.Option("--by", metavar="NAME", help="Who ends it, where no password says it; the user."),
+    typer.Option(
+        "--by", metavar="NAME", help="Who you are, where the hub has no logins; default: $USER."
+    ),
 ]
 
 

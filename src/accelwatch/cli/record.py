@@ -45,7 +45,7 @@ class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
         int | None, typer.Option("--count", "-n", min=1, metavar="N", help="End after N documents.")
     ] = None
     max_size: Annotated[
-        str, typer.Option(metavar="SIZE", help="Begin the next file at this size.")
+        str, typer.Option(metavar="SIZE", help="Start the next file at this size.")
     ] = "100MiB"
     keep: Annotated[int, typer.Option(min=1, metavar="N", help="Finished files that stay.")] = 5
     compress: Annotated[

@@ -14,7 +14,7 @@ from accelwatch.exit_codes import FAILED, OK
 
 rules = typer.Typer(
     name="rules",
-    help="Check, test and show rules; without files those that are shipped.",
+    help="Check, test and show rules; without files, the shipped packs.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -275,20 +275,20 @@ def _check(
     ] = 8000,
     as_json: _Json = False,
 ) -> None:
-    """Tell every mistake of all files, and what their windows cost; exit code 2 if there is one."""
+    """Report every mistake in the files and the memory their windows need; exit code 2 if any."""
     raise typer.Exit(rules_check(files, pack, devices, as_json))
 
 
 @rules.command("test")
 def _test(files: _Files = None, pack: _Packs = None, as_json: _Json = False) -> None:
-    """Play the tests inside the files; exit code 1 if one fails."""
+    """Run the tests inside the files; exit code 1 if one fails."""
     raise typer.Exit(rules_test(files, pack, as_json))
 
 
 @rules.command("list")
 @command
 def _list(hub: HubFlags, files: _Files = None, pack: _Packs = None, as_json: _Json = False) -> None:
-    """A line a rule; a hub or agent that runs says which it has switched off."""
+    """List rules, one per line; a running hub or agent says which it has switched off."""
     raise typer.Exit(rules_list(files, pack, hub, as_json))
 
 
@@ -299,7 +299,7 @@ def _show(
     pack: _Packs = None,
     as_json: _Json = False,
 ) -> None:
-    """All that one rule says."""
+    """Show one rule in full."""
     raise typer.Exit(rules_show(rule, files, pack, as_json))
 
 
@@ -313,7 +313,7 @@ def _explain(
     ],
     as_json: _Json = False,
 ) -> None:
-    """Every part of a rule on an entity with what it is now, as a hub sees it."""
+    """Show each part of a rule for an entity with its current value at the hub."""
     raise typer.Exit(rules_explain(rule, entity, hub, as_json))
 
 

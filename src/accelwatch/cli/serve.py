@@ -51,7 +51,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 @command
 def serve_command(options: ServeOptions) -> None:
-    """Serve the dashboard to browsers; it can only look, and there is no password."""
+    """Serve the dashboard to browsers, read-only and without a password."""
     host, port = options.host, options.port
     if not options.listen_any and not _is_loopback(host):
         raise UsageError(

@@ -49,7 +49,7 @@ def _add(
 @silence.command("list")
 @command
 def _list(hub: HubFlags, as_json: AsJson = False) -> None:
-    """Show the silences that are not over."""
+    """List active and scheduled silences."""
     raise typer.Exit(tell_all(hub, _PAGE, "silences", _matchers, as_json))
 
 
@@ -61,7 +61,7 @@ def _end(
     by: By = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a silence; what is still open is told of then."""
+    """End a silence; incidents that are still open notify then."""
     raise typer.Exit(tell_ended(hub, _PAGE, id_, by, as_json))
 
 

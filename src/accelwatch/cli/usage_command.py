@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def usage_command(
     hub: HubFlags,
     by: Annotated[
-        str, typer.Option("--by", metavar="user|job", help="A row a user, or a row a job.")
+        str, typer.Option("--by", metavar="user|job", help="One row per user, or per job.")
     ] = BY_DEFAULT,
     since: Annotated[
         str,
@@ -41,7 +41,7 @@ def usage_command(
     ] = None,
     color: Annotated[str, row("color")] = "auto",
 ) -> None:
-    """Show usage by user or job: time, load, memory, energy, money and idle time by user or job.
+    """Show time, load, memory, energy, cost and idle time by user or job.
 
     The hub of this machine is asked, else its agent; without either its black box is counted.
     """

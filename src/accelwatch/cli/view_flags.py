@@ -11,7 +11,7 @@ By = Annotated[
     Flag(
         ("--by",),
         metavar="NAME",
-        help="A row a group: by rack, partition, job, user or a label.",
+        help="One row per group: rack, partition, job, user or a label.",
         words="groupings",
     ),
 ]

@@ -36,7 +36,7 @@ def why_command(
         str, typer.Option(metavar="DURATION", help="For the reading, where nobody is asked.")
     ] = "5s",
 ) -> None:
-    """Say in one sentence what is wrong with a device, a node or a job, on what that rests, what to do.
+    """Say what is wrong with a device, node, job or user, the evidence, and what to do.
 
     The hub of this machine is asked, else its agent; without either the devices are read here.
     """
