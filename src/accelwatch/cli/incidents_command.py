@@ -177,7 +177,7 @@ def _aside(incident: dict[str, Any]) -> str:
 
 
 def _table(incidents: list[dict[str, Any]]) -> bytes:
-    from accelwatch.cli.table import Style, aligned
+    from accelwatch.cli.aligned import aligned
     from accelwatch.untrusted_text import printable
 
     if not incidents:
@@ -195,8 +195,7 @@ def _table(incidents: list[dict[str, Any]]) -> bytes:
         for one in incidents
     ]
     header = ["ID", "SEVERITY", "SINCE", "WHERE", "JOB", "USER", "TITLE"]
-    lines = aligned(header, rows, Style(), [""] * len(rows))
-    return "".join(f"{line}\n" for line in lines).encode()
+    return "".join(f"{line}\n" for line in aligned([header, *rows])).encode()
 
 
 def _several(names: Sequence[str]) -> str:

@@ -71,13 +71,9 @@ def progress(
 
 def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """What long work comes to, in aligned columns."""
-    shown = [heading, *rows]
-    widths = [max(len(row[at]) for row in shown) for at in range(len(heading))]
-    return "".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        + "\n"
-        for row in shown
-    )
+    from accelwatch.cli.aligned import aligned
+
+    return "".join(f"{line.rstrip()}\n" for line in aligned([heading, *rows]))
 
 
 def watched() -> bool:
