@@ -88,6 +88,10 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "odd_command", "odd_command", FLEET,
             "Nodes whose driver, firmware or kernel differs from the many",
         ),
+        "report": Command(
+            "report_command", "report_command", FLEET,
+            "One HTML file: incidents, repeat offenders, evidence",
+        ),
         "rules": Command(
             "rules_command", "rules", FLEET,
             "Check, test, list, explain, back-test and export rules",
