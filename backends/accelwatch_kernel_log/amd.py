@@ -35,6 +35,18 @@ def _named(code: str, category: Category, regex: str) -> Pattern:
 
 AMD: tuple[Pattern, ...] = (
     _named(
+        "init_failed",
+        Category.FIRMWARE,
+        rf"{_DEVICE}(?:Fatal error during GPU init|amdgpu_device_ip_init failed"
+        r"|hw_init of IP block <(?P<part>\w+)> failed (?P<error>-\d+))",
+    ),
+    _named(
+        "resume_failed",
+        Category.FIRMWARE,
+        rf"{_DEVICE}(?:amdgpu_device_ip_resume failed \((?P<status>-\d+)\)"
+        r"|resume of IP block <(?P<part>\w+)> failed (?P<error>-\d+))",
+    ),
+    _named(
         "ring_recovered",
         Category.APPLICATION,
         rf"{_DRIVER}ring (?P<ring>\S+) timeout, but soft recovered",

@@ -35,6 +35,16 @@ def _module(groups: dict[str, str]) -> Verdict | None:
     return "mlx5_port_module_event", Category.LINK
 
 
+_RECORDS = {"fatal": "hardware_error_fatal", "corrected": "hardware_error_corrected"}
+"""Severities that ask for more, or less, than others (cper_severity_strs, drivers/firmware/efi)."""
+
+
+def _record(groups: dict[str, str]) -> Verdict:
+    severity = groups["severity"].lower()
+    severity = "corrected" if severity == "info" else severity
+    return _RECORDS.get(severity, "hardware_error"), Category.OTHER
+
+
 HARDWARE: tuple[Pattern, ...] = (
     row(
         "machine_check",
@@ -45,6 +55,7 @@ HARDWARE: tuple[Pattern, ...] = (
         "hardware_error",
         Category.OTHER,
         r"(?:\{\d+\})?\[Hardware Error\]: +event severity: (?P<severity>\w+)",
+        decide=_record,
     ),
     row(
         "edac",

@@ -15,6 +15,16 @@ def _hardware(groups: dict[str, str]) -> Verdict:
 
 
 INTEL: tuple[Pattern, ...] = (
+    row(
+        "i915_init_failed",
+        Category.FIRMWARE,
+        rf"i915 {BDF}: {_DRM}Device initialization failed \((?P<error>-\d+)\)",
+    ),
+    row(
+        "xe_page_fault",
+        Category.APPLICATION,
+        rf"{_XE}(?:Fault response: Unsuccessful|Engine memory (?:cat|CAT) error)",
+    ),
     row("xe_wedged", Category.HANG, rf"{_XE}CRITICAL: Xe has declared device \S+ as wedged"),
     row("drm_wedged", Category.HANG, rf"{_ANY}device wedged, needs recovery"),
     row(

@@ -18,6 +18,7 @@ from accelwatch_kernel_log.nvgpu import NVGPU
 from accelwatch_kernel_log.nvidia import NVIDIA
 from accelwatch_kernel_log.pattern import Match, Pattern, find
 from accelwatch_kernel_log.record import Record
+from accelwatch_kernel_log.start import START
 from accelwatch_kernel_log.tenstorrent import TENSTORRENT
 
 _PLACE = ("gpu_instance", "compute_instance", "link", "ring", "engine", "socket", "die")
@@ -35,6 +36,7 @@ PATTERNS: tuple[Pattern, ...] = (
     *TENSTORRENT,
     *AMDXDNA,
     *NVGPU,
+    *START,
     *HOST,
     *HARDWARE,
 )

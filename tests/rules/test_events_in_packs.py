@@ -34,6 +34,7 @@ ONLY_INFORMATIVE = {
     "hygpu_reset_succeeded": "as amdgpu_reset_succeeded",
     "kernel_log_overrun": "says that records were lost, nothing of what they said",
     "nfs_ok": "the server answers again; its silence has its own rule",
+    "xid_162": "takes Xid 163 back, whose rule clears by it",
     "xid_154": "the text of the message says which action is asked for; a bare code asks for none",
 }
 """Codes that no rule needs, and why."""
@@ -55,6 +56,7 @@ VENDORS = {
     "neuron": ("neuron", "npu"),
     "tenstorrent": ("tenstorrent", "npu"),
     "amdxdna": ("accel", "npu"),
+    "driver": ("amd", "gpu"),
 }
 """Whose device an event is about, by the first word of its code; all others are the node's own."""
 OF_THE_NODE = {"nvidia_peermem_invalid_context"}

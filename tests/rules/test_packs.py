@@ -44,7 +44,11 @@ BY_CLASS = {
     "unused": "nvidia.xid.undocumented",
     "watch": "nvidia.xid.watch",
 }
-BY_CODE = {94: "nvidia.xid.contained_error"}
+BY_CODE = {
+    94: "nvidia.xid.contained_error",
+    162: "nvidia.xid.power_smoothing",
+    163: "nvidia.xid.power_smoothing",
+}
 """Xids that have a rule of their own within their class."""
 BY_ACTION = {"none": 0, "restart": 1, "reset": 2, "reboot": 3, "replace": 4}
 MOST_BYTES = 256 << 20

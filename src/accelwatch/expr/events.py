@@ -114,6 +114,12 @@ _KINDS = (
         of_devices=True,
         help="messages of NPU drivers",
     ),
+    EventKind(
+        name="driver",
+        codes=("driver",),
+        of_devices=True,
+        help="devices that a driver does not bring up",
+    ),
     EventKind(name="pcie", codes=("pcie",), help="PCIe errors and slots"),
     EventKind(name="network", codes=("mlx5", "netdevice"), help="network adapters"),
     EventKind(name="nfs", codes=("nfs",), help="NFS servers"),

@@ -110,6 +110,37 @@ AMD: list[Composed] = [
         Category.APPLICATION,
         "0000:c1:00.0",
     ),
+    (f"{_AMD}Fatal error during GPU init", "amdgpu_init_failed", Category.FIRMWARE, "0000:c1:00.0"),
+    (
+        "amdgpu 0000:c1:00.0: hw_init of IP block <psp> failed -22",
+        "amdgpu_init_failed",
+        Category.FIRMWARE,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}resume of IP block <smu> failed -5",
+        "amdgpu_resume_failed",
+        Category.FIRMWARE,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}amdgpu_device_ip_resume failed (-5).",
+        "amdgpu_resume_failed",
+        Category.FIRMWARE,
+        "0000:c1:00.0",
+    ),
+    (
+        "amdgpu: probe of 0000:c1:00.0 failed with error -12",
+        "driver_probe_failed",
+        Category.FIRMWARE,
+        "0000:c1:00.0",
+    ),
+    (
+        "habanalabs 0000:c1:00.0: probe with driver habanalabs failed with error -5",
+        "driver_probe_failed",
+        Category.FIRMWARE,
+        "0000:c1:00.0",
+    ),
     (
         f"{_AMD}Ring gfx_0.0.0 reset succeeded",
         "amdgpu_ring_reset",
@@ -214,6 +245,24 @@ AMD: list[Composed] = [
 ]
 
 INTEL: list[Composed] = [
+    (
+        "i915 0000:00:02.0: [drm] *ERROR* Device initialization failed (-5)",
+        "i915_init_failed",
+        Category.FIRMWARE,
+        "0000:00:02.0",
+    ),
+    (
+        f"{_XE}GT0: Fault response: Unsuccessful -EINVAL",
+        "xe_page_fault",
+        Category.APPLICATION,
+        "0000:03:00.0",
+    ),
+    (
+        f"{_XE}GT1: Engine memory CAT error [18]: class=ccs, logical_mask: 0x1, guc_id=4",
+        "xe_page_fault",
+        Category.APPLICATION,
+        "0000:03:00.0",
+    ),
     (
         "xe 0000:03:00.0: [drm] *ERROR* [Hardware Error]: Tile0 reported NONFATAL error 0x20000",
         "xe_hardware_error",

@@ -186,7 +186,25 @@ MEMORY_AND_CPU: list[Composed] = [
     ),
     (
         "{1}[Hardware Error]: event severity: corrected",
+        "hardware_error_corrected",
+        Category.OTHER,
+        "",
+    ),
+    (
+        "{2}[Hardware Error]: event severity: info",
+        "hardware_error_corrected",
+        Category.OTHER,
+        "",
+    ),
+    (
+        "{3}[Hardware Error]: event severity: recoverable",
         "hardware_error",
+        Category.OTHER,
+        "",
+    ),
+    (
+        "[Hardware Error]: event severity: fatal",
+        "hardware_error_fatal",
         Category.OTHER,
         "",
     ),
