@@ -287,3 +287,12 @@ async def painted_cells(page: Page) -> int:
         if painted > PAINTED:
             return painted
         await asyncio.sleep(0.1)
+
+
+def test_a_port_in_use_is_refused_before_a_dashboard_is_announced() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        words = [sys.executable, "-m", "accelwatch", "serve", "--port", str(port)]
+        run = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 1
+    assert run.stderr == f"accelwatch: cannot listen on 127.0.0.1:{port}: Address already in use\n"

@@ -24,6 +24,8 @@ def test_an_incident_is_silenced_from_the_list_once_it_is_said_why() -> None:
             "Silence i7",
             "this incident, for 2 hours",
             "all of node n002, for a day",
+            "all of node n002, for a week",
+            "this incident, for 8 hours",
             "rule jobs.straggler everywhere, for 2 hours",
         ):
             assert words in stage.text()
@@ -41,7 +43,7 @@ def test_an_incident_is_silenced_from_the_list_once_it_is_said_why() -> None:
 def test_a_node_and_a_rule_are_silenced_from_the_page() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "enter")
-        for steps in (4, 5):
+        for steps in (7, 9):
             await stage.press("S", *["down"] * steps, "enter", "x", "enter")
             await settled(stage, "done: silence")
         assert changes(stage).done == [

@@ -6,6 +6,7 @@ otherwise send signals as the user who serves.
 
 import ipaddress
 import shlex
+import socket
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,12 +61,24 @@ def serve_command(options: ServeOptions) -> None:
         )
     options.machine.over(CollectSettings())  # a mistake is told here, not to each visitor
     server = _server(options)
+    _refuse_taken(host, port)
     complain(f"the dashboard is at {server.public_url} (^C ends it)")
     try:
         server.serve()
     except OSError as error:
         raise AccelwatchError(f"cannot listen on {host}:{port}: {error.strerror}") from error
     raise typer.Exit(OK)
+
+
+def _refuse_taken(host: str, port: int) -> None:
+    """Raise AccelwatchError where the address is in use, before anything is said of a dashboard."""
+    try:
+        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(address)
+    except OSError as error:
+        raise AccelwatchError(f"cannot listen on {host}:{port}: {error.strerror}") from error
 
 
 def dashboard_words(options: ServeOptions) -> list[str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.fleet_controller import FleetController
 
-_SPANS = {"2h": "2 hours", "1d": "a day"}
+_SPANS = {"2h": "2 hours", "8h": "8 hours", "1d": "a day", "7d": "a week"}
 _END = "end"
 _MOST_OF_REASON = 40
 
