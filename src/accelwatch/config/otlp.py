@@ -23,7 +23,9 @@ class Otlp(msgspec.Struct, frozen=True, kw_only=True):
     """Where metrics are pushed to; off without an endpoint."""
 
     endpoint: str | None = None
-    """`http://collector:4318`; a URL with a path is used as it is."""
+    """`http://collector:4318`; a URL with a path is used as it is. With gRPC `http://collector:4317`."""
+    protocol: Literal["http/protobuf", "grpc"] = "http/protobuf"
+    """As the variable OTEL_EXPORTER_OTLP_PROTOCOL has it."""
     interval_s: Long = field(default=60.0, name="interval")
     timeout_s: Annotated[float, Meta(ge=1, le=300, extra={"form": "duration"})] = field(
         default=10.0, name="timeout"
@@ -58,13 +60,7 @@ def mistakes(otlp: Otlp) -> Iterator[tuple[str, str]]:
         if otlp != Otlp():
             yield "endpoint", "nothing is pushed without one, such as http://collector:4318"
         return
-    try:
-        check_url(otlp.endpoint, key="endpoint")
-    except ConfigError as error:
-        yield "endpoint", str(error).partition(": ")[2]
-    else:
-        if otlp.endpoint.startswith("http:") and (otlp.ca_file or otlp.cert_file):
-            yield "endpoint", "there are certificates, and http would do without; write https://"
+    yield from _of_endpoint(otlp, otlp.endpoint)
     if bool(otlp.cert_file) != bool(otlp.key_file):
         yield "cert_file", "cert_file and key_file are both needed"
     yield from _of_headers(otlp)
@@ -73,6 +69,18 @@ def mistakes(otlp: Otlp) -> Iterator[tuple[str, str]]:
             yield "resource_attributes", f"{name[:60]!r} is not a valid attribute name"
     if not installed():
         yield "endpoint", "needs opentelemetry-proto: pip install 'accelwatch[otlp]'"
+
+
+def _of_endpoint(otlp: Otlp, endpoint: str) -> Iterator[tuple[str, str]]:
+    try:
+        check_url(endpoint, key="endpoint")
+    except ConfigError as error:
+        yield "endpoint", str(error).partition(": ")[2]
+        return
+    if endpoint.startswith("http:") and (otlp.ca_file or otlp.cert_file):
+        yield "endpoint", "there are certificates, and http would do without; write https://"
+    if otlp.protocol == "grpc" and urlsplit(endpoint).path.strip("/"):
+        yield "endpoint", "gRPC has no path; write http://collector:4317"
 
 
 def _of_headers(otlp: Otlp) -> Iterator[tuple[str, str]]:

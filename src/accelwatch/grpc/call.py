@@ -57,7 +57,7 @@ def _answer(
         wire.connect()
         from accelwatch.grpc.http2 import exchange  # h2 is for nodes where somebody listens
 
-        return exchange(wire.send, wire.receive, _headers(method, timeout_s), _framed(request))
+        return exchange(wire.send, wire.receive, _headers(method, timeout_s), framed(request))
     finally:
         wire.close()
 
@@ -75,8 +75,16 @@ def _headers(method: str, timeout_s: float) -> list[tuple[str, str]]:
     ]
 
 
-def _framed(message: bytes) -> bytes:
-    return b"\0" + len(message).to_bytes(4, "big") + message
+def framed(message: bytes, *, compressed: bool = False) -> bytes:
+    """A message behind its prefix; `compressed` as the header `grpc-encoding` says."""
+    return (b"\1" if compressed else b"\0") + len(message).to_bytes(4, "big") + message
+
+
+def status_name(status: str) -> str:
+    """What people call a `grpc-status`."""
+    number = int(status) if status.isascii() and status.isdigit() and len(status) < 3 else -1
+    names = _STATUS_NAMES.split()
+    return names[number] if 0 <= number < len(names) else f"status {status[:20]}"
 
 
 def _messages(answer: "Answer") -> list[bytes]:
@@ -86,9 +94,7 @@ def _messages(answer: "Answer") -> list[bytes]:
         kind = f"{answer.headers.get(':status', 'no')} status"
         raise protocol(f"grpc: not a gRPC answer ({kind}, no grpc-status)")
     if status != _OK:
-        number = int(status) if status.isascii() and status.isdigit() and len(status) < 3 else -1
-        names = _STATUS_NAMES.split()
-        name = names[number] if 0 <= number < len(names) else f"status {status[:20]}"
+        name = status_name(status)
         reason = answer.headers.get("grpc-message", "")[:200]
         raise SourceError(f"grpc: {name}{': ' + reason if reason else ''}", reason="refused")
     told: list[bytes] = []

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
@@ -14,6 +15,9 @@ from accelwatch.otlp.receiver import Receiver
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
+if TYPE_CHECKING:
+    from accelwatch.otlp.grpc_receiver import GrpcReceiver
+
 
 class Outbox:
     """What waits for one receiver; the loop's thread only."""
@@ -22,7 +26,7 @@ class Outbox:
         """Raises ConfigError."""
         self._most = settings.points_per_request
         self._clock = clock
-        self._receiver = Receiver(settings)
+        self._receiver = _receiver(settings)
         self.counts = Counts()
         self._queue = PushQueue(
             "otlp", self._receiver.send, self.counts, settings.queue_bytes, settings.max_backoff_s
@@ -69,6 +73,15 @@ class Outbox:
         if counts.newest is not None:
             series["otlp_lag_seconds",] = round(max(0.0, self._clock.wall() - counts.newest), 3)
         return series
+
+
+def _receiver(settings: Otlp) -> "Receiver | GrpcReceiver":
+    """Raises ConfigError."""
+    if settings.protocol != "grpc":
+        return Receiver(settings)
+    from accelwatch.otlp.grpc_receiver import GrpcReceiver  # h2 is for those who chose it
+
+    return GrpcReceiver(settings)
 
 
 def _body(parts: list[Part]) -> bytes:

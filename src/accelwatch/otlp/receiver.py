@@ -36,20 +36,62 @@ VARIABLES = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS")
 """Variables with headers, the second over the first, as every exporter of OpenTelemetry reads them."""
 
 
+class Credentials:
+    """Headers of a request: of the environment and the settings, and of files, which may change."""
+
+    def __init__(self, settings: Otlp, environ: Mapping[str, str]) -> None:
+        """Raises ConfigError for a variable that cannot be used."""
+        self._files = settings.header_files
+        self._standing = {**from_environment(environ), **settings.headers}
+
+    async def headers(self) -> dict[str, str]:
+        """Those of now. Raises NotTaken for a file that cannot be read."""
+        try:
+            return {**self._standing, **await asyncio.to_thread(self._from_files)}
+        except ConfigError as error:
+            raise NotTaken(str(error), passes=True, label="reason=credentials") from error
+
+    def _from_files(self) -> dict[str, str]:
+        return {name: _line(place) for name, place in self._files.items()}
+
+
+class PartialSuccess:
+    """What a receiver refused of requests that it took; each complaint is logged once."""
+
+    def __init__(self) -> None:
+        self._logged = ""
+
+    def refused(self, body: bytes, points: int) -> int:
+        """Points that were refused of so many, as the answer says."""
+        try:
+            partial = ExportMetricsServiceResponse.FromString(body).partial_success
+        except DecodeError:
+            return 0  # it took them, whatever it says
+        refused = min(max(int(partial.rejected_data_points), 0), points)
+        text = escaped(partial.error_message[:_SHOWN])
+        if (refused or text) and text != self._logged:
+            self._logged = text
+            logger.warning("otlp took a request in part refused=%d: %s", refused, text)
+        return refused
+
+
+def certificate_of(settings: Otlp) -> tuple[str, str] | None:
+    """Our own certificate and its key, as files."""
+    if settings.cert_file and settings.key_file:
+        return settings.cert_file, settings.key_file
+    return None
+
+
 class Receiver:
     """Sends requests; header files are read for each: they are small and may change."""
 
     def __init__(self, settings: Otlp, environ: Mapping[str, str] = os.environ) -> None:
         """Raises ConfigError where certificates or a variable cannot be used."""
-        self._settings = settings
-        self._standing = {**from_environment(environ), **settings.headers}
-        self._told = ""
+        self._url = settings.url
+        self._credentials = Credentials(settings, environ)
+        self._partial = PartialSuccess()
         self._poster = Poster(
-            settings.timeout_s,
-            settings.ca_file or "",
-            certificate=(settings.cert_file, settings.key_file)
-            if settings.cert_file and settings.key_file
-            else None,
+            settings.timeout_s, settings.ca_file or "", certificate=certificate_of(settings)
         )
 
     async def close(self) -> None:
@@ -58,19 +100,13 @@ class Receiver:
 
     async def send(self, request: Request) -> int:
         """How many points were refused of a request that was taken. Raises NotTaken."""
+        headers = {**await self._credentials.headers(), **_HEADERS}
         try:
-            files = await asyncio.to_thread(self._from_files)
-        except ConfigError as error:
-            raise NotTaken(str(error), passes=True, label="reason=credentials") from error
-        headers = {**self._standing, **files, **_HEADERS}
-        try:
-            answer = await self._poster.post(
-                self._settings.url, request.body, headers, reads_body=True
-            )
+            answer = await self._poster.post(self._url, request.body, headers, reads_body=True)
         except PostError as error:
             raise NotTaken(str(error), passes=True, label="reason=no-answer") from error
         if answer.well:
-            return self._refused(answer.body, request.samples)
+            return self._partial.refused(answer.body, request.samples)
         hint = "; redirects are not followed" if 300 <= answer.code < 400 else ""
         raise NotTaken(
             f"answered {answer.code}{_HINTS.get(answer.code, hint)}",
@@ -78,22 +114,6 @@ class Receiver:
             label=f"code={answer.code}",
             retry_after_s=answer.retry_after_s,
         )
-
-    def _refused(self, body: bytes, points: int) -> int:
-        """Points that a receiver refused of those it was sent, which it says in a partial success."""
-        try:
-            partial = ExportMetricsServiceResponse.FromString(body).partial_success
-        except DecodeError:
-            return 0  # it took them, whatever it says
-        refused = min(max(int(partial.rejected_data_points), 0), points)
-        text = escaped(partial.error_message[:_SHOWN])
-        if (refused or text) and text != self._told:
-            self._told = text
-            logger.warning("otlp took a request in part refused=%d: %s", refused, text)
-        return refused
-
-    def _from_files(self) -> dict[str, str]:
-        return {name: _line(place) for name, place in self._settings.header_files.items()}
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, str]:
