@@ -192,6 +192,17 @@ def _application(
             )
 
 
+def _cleaned_up(
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+) -> None:
+    """A job ends: its channels are removed on every device of its nodes."""
+    if begins:
+        for node in fault.nodes or range(fleet.workers):
+            for device in range(fleet.plan.devices):
+                text = "NVRM: Xid (PCI:0000:1b:00): 45, pid=4001, name=python3, Ch 00000000"
+                span.events.append((fault.at + node / 10, node, device, "xid_45", text))
+
+
 def _straggler(
     fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
 ) -> None:
@@ -254,6 +265,7 @@ KINDS: dict[str, Callable[..., None]] = {
     "device_rows_gap": _device_rows_gap,
     "ecc": _ecc,
     "application": _application,
+    "cleaned_up": _cleaned_up,
     "straggler": _straggler,
     "thermal": _thermal,
     "storage": _storage,

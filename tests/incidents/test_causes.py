@@ -30,10 +30,17 @@ RULES = {
 class Site:
     """A register, and what it said last of each incident."""
 
-    def __init__(self) -> None:
+    def __init__(self, jobs: dict[str, str] | None = None) -> None:
+        """`jobs` by node."""
         self.now = START
         self.told: dict[str, Incident] = {}
-        self.register = Register(RULES, lambda _: Facts(), self._heard, lambda: self.now)
+        ran = jobs or {}
+        self.register = Register(
+            RULES,
+            lambda entity: Facts(jobs=(ran[entity.node],) if entity.node in ran else ()),
+            self._heard,
+            lambda: self.now,
+        )
 
     def _heard(self, incidents: object) -> None:
         self.told.update((one.id, one) for one in incidents)  # type: ignore[attr-defined]
@@ -56,9 +63,9 @@ class Site:
         return [one.rule for one in self.register.open if self.register.is_told_by_another(one)]
 
 
-def play(*said: tuple[Transition, str, float, Entity]) -> Site:
+def play(*said: tuple[Transition, str, float, Entity], jobs: dict[str, str] | None = None) -> Site:
     async def story() -> Site:
-        site = await Site().begin()
+        site = await Site(jobs).begin()
         for one in said:
             await site.say(*one)
         await site.register.end()
@@ -89,6 +96,22 @@ def test_what_follows_on_a_node_follows_the_first() -> None:
 def test_how_long_and_where(rule_id: str, at_s: float, where: Entity, follows: str) -> None:
     site = play((FIRED, "warn", 0, ONE), (FIRED, rule_id, at_s, where))
     assert site.follows[rule_id] == follows
+
+
+@pytest.mark.parametrize(
+    ("rule_id", "jobs", "follows"),
+    [
+        ("hint", {"n1": "4711", "n2": "4711"}, "i1"),
+        ("hint", {"n1": "4711", "n2": "4712"}, ""),
+        ("hint", {}, ""),
+        ("other", {"n1": "4711", "n2": "4711"}, ""),  # a warning of another node is its own
+    ],
+)
+def test_what_a_job_leaves_on_its_other_nodes_follows_the_fault_that_ended_it(
+    rule_id: str, jobs: dict[str, str], follows: str
+) -> None:
+    site = play((FIRED, "lost", 0, ONE), (FIRED, rule_id, 30, ELSEWHERE), jobs=jobs)
+    assert site.follows == {"lost": "", rule_id: follows}
 
 
 @pytest.mark.parametrize(("after_s", "follows"), [(AGAIN_S - 1, True), (AGAIN_S + 70, False)])

@@ -221,7 +221,7 @@ class Causes:
             number=self._number,
             leader=incident.id,
             nodes={where.node} if where.node is not None else set(where.nodes),
-            jobs=set(incident.facts.jobs) | ({incident.entity.job} - {""}),
+            jobs=_jobs(incident),
             device=incident.entity.device,
             level=level_of(incident),
             grew=now,
@@ -256,9 +256,8 @@ class Causes:
         return max(fitting, key=lambda one: (one.grew, -one.number), default=None)
 
     def near(self, incident: Incident, suspects: Sequence[str] = ()) -> Collection[Cause]:
-        """Causes on the same nodes, or of the same job: nobody else has to be looked at."""
-        job = incident.entity.job
-        keys = (*_nodes(incident), *suspects, *((f"job:{job}",) if job else ()))
+        """Causes on the same nodes, or of the same jobs: nobody else has to be looked at."""
+        keys = (*_nodes(incident), *suspects, *(f"job:{job}" for job in _jobs(incident)))
         return dict.fromkeys(cause for key in keys for cause in self._at.get(key, ()))
 
     def _forget(self, now: float) -> Iterator[None]:
@@ -314,9 +313,16 @@ def _nodes(incident: Incident) -> tuple[str, ...]:
     return incident.nodes or ((incident.entity.node,) if incident.entity.node else ())
 
 
+def _jobs(incident: Incident) -> set[str]:
+    """The jobs that an incident concerns."""
+    return set(incident.facts.jobs) | ({incident.entity.job} - {""})
+
+
 def _belongs(incident: Incident, suspects: Sequence[str], cause: Cause) -> bool:
     """Whether an incident is a part of a cause."""
     entity, nodes = incident.entity, set(_nodes(incident))
+    if incident.severity is Severity.INFO and _jobs(incident) & cause.jobs:
+        return True  # what a job that ends leaves on its other nodes
     if entity.group:
         return bool(nodes & cause.nodes) and (cause.group or nodes <= cause.nodes)
     if entity.scope is Scope.JOB:
