@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from accelwatch.recovery_action import asks_device
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected, Number
 from accelwatch_nvidia import fabric, fields, mapping, placement
@@ -67,8 +68,9 @@ def read_recovery(
     """What the driver asks for, from field 230; older drivers have fields 226 and 227."""
     action = answers[fields.RECOVERY_ACTION, 0]
     if not isinstance(action, Absence):
-        collected.put("reset_required", int(action != 0))
-        collected.put("recovery_action_info", 1, mapping.recovery_action(int(action)))
+        name = mapping.recovery_action(int(action))
+        collected.put("reset_required", int(asks_device(name)))
+        collected.put("recovery_action_info", 1, name)
         return
     collected.miss("recovery_action_info", action)
     older = [answers[pair, 0] for pair in (fields.RESET_STATUS, fields.DRAIN_AND_RESET_STATUS)]

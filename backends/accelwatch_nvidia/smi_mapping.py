@@ -295,8 +295,9 @@ def _read_conditions(gpu: ET.Element, collected: Collected) -> None:
     action = text_at(gpu, "gpu_recovery_action")
     name = smi_text.word(action or "unknown")
     if action is not None and smi_text.absence(action) is None and name != "unknown":
-        collected.put("recovery_action_info", 1, recovery_action.name_of(name))
-        collected.put("reset_required", int(name != "none"))
+        name = recovery_action.name_of(name)
+        collected.put("recovery_action_info", 1, name)
+        collected.put("reset_required", int(recovery_action.asks_device(name)))
         return
     older = [
         smi_text.flag(text_at(gpu, f"gpu_reset_status/{tag}") or "N/A")

@@ -37,6 +37,16 @@ STATE_HEALTH = {
 
 STATE_REASONS = frozenset(reason for _, reason in STATE_HEALTH.values())
 """What is said where the state alone judges a device."""
+_ASKS_FOR = {
+    "gpu_reset": "the driver asks for a reset of the GPU",
+    "bus_reset": "the driver asks for a reset of the GPU over its bus",
+    "drain_p2p": "the driver asks to end peer-to-peer work over the GPU",
+    "drain_and_reset": "the driver asks to drain the GPU and to reset it",
+    "node_reboot": "the driver asks for a reboot of the node",
+    "system_reboot": "the driver asks for a reboot of the whole system",
+}
+"""By recovery action; what is about a domain of many nodes is no fault of the device."""
+_ASKED: Series = ("reset_required",)
 SIGNALS: tuple[tuple[Series, Health, str], ...] = (
     (("memory_repair_failed",), Health.FAILED, "a memory row remap failed"),
     (("memory_unrepairable",), Health.FAILED, "part of the memory cannot be repaired"),
@@ -45,7 +55,11 @@ SIGNALS: tuple[tuple[Series, Health, str], ...] = (
         Health.FAILED,
         "uncorrected SRAM errors have passed the vendor's limit",
     ),
-    (("reset_required",), Health.FAILED, "the driver asks for a reset, reboot or drain"),
+    *(
+        (("recovery_action_info", action), Health.FAILED, text)
+        for action, text in _ASKS_FOR.items()
+    ),
+    (_ASKED, Health.FAILED, "the driver asks for a reset, reboot or drain"),
     (("reported_health_info", "failed"), Health.FAILED, "the vendor calls the device failed"),
     (("reported_health_info", "degraded"), Health.DEGRADED, "the vendor calls the device degraded"),
     (("fabric_state_info", "failed"), Health.FAILED, "the registration with the fabric failed"),
@@ -85,10 +99,12 @@ class Unread(msgspec.Struct, frozen=True):
 
 def signals(reading: Reading) -> list[tuple[Health, str]]:
     """What the device says of itself that is wrong: how bad it is, and in words."""
+    values = reading.values
+    named = any(values.get(("recovery_action_info", action)) for action in _ASKS_FOR)
     return [
         (health, _in_vendors_words(text, reading) if series[0] == _REPORTED else text)
         for series, health, text in SIGNALS
-        if reading.values.get(series)
+        if values.get(series) and not (named and series == _ASKED)
     ]
 
 

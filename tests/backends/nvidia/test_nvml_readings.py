@@ -171,6 +171,13 @@ def test_faults_the_driver_tells_of(rig: Rig) -> None:
     assert reading.notes == ("fabric: route unhealthy",)
 
 
+def test_an_action_that_is_about_a_domain_asks_for_no_reset(rig: Rig) -> None:
+    with rig.machine(rig.devices(1).set(0, "recovery_action", 5)) as machine:
+        values = machine.read(0)[0].values
+    assert values["recovery_action_info", "recover_imex_domain"] == 1
+    assert values["reset_required",] == 0
+
+
 def test_an_unknown_recovery_action_keeps_its_number(rig: Rig) -> None:
     with rig.machine(rig.devices(1).set(0, "recovery_action", 42)) as machine:
         values = machine.read(0)[0].values

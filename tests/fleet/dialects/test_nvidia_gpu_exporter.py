@@ -29,7 +29,6 @@ def scraped(**families: float) -> DeviceView:
         (2, "node_reboot"),
         (3, "drain_p2p"),
         (4, "drain_and_reset"),
-        (5, "recover_imex_domain"),
         (6, "bus_reset"),
         (7, "system_reboot"),
         (8, "8"),
@@ -40,6 +39,13 @@ def test_every_wish_but_none_is_a_wish(number: int, word: str) -> None:
     assert view.reading.values["recovery_action_info", word] == 1
     assert view.reading.values["reset_required",] == 1
     assert view.health is Health.FAILED
+
+
+def test_a_domain_that_is_to_be_recovered_is_no_fault_of_a_device() -> None:
+    view = scraped(gpu_recovery_action=5)
+    assert view.reading.values["recovery_action_info", "recover_imex_domain"] == 1
+    assert view.reading.values["reset_required",] == 0
+    assert view.health is Health.OK
 
 
 def test_no_wish() -> None:

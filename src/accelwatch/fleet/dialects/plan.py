@@ -72,6 +72,7 @@ class Formula(NamedTuple):
     """Whether a sum needs all its terms; links that are not there are left out of others."""
     flag: bool
     equals: float | None
+    unset: tuple[float, ...] = ()
 
 
 class Cell(NamedTuple):
@@ -278,7 +279,9 @@ def _whole_group(dialect: Dialect, draft: _Draft) -> bool:
 def _source(draft: _Draft) -> Formula:
     terms = tuple(draft.terms.values())
     row = draft.row
-    return Formula(terms, draft.combine, row.states, bool(row.group), row.flag, row.equals)
+    return Formula(
+        terms, draft.combine, row.states, bool(row.group), row.flag, row.equals, row.unset
+    )
 
 
 _EMPTY = {number: Absence.ERROR for number in SENTINELS if number < INT64_BLANK}
@@ -330,7 +333,7 @@ def _interpreted(source: Formula, value: Number) -> Outcome:
         word = source.states.get(value, f"{value:.12g}")
         return Absence.UNSUPPORTED if word is None else word
     if source.flag:
-        return int(value != 0)
+        return int(value != 0 and value not in source.unset)
     if source.equals is not None:
         return int(value == source.equals)
     return scaled(value, source.terms[0].times, source.terms[0].per)

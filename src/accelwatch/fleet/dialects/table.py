@@ -57,6 +57,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     combine: Combine = Combine.FIRST
     flag: bool = False
     """Whether any number but 0 is 1."""
+    unset: tuple[float, ...] = ()
+    """Of a flag: more numbers that are 0."""
     equals: float | None = None
     """The number that is 1, any other being 0."""
     without: Mapping[str, str] = {}

@@ -322,7 +322,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.GAUGE,
         Tier.MINIMAL,
         "",
-        "Whether the device or driver asks for a reset, reboot or drain.",
+        "Whether the device or driver asks for a reset, reboot or drain of the device or its node.",
         bounds=FLAG,
     ),
     Metric(
