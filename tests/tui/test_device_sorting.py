@@ -29,7 +29,7 @@ def test_clicks_sort_turn_round_and_leave_alone(size: tuple[int, int]) -> None:
     async def go() -> None:
         async with running(FedSource(SHOT), size) as stage:
             machine = names(stage)
-            await click(stage, "UTIL")
+            await click(stage, "LOAD")
             loads = [
                 view.reading.values.get(("utilization_ratio",)) for view in stage.app.board.devices
             ]
@@ -37,9 +37,9 @@ def test_clicks_sort_turn_round_and_leave_alone(size: tuple[int, int]) -> None:
             assert known == sorted(known, reverse=True)
             assert loads[-2:] == [None, None]
             assert "▾" in stage.line_with("DEVICE")
-            await click(stage, "UTIL")
+            await click(stage, "LOAD")
             assert "▴" in stage.line_with("DEVICE")
-            await click(stage, "UTIL")
+            await click(stage, "LOAD")
             assert names(stage) == machine
             assert "▾" not in stage.line_with("DEVICE")
 

@@ -8,7 +8,9 @@ import pytest
 
 from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.wire import FleetDocument
+from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.views import fleet_graphs
+from accelwatch.tui.views.fleet_graphs import enough, lines, since_known
 from dashboards import board_of, texts
 from fleets import FAULTS, FedFleet, FleetStage, fleet_document, fleet_view, following, hour, on
 from machines import NOW
@@ -158,5 +160,50 @@ def test_a_hub_that_falls_silent_does_not_end_the_dashboard() -> None:
         async with following(fed(None), (200, 60)) as stage:
             await stage.wait(60.0)
             assert "40 nodes" in stage.text()
+
+    asyncio.run(go())
+
+
+def young(steps: int) -> Past:
+    """An hour of which only the last steps of a minute are known."""
+    known = [None] * (60 - steps)
+    values: dict[str, list[float | None]] = {
+        "utilization_ratio": [*known, *[0.5] * steps],
+        "power_watts": [*known, *[100.0] * steps],
+    }
+    return Past(step_s=60, end=NOW, values=values)
+
+
+@pytest.mark.parametrize(("steps", "shown"), [(0, False), (2, False), (3, True), (12, True)])
+def test_graphs_take_room_once_there_is_something_to_see(steps: int, shown: bool) -> None:
+    assert enough(young(steps)) == shown
+    assert not enough(None)
+
+
+@pytest.mark.parametrize(("steps", "axis"), [(5, "5 min now"), (12, "12 min 9 6 3 now")])
+def test_a_young_hour_is_drawn_from_its_first_value_over_the_whole_width(
+    steps: int, axis: str
+) -> None:
+    drawn = lines(board_of(), young(steps), None, 160, 8)
+    shown = [plain(line) for line in drawn]
+    assert axis.split() == shown[-1].split()[: len(axis.split())]
+    assert shown[-2].count("\u28ff") > 20
+    assert since_known(young(steps)).values["power_watts"] == [100.0] * steps
+
+
+def test_the_past_of_one_quantity_that_began_later_keeps_its_place() -> None:
+    past = Past(step_s=60, end=NOW, values={"a": [None, None, 1.0, 2.0], "b": [None, 3.0]})
+    assert since_known(past).values == {"a": [1.0, 2.0], "b": [None, 3.0]}
+
+
+@pytest.mark.parametrize(("nodes", "lines_wanted"), [(12, 20), (35, 12), (63, 8)])
+def test_graphs_are_taller_where_nodes_leave_room(nodes: int, lines_wanted: int) -> None:
+    async def go() -> None:
+        source = FedFleet(fleet_view(nodes))
+        source.fleet_past_of = hour()
+        async with following(source, (200, 60)) as stage:
+            stage.app.pull_fleet()
+            await stage.pilot.pause()
+            assert stage.app.screen.query_one("#graphs").size.height == lines_wanted
 
     asyncio.run(go())

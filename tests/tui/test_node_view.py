@@ -66,7 +66,7 @@ def test_owners_are_shown_where_there_is_room_and_one_is_known(width: int) -> No
             at = heading.index("WORK")
             assert stage.line_with(" nvidia1")[at:].startswith("48121 ada")
             assert stage.line_with(" nvidia3")[at:].startswith("48121 ada")
-            for title in ("STATE", "UTILISATION", "MEMORY", "TEMP", "POWER", "FLAGS"):
+            for title in ("STATE", "LOAD", "MEMORY", "TEMP", "POWER", "FLAGS"):
                 assert title in heading
 
     asyncio.run(go())

@@ -209,3 +209,20 @@ def test_the_density_rule() -> None:
 
 def test_eight_devices_are_whole_on_24_lines() -> None:
     assert plan(24, 8, "auto", 10).devices == 9
+
+
+@pytest.mark.parametrize("rows", [24, 40, 60, 100])
+@pytest.mark.parametrize("processes", [0, 3, 18, 200])
+def test_graphs_fill_what_processes_leave_and_never_their_least(rows: int, processes: int) -> None:
+    usual = plan(rows, 8, "auto", 10)
+    shared = plan(rows, 8, "auto", 10, processes)
+    assert shared.header + shared.devices + shared.strip + shared.processes == rows - 1
+    assert shared.strip >= usual.strip
+    if shared.strip > usual.strip:
+        assert processes < shared.processes <= processes + 5
+    assert shared.processes >= min(processes + 1, usual.processes)
+
+
+def test_a_process_more_does_not_change_the_height_of_graphs_each_time() -> None:
+    heights = [plan(60, 8, "auto", 10, count).strip for count in range(10, 20)]
+    assert len(set(heights)) <= 3

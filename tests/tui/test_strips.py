@@ -26,7 +26,7 @@ def board_with(*views: DeviceView, seen: Snapshot | None = None) -> Board:
 
 def titles(lines: str) -> dict[str, str]:
     """The present value of each graph."""
-    return dict(re.findall(r"(utilization|memory|power|temperature) (\S+)", lines.splitlines()[1]))
+    return dict(re.findall(r"(load|memory|power|temperature) (\S+)", lines.splitlines()[1]))
 
 
 def ends(lines: str) -> list[str]:
@@ -44,7 +44,7 @@ def test_titles_show_the_value_of_the_row_and_not_the_last_one_of_the_graph() ->
     board = with_history(board_of(), node(1))
     board.accept(msgspec.structs.replace(node(1), devices=(now,)))
     shown = titles(texts(strip_graphs.strip(board, WIDE, HIGH)))
-    assert (shown["utilization"], shown["power"]) == ("0%", "71")
+    assert (shown["load"], shown["power"]) == ("0%", "71")
     hour = titles(texts(strip_graphs.strip(board, WIDE, HIGH, hour=True)))
     assert hour == shown
 
@@ -91,7 +91,7 @@ def test_a_device_that_tells_only_its_compute_share_has_a_graph_of_it() -> None:
     reading = msgspec.structs.replace(one.reading, values=values)
     board = board_with(msgspec.structs.replace(one, reading=reading), seen=node(0))
     lines = texts(strip_graphs.strip(board, WIDE, HIGH))
-    assert titles(lines)["utilization"] == "88%"
+    assert titles(lines)["load"] == "88%"
     assert ends(lines)[0].strip()
 
 

@@ -371,6 +371,8 @@ class Dashboard(App[None], inherit_bindings=False):
         for screen in reversed(self.screen_stack):
             if screen.is_mounted and isinstance(screen, View):
                 screen.show()
+            for footer in screen.query(Footer):
+                footer.follow()
             if not screen.is_modal:
                 return
 

@@ -33,7 +33,7 @@ TITLES = {
     "node": "name",
     "age": "age",
     "devices": "number of devices",
-    "load": "utilization",
+    "load": "load",
     "memory": "memory in use",
     "power": "power",
     "temperature": "temperature",

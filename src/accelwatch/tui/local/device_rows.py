@@ -63,7 +63,7 @@ _TIERS: tuple[tuple[int, tuple[DeviceColumn, ...]], ...] = (
             _NAME,
             _MODEL,
             _STATE,
-            _column("UTILISATION", cells.utilization_cell, 15, 3, sort="utilization"),
+            _column("LOAD", cells.utilization_cell, 15, 3, sort="utilization"),
             _column("MEMORY", cells.memory_cell, 22, 3, sort="memory"),
             _column("TEMP", cells.temperature_cell, 8, right=True, sort="temperature"),
             _POWER,
@@ -77,7 +77,7 @@ _TIERS: tuple[tuple[int, tuple[DeviceColumn, ...]], ...] = (
         (
             _NAME,
             _STATE,
-            _column("UTILISATION", cells.utilization_cell, 11, 1, sort="utilization"),
+            _column("LOAD", cells.utilization_cell, 11, 1, sort="utilization"),
             _column("MEMORY", cells.memory_cell, 20, 1, sort="memory"),
             _column("TEMP", cells.temperature_cell, 8, right=True, sort="temperature"),
             _POWER,
@@ -90,7 +90,7 @@ _TIERS: tuple[tuple[int, tuple[DeviceColumn, ...]], ...] = (
         (
             _NAME,
             _STATE,
-            _column("UTIL", cells.utilization_cell, 10, 1, sort="utilization"),
+            _column("LOAD", cells.utilization_cell, 10, 1, sort="utilization"),
             _column("MEMORY", cells.memory_cell, 14, 1, sort="memory"),
             _TEMP,
             _column("POWER", cells.power_cell, 9, right=True, sort="power"),
@@ -102,7 +102,7 @@ _TIERS: tuple[tuple[int, tuple[DeviceColumn, ...]], ...] = (
         (
             _SIGN,
             _NAME,
-            _column("UTIL", cells.utilization_cell, 10, 1, sort="utilization"),
+            _column("LOAD", cells.utilization_cell, 10, 1, sort="utilization"),
             _column("MEM", cells.short_memory_cell, 10, 1, sort="memory"),
             _TEMP,
             _column("POWER", cells.power_cell, 6, right=True, sort="power"),
@@ -113,7 +113,7 @@ _TIERS: tuple[tuple[int, tuple[DeviceColumn, ...]], ...] = (
         (
             _SIGN,
             _NAME,
-            _column("UTIL", cells.utilization_cell, 5, 1, sort="utilization"),
+            _column("LOAD", cells.utilization_cell, 5, 1, sort="utilization"),
             _column("MEM", cells.short_memory_cell, 5, 1, sort="memory"),
             _TEMP,
         ),

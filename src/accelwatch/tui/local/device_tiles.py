@@ -119,9 +119,7 @@ def _load(view: DeviceView) -> Iterator[Tile]:
     ratio = fmt.busy(view.reading)
     if ratio is not None:
         role = fmt.level_role(ratio)
-        yield Tile(
-            title="utilization", text=fmt.percent(ratio), share=ratio, role="strong", bar=role
-        )
+        yield Tile(title="load", text=fmt.percent(ratio), share=ratio, role="strong", bar=role)
 
 
 def _clocks(view: DeviceView) -> Iterator[Tile]:

@@ -7,6 +7,7 @@ GRID_FROM = 17
 _FULL_UP_TO = 2
 _LEAST_PROCESSES = 4
 _LEAST_STRIP, _MOST_STRIP = 4, 11
+_STEP = 5
 _REASON_LINES = 10
 """For why there is no device."""
 
@@ -22,6 +23,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     processes: int
 
 
+def _lines_of(processes: int) -> int:
+    """Lines for processes with their heading, in steps, so that graphs keep their height mostly."""
+    return -(-(processes + 1) // _STEP) * _STEP
+
+
 def form_of(density: str, count: int) -> str:
     """How devices are shown."""
     if density == "full":
@@ -33,8 +39,13 @@ def form_of(density: str, count: int) -> str:
     return "rows" if count < GRID_FROM else "grid"
 
 
-def plan(rows: int, count: int, density: str, grid_lines: int) -> Plan:
-    """Share `rows` lines of the terminal; `grid_lines` is what the heat grid would need."""
+def plan(
+    rows: int, count: int, density: str, grid_lines: int, processes: int | None = None
+) -> Plan:
+    """Share `rows` lines of the terminal; `grid_lines` is what the heat grid would need.
+
+    Graphs take what so many `processes` leave; where it is not known, those get most of it.
+    """
     form = form_of(density, count)
     header = 2 if rows >= 16 else 1
     left = rows - header - 1
@@ -47,4 +58,6 @@ def plan(rows: int, count: int, density: str, grid_lines: int) -> Plan:
     strip = 0
     if count and left - _LEAST_PROCESSES - 1 >= _LEAST_STRIP:
         strip = min(max(left // 3, _LEAST_STRIP), _MOST_STRIP, left - _LEAST_PROCESSES - 1)
+        if processes is not None:
+            strip = max(strip, left - _lines_of(processes))
     return Plan(form=form, header=header, devices=devices, strip=strip, processes=left - strip)

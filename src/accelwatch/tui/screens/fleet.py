@@ -33,6 +33,9 @@ _TALL = 16
 """Lines of the terminal from which the header has two."""
 _ROOMY = 20
 """From here the time line tells what was open."""
+_AROUND = 10
+"""Lines of a large terminal beside the nodes and the graphs."""
+_STEP = 4
 _FRESH_S = 1.5
 """A younger picture is about to be replaced anyway."""
 
@@ -146,7 +149,6 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         if self.time_line is not None:
             self.time_line.styles.height = 3 if rows >= _ROOMY else 2 if rows >= _TALL else 1
         self._show_graphs()
-        self._graphs.styles.height = fleet_graphs.LINES
         self._show_troubles()
         self._show_announced()
         shown = preferences.fleet_events
@@ -196,8 +198,17 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         width, height = self.app.size
         roomy = width >= fleet_graphs.WIDTH and height >= fleet_graphs.HEIGHT
         past = self._past() if roomy else None
-        self._graphs.display = past is not None and past.values != {}
+        self._graphs.display = fleet_graphs.enough(past)
+        self._graphs.styles.height = self._graph_lines(height)
         self._graphs.refresh()
+
+    def _graph_lines(self, height: int) -> int:
+        """The lines of graphs: more where the nodes leave some; the map takes all that there are."""
+        least = fleet_graphs.LINES
+        if self.lit or self.board.preferences.fleet_events:
+            return least
+        left = height - _AROUND - len(self.fleet.rows) - least
+        return least + min(max(left // _STEP * _STEP, 0), fleet_graphs.MOST_LINES - least)
 
     def _show_announced(self) -> None:
         """It takes a line in a demonstration, for as long as something is still to come."""

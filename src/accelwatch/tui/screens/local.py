@@ -72,7 +72,8 @@ class LocalScreen(Screen[None], inherit_bindings=False):
         width, rows = self.app.size
         count = len(self.board.devices)
         needed = self._grid.lines_needed(width)
-        shared = plan(rows, count, self.board.preferences.density, needed)
+        density = self.board.preferences.density
+        shared = plan(rows, count, density, needed, len(self.processes))
         self._header.styles.height = shared.header
         for part in (self._devices, self._grid):
             part.styles.height = shared.devices
@@ -93,8 +94,8 @@ class LocalScreen(Screen[None], inherit_bindings=False):
 
     def show(self) -> None:
         """The board has changed."""
-        self._share_out()
         self.processes.update()
+        self._share_out()
         self._devices.select(self.board.selected_id)
         self._devices.refreshed()
         self._grid.refresh()

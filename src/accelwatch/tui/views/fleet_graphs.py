@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.schema.device import UP
@@ -15,11 +17,13 @@ from accelwatch.tui.views.strip_graphs import Graph, known_values
 
 WIDTH, HEIGHT = 160, 45
 """The least terminal that has room for them."""
-LINES = 8
+LINES, MOST_LINES = 8, 20
 _SCALE = 8
 """Cells of the numbers at the left of a graph."""
 _MARKS = 4
-"""Spans of time that the axis below is divided into."""
+"""Spans of time that the axis below is divided into; one alone below ten minutes."""
+_LEAST_S = 180.0
+"""So much has to be known before graphs take their room."""
 
 
 def lines(
@@ -31,6 +35,7 @@ def lines(
     """
     if past is None or height < 4:
         return []
+    past = since_known(past)
     drawn = _graphs(past, _present(sums))
     each = (width - 1) // max(len(drawn), 1) - 2
     columns = [_drawn(board, one, past, each, height) for one in drawn]
@@ -41,6 +46,30 @@ def lines(
             row += [*part, ("  ", "text")]
         rows.append(row)
     return rows
+
+
+def since_known(past: Past) -> Past:
+    """The past without the steps before the first of which anything is known."""
+    count = max((len(steps) for steps in past.values.values()), default=0)
+    known = [
+        count - len(steps) + place
+        for steps in past.values.values()
+        for place in (next((n for n, value in enumerate(steps) if value is not None), None),)
+        if place is not None
+    ]
+    first = min(known, default=count)
+    values = {
+        name: steps[max(first - count + len(steps), 0) :] for name, steps in past.values.items()
+    }
+    return msgspec.structs.replace(past, values=values)
+
+
+def enough(past: Past | None) -> bool:
+    """Whether so much is known that a graph tells more than the totals."""
+    if past is None:
+        return False
+    steps = since_known(past).values.values()
+    return past.step_s * max(map(len, steps), default=0) >= _LEAST_S
 
 
 def _present(sums: FleetDocument | None) -> Mapping[str, float | None]:
@@ -134,9 +163,10 @@ def _number(drawing: Graph, value: float | None) -> str:
 def _axis(span_s: float, width: int) -> str:
     """`60 min     45     30     15     now`, each mark where its moment is."""
     marks = [" "] * width
-    for mark in range(_MARKS):
-        text = f"{span_s * (_MARKS - mark) / _MARKS / 60:.0f}" + (" min" if not mark else "")
-        at = mark * width // _MARKS
+    spans = _MARKS if span_s >= 600 else 1
+    for mark in range(spans):
+        text = f"{span_s * (spans - mark) / spans / 60:.0f}" + (" min" if not mark else "")
+        at = mark * width // spans
         marks[at : at + len(text)] = text
     marks[width - 3 :] = "now"
     return "".join(marks[:width])

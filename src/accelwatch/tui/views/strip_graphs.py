@@ -18,7 +18,7 @@ from accelwatch.tui.local.process_history import tracked_values as process_value
 from accelwatch.tui.state.board import Board
 
 GRAPHS = (
-    ("utilization_ratio", "utilization", "plot0"),
+    ("utilization_ratio", "load", "plot0"),
     ("memory_ratio", "memory", "plot1"),
     ("power_watts", "power", "plot2"),
     ("temperature_celsius", "temperature", "plot3"),

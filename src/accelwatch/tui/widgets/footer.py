@@ -11,14 +11,20 @@ from accelwatch.tui.state.action import Action
 from accelwatch.tui.state.actions import usable
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.state.key_names import key_name
+from accelwatch.tui.views.trouble_hint import trouble_hint
 from accelwatch.tui.widgets.painted import Painted
 
+_WHEN_WRONG = ("next_problem", "why", "blackbox")
+"""Keys that stand first while something is wrong, right after what it is."""
 
-def footer_line(actions: list[Action], width: int) -> tuple[Line, list[tuple[int, int, str]]]:
-    """The line, and which cells (from, to) belong to which action's id."""
-    line: Line = [(" ", "text")]
+
+def footer_line(
+    actions: list[Action], width: int, trouble: Line | None = None
+) -> tuple[Line, list[tuple[int, int, str]]]:
+    """The line, after what is wrong, and which cells (from, to) belong to which action's id."""
+    line: Line = [*(trouble or [(" ", "text")])]
     regions: list[tuple[int, int, str]] = []
-    used = 1
+    used = width_of(line)
     for action in actions:
         spans: Line = [(key_name(action.keys[0]), "key"), (f" {action.label}   ", "dim")]
         size = width_of(spans)
@@ -44,11 +50,22 @@ class Footer(Painted):
         super().__init__(id="footer")
         self.board = board
         self._screen_name = screen_name
+        self._trouble: Line = []
+
+    def follow(self) -> None:
+        """Paint anew where something else is wrong than before."""
+        trouble = trouble_hint(self.board, self._screen_name)
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self.refresh()
 
     @property
     def _shown(self) -> list[Action]:
-        """The way out and to help first, then what a person may be waited for with."""
-        board = self.board
+        """The way out and to help first, then what a person may be waited for with.
+
+        Where something is wrong, the keys that tell more of it come before all others.
+        """
+        board, wrong = self.board, bool(self._trouble)
         actions = usable(
             self._screen_name,
             replay=board.recorded,
@@ -57,9 +74,11 @@ class Footer(Painted):
             terminal=board.terminal,
             acts=board.fleet is not None and board.fleet.remedies.acts,
         )
+        first = _WHEN_WRONG[: 3 if board.boxes is not None else 2] if wrong else ()
         return sorted(
-            (action for action in actions if action.footer),
+            (action for action in actions if action.footer or action.id in first),
             key=lambda action: (
+                first.index(action.id) if action.id in first else len(first),
                 action.id not in ("help", "quit"),
                 not action.archive_only,
                 not action.acts,
@@ -70,7 +89,7 @@ class Footer(Painted):
     def draw(self, lines: Iterable[int]) -> list[Strip]:
         """The line, and empty ones below it."""
         width = self.size.width
-        line, _ = footer_line(self._shown, width)
+        line, _ = footer_line(self._shown, width, self._trouble)
         if self.board.message:
             ellipsis = self.board.paint.glyphs.ellipsis
             line = [(fit(f" {self.board.message}", width, ellipsis=ellipsis), "accent")]
@@ -79,7 +98,7 @@ class Footer(Painted):
     def on_click(self, event: events.Click) -> None:
         """Do what is under the pointer."""
         event.stop()
-        _, regions = footer_line(self._shown, self.size.width)
+        _, regions = footer_line(self._shown, self.size.width, self._trouble)
         for first, last, action_id in regions:
             if first <= event.x < last:
                 self.post_message(self.Pressed(action_id))
