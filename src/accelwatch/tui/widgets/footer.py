@@ -18,6 +18,10 @@ _WHEN_WRONG = ("next_problem", "why", "blackbox")
 """Keys that stand first while something is wrong, right after what it is."""
 
 
+_WORDY = 60
+"""Cells from which there is room for words beside the keys."""
+
+
 def footer_line(
     actions: list[Action], width: int, trouble: Line | None = None
 ) -> tuple[Line, list[tuple[int, int, str]]]:
@@ -86,10 +90,14 @@ class Footer(Painted):
             ),
         )
 
+    def _line(self, width: int) -> tuple[Line, list[tuple[int, int, str]]]:
+        """With what is wrong in words where they leave room for the keys."""
+        return footer_line(self._shown, width, self._trouble if width >= _WORDY else None)
+
     def draw(self, lines: Iterable[int]) -> list[Strip]:
         """The line, and empty ones below it."""
         width = self.size.width
-        line, _ = footer_line(self._shown, width, self._trouble)
+        line, _ = self._line(width)
         if self.board.message:
             ellipsis = self.board.paint.glyphs.ellipsis
             line = [(fit(f" {self.board.message}", width, ellipsis=ellipsis), "accent")]
@@ -98,7 +106,7 @@ class Footer(Painted):
     def on_click(self, event: events.Click) -> None:
         """Do what is under the pointer."""
         event.stop()
-        _, regions = footer_line(self._shown, self.size.width, self._trouble)
+        _, regions = self._line(self.size.width)
         for first, last, action_id in regions:
             if first <= event.x < last:
                 self.post_message(self.Pressed(action_id))
