@@ -106,7 +106,7 @@ def test_a_word_ends_with_what_has_come_of_it(verb: str, told: Any, code: int) -
         (
             (500, "broken"),
             3,
-            "nobody knows whether it was done: broken; look before you say it again",
+            "unknown whether it was done: broken; check before you repeat it",
         ),
     ],
 )

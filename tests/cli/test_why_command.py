@@ -139,4 +139,4 @@ def test_a_scenario_is_asked() -> None:
 def test_a_recording_and_somebody_to_ask_contradict_each_other(flag: str) -> None:
     code, _, said = asyncio.run(typed("--replay", "demo", flag, "127.0.0.1:1"))
     assert code != 0
-    assert "--replay asks nobody" in said
+    assert "--replay asks no hub or agent" in said

@@ -382,7 +382,7 @@ def test_one_who_cannot_say_that_all_is_well_says_that_it_is_not(tmp_path: Path)
                 await until(lambda: dispatcher.problems)
                 assert there.requests == []
             async with running(alerts) as dispatcher:
-                assert "nobody says whether all is well" in dispatcher.problems[0]
+                assert "whether all is well is unknown" in dispatcher.problems[0]
 
     asyncio.run(scenario())
 

@@ -34,7 +34,7 @@ def test_what_nobody_approves_in_time_is_only_observed_and_rings_if_it_is_critic
     assert (ground.stage(NODE), asked(ground)) == (Stage.AWAITING_APPROVAL, 1)
     ground.wait(SETTINGS.approval_s + 60)
     assert ground.stage(NODE) is Stage.SUSPECT
-    told = [note for note in ground.notes if "nobody approved in time" in note.text]
+    told = [note for note in ground.notes if "not approved in time" in note.text]
     assert [note.loudness for note in told] == [loudness]
     ground.wait(3 * SETTINGS.approval_s, every=300)
     assert (ground.stage(NODE), asked(ground), ground.kinds(NODE)) == (Stage.SUSPECT, 1, [])

@@ -250,7 +250,7 @@ def test_a_yes_during_a_hiccup_changes_nothing_and_says_why() -> None:
     assert (shown.digest, shown.as_of) == (plan.digest, seen_at)
     assert [step.text for step in shown.steps] == [step.text for step in plan.steps]
     (text,) = [one for one in approve(ground, plan.digest) if "changes nothing" in one]
-    assert "nobody can see now what is on n03; the plan goes on waiting" in text
+    assert "what runs on n03 is unknown now; the plan keeps waiting" in text
     assert ground.stage(NODE) is Stage.AWAITING_APPROVAL
     assert ground.kinds(NODE) == []
 

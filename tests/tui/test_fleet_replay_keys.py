@@ -175,7 +175,7 @@ def test_where_nobody_looks_for_incidents_the_screen_says_so(folder: Path) -> No
     async def go() -> None:
         async with replaying(folder, incidents=()) as stage:
             await stage.press("5")
-            await stage.until("nobody looks for incidents in this archive")
+            await stage.until("no back-test looks for incidents in this archive")
             await stage.press("2", "n")
             assert "no incidents are known" in stage.text()
 

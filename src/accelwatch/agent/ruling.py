@@ -49,7 +49,7 @@ class Ruling:
         """Begin, go on by other settings, or end. Raises ConfigError, PluginError; then all stays."""
         if not settings.rules.any:
             if settings.alerts != Alerts():
-                logger.warning("nobody is told of anything: there are alerts, and no rules")
+                logger.warning("no notification will be sent: alerts are configured, but no rules")
             await self.stop()
         elif self._running is None:
             await self._start(settings)

@@ -69,7 +69,7 @@ def _lines(found: "Summary") -> list[str]:
         f"devices   {found.devices}" + (f" ({models})" if models else ""),
         f"rows      {rows}; {counted(found.jobs, 'job')}",
         f"size      {size(found.size_bytes)} in {counted(len(found.days), 'day')}",
-        f"source    {found.description.source or 'not told'}",
+        f"source    {found.description.source or 'unknown'}",
     ]
     for title, columns in (("device", found.device_columns), ("node", found.node_columns)):
         if columns:

@@ -107,8 +107,8 @@ def _over(
                 if fault.reason is Reason.CONNECT and place is not places[-1]:
                     continue
                 if changes and leaves_doubt(fault):
-                    text = f"{place.name}: nobody knows whether it was done: {fault}"
-                    raise UncertainError(f"{text}; look before you say it again") from fault
+                    text = f"{place.name}: unknown whether it was done: {fault}"
+                    raise UncertainError(f"{text}; check before you repeat it") from fault
                 if fault.code == _NOT_THERE and "no " in str(fault):
                     raise UnmetError(f"{place.name}: {fault}") from fault
                 error = plainly(fault, " and ".join(one.name for one in places))

@@ -159,7 +159,7 @@ def _trust(incident: dict[str, Any]) -> str:
 
     word = incident.get("provenance", "")
     if not incident["trusted"]:
-        return "none: anybody on that node who may write to the kernel log can say this"
+        return "none: any user of that node who may write to the kernel log can forge this"
     return f"{word}: {said(word)}" if word else ""
 
 

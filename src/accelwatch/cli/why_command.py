@@ -33,7 +33,11 @@ def why_command(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     replay: Annotated[str | None, row("replay")] = None,
     timeout: Annotated[
-        str, typer.Option(metavar="DURATION", help="For the reading, where nobody is asked.")
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="Deadline of the reading, where neither hub nor agent is asked.",
+        ),
     ] = "5s",
 ) -> None:
     """Say what is wrong with a device, node, job or user, the evidence, and what to do.
@@ -47,7 +51,7 @@ def why_command(
         raise UsageError("WHAT is empty; name a device, a node, a job or a user, or leave it out")
     what = what or ""
     if replay is not None and hub != HubFlags():
-        raise UsageError("--replay asks nobody; leave --hub and --agent out")
+        raise UsageError("--replay asks no hub or agent; leave out --hub and --agent")
     said = None if replay is not None else reached(hub, lambda session: ask_why(session, what))
     if said is None:
         timeout_s = deadline(timeout)

@@ -23,7 +23,7 @@ class DeadManPing:
         self._interval_s = settings.interval_s
         self._well = well
         self._poster = Poster(_TIMEOUT_S)
-        self.problem = "" if well else "nobody says whether all is well, so nothing is pinged"
+        self.problem = "" if well else "whether all is well is unknown, so nothing is pinged"
 
     async def run(self) -> None:
         """Ping, for ever."""

@@ -169,7 +169,7 @@ class Dispatcher:
         for name, (count, reason) in self._lost.items():
             said.append(f"alerts.{name}: {count} never delivered, the last: {reason}")
         if self._queue.untold:
-            said.append(f"alerts: {self._queue.untold} not told, too many were waiting")
+            said.append(f"alerts: {self._queue.untold} dropped, too many were waiting")
         if self._dead_man is not None and self._dead_man.problem:
             said.append(f"alerts.dead_man: {self._dead_man.problem}")
         return tuple(said)

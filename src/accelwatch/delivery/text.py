@@ -33,7 +33,9 @@ def body(notice: Notice) -> str:
     lines += _planned(notice)
     lines += [f"- {line}" for line in notice.evidence]
     if not notice.trusted:
-        lines.append("untrusted: anybody on that node who may write to the kernel log can say this")
+        lines.append(
+            "untrusted: any user of that node who may write to the kernel log can forge this"
+        )
     if notice.jobs:
         of = f" of {_names(notice.users)}" if notice.users else ""
         lines.append(f"job {_names(notice.jobs)}{of}")

@@ -167,7 +167,7 @@ def seen_or_not(change: VerdictChange, incident: Incident) -> Incident | None:
         return None
     blind = change.transition is Transition.BLIND
     kind = MomentKind.BLIND if blind else MomentKind.SEEING
-    text = "nobody can tell whether it is over: data is missing" if blind else "data is back"
+    text = "unknown whether it is over: data is missing" if blind else "data is back"
     return with_moment(incident, Moment(change.time, kind, text))
 
 

@@ -180,7 +180,7 @@ def reason_of(text: str) -> str:
 
 def note_of(text: str) -> str:
     """A note on one line. Raises UsageError for none, and for a long one."""
-    return _line_of("text", text, "write what whoever looks at it later should know")
+    return _line_of("text", text, "a note needs a text; it is kept in the audit log")
 
 
 def _line_of(key: str, text: str, mend: str) -> str:

@@ -95,7 +95,7 @@ def expire(at: Scene) -> Remedy:
     # Who was asked knows of it. Only what is critical is worth a second bell.
     critical = case is not None and case.severity is Severity.CRITICAL
     loudness = Loudness.ALERT if critical else Loudness.TELL
-    at.sur.note(at.remedy, "nobody approved in time; it is only observed", loudness)
+    at.sur.note(at.remedy, "not approved in time; it is only observed", loudness)
     return replace(at.remedy, expired=at.sur.now if case is None else case.evidence_at, asked="")
 
 
@@ -111,7 +111,7 @@ def stop_clock(at: Scene) -> Remedy:
 
 def tell_blind(at: Scene) -> Remedy:
     """A person has to look."""
-    at.sur.note(at.remedy, "nobody can tell what is wrong: data is missing", Loudness.ALERT)
+    at.sur.note(at.remedy, "what is wrong is unknown: data is missing", Loudness.ALERT)
     return replace(at.remedy, due=at.sur.now + BLIND_AGAIN_S)
 
 

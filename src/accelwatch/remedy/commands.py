@@ -61,7 +61,7 @@ def _why_vain(sur: Surroundings, remedy: Remedy, command: Command) -> str:
         return f"{command.node} is {remedy.stage}"
     plan = plan_of(sur, remedy)
     if not plan:
-        return f"nobody can see now what is on {command.node}; the plan goes on waiting"
+        return f"what runs on {command.node} is unknown now; the plan keeps waiting"
     return f"the plan for {command.node} is another one now: {plan}; look at it again"
 
 

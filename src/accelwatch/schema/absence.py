@@ -43,7 +43,7 @@ _SAID = {
     Absence.SUSPENDED: "the device sleeps",
     Absence.ERROR: "the driver gave an error, or what cannot be true",
     Absence.STALE: "the last value is too old",
-    Absence.NOT_COLLECTED: "nobody asked for it: an opt-in group, or it needs two readings",
+    Absence.NOT_COLLECTED: "not requested: an opt-in group, or it needs two readings",
 }
 
 

@@ -24,9 +24,9 @@ class Provenance(StrEnum):
 _SAID = {
     Provenance.AUTHENTICATED: "our agent, over verified TLS or by itself",
     Provenance.PLAIN: "unauthenticated (plain HTTP): could be tampered with",
-    Provenance.EXPORTER: "another's exporter",
-    Provenance.STORE: "a store: whoever may write there can say it",
-    Provenance.PUSHED: "told to the hub from outside",
+    Provenance.EXPORTER: "a third-party exporter",
+    Provenance.STORE: "a store: anyone who may write to it can forge this",
+    Provenance.PUSHED: "pushed to the hub by a third party",
     Provenance.UNKNOWN: "not written down",
 }
 ORDER: tuple[Provenance, ...] = tuple(Provenance)

@@ -117,7 +117,8 @@ class RemedyCommands:
             return
         rule = f" for rule {remedy.rule}" if remedy is not None and remedy.rule else ""
         text = [
-            f"{node} stays in the pool, and nobody is asked again{rule} until the time is over."
+            f"{node} stays in the pool, and approval is not requested again{rule} "
+            "until the time is over."
         ]
         words = [
             (

@@ -80,9 +80,11 @@ def remarks(report: UsageReport, *, ascii_only: bool = False) -> list[str]:
             f"{_at_least(ascii_only=ascii_only)} the energy of some of the time is not known"
         )
     if any(_is_divided(row) for row in report.rows):
-        said.append("~ energy of shared devices divided evenly: nobody tells whose it is")
+        said.append("~ energy of shared devices divided evenly: usage by process is unknown")
     if any(row.unseen_seconds > 0 for row in rows):
-        said.append("no data: nobody saw these devices, so they count neither as busy nor as idle")
+        said.append(
+            "no data: these devices were not observed, so they count neither as busy nor as idle"
+        )
     return said
 
 

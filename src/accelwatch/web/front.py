@@ -116,7 +116,7 @@ class Front:
         self._outcome(True)
         file = Path(self.web.config_file)
         if not protection.authenticates:
-            logger.warning("the web configuration asks nobody for credentials file=%s", file)
+            logger.warning("the web configuration requires no credentials file=%s", file)
         self._watch = Watch(
             file, protection, apply=apply, outcome=self._outcome, every_s=self._look_every_s
         )

@@ -127,7 +127,7 @@ def test_a_refusal_is_told_apart_from_doubt(code: int, text: str, doubt: bool) -
                 await remedies.say(QUARANTINE)
             assert isinstance(caught.value, UncertainError) is doubt
             assert text in str(caught.value)
-            head = "nobody knows whether it counts" if doubt else "it does not count"
+            head = "unknown whether it was accepted" if doubt else "it does not count"
             assert str(caught.value).startswith(head)
 
     asyncio.run(main())

@@ -211,7 +211,7 @@ def _logged(log: Path, text: str) -> None:
 def test_a_hub_that_follows_nobody_says_so(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with hub():
-            assert "nobody is followed" in caplog.text
+            assert "nothing to follow" in caplog.text
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(main())

@@ -84,14 +84,14 @@ def test_the_first_message_is_the_question_and_silence_rings_only_if_it_is_criti
             notified(site, there)
             async with site.running() as (rules, _):
                 site.watts = 100.0
-                await until(lambda: any("nobody approved" in one for one in lines(rules.open)))
+                await until(lambda: any("not approved" in one for one in lines(rules.open)))
                 site.watts = 400.0
                 await until(lambda: "closed" in kinds(there))
             called = ["called"] if severity == "critical" else []
             assert kinds(there) == ["opened", *called, "closed"]
             first, *_, last = said(there)
             assert first["asks"][0]["node"] == "a"
-            assert any("nobody approved in time" in line for line in last["done"])
+            assert any("not approved in time" in line for line in last["done"])
 
     asyncio.run(story())
 

@@ -37,7 +37,7 @@ _LONGEST_KEY = 300
 
 
 class EvidencePages:
-    """What is told to the hub from outside."""
+    """What is pushed to the hub by a third party."""
 
     def __init__(self, fleet: Fleet, settings: Callable[[], Evidence]) -> None:
         self._fleet = fleet

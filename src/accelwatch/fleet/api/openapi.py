@@ -134,7 +134,7 @@ def _paths() -> dict[str, Any]:
     verb = _parameter(
         "verb", "What is asked for.", where="path", schema={"type": "string", "enum": list(VERBS)}
     )
-    by = _parameter("by", "Who ends it, where nobody has to prove who he is.")
+    by = _parameter("by", "Who ends it, where the hub has no logins.")
     states = {"type": "string", "enum": list(NodeState)}
     return {
         "/": {"get": _raw("Where everything is, for a browser", ("text/html",))},

@@ -238,7 +238,7 @@ class Hub:
                 section,
             )
         if not (self._standing or self._ways() or self.settings.prometheus.url):
-            logger.warning("nobody is followed: no targets, discovery or store is configured")
+            logger.warning("nothing to follow: no targets, discovery or store is configured")
 
     def _ways(self) -> dict[str, MakeWay]:
         return ways(self.settings.targets, self.settings.scrape)

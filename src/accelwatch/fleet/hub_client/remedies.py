@@ -111,7 +111,7 @@ class Remedies:
         except TargetFault as fault:
             if leaves_doubt(fault):
                 raise UncertainError(
-                    f"nobody knows whether it counts: {_line(fault)}; look before you say it again"
+                    f"unknown whether it was accepted: {_line(fault)}; check before you repeat it"
                 ) from fault
             text = _line(fault).removeprefix(_COUNTS_NOT)
             raise AccelwatchError(f"{_COUNTS_NOT}{text}") from fault

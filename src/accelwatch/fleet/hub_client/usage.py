@@ -19,7 +19,7 @@ async def usage_of(session: HubSession, by: str, since: str) -> UsageReport:
         return await read_usage(session, {"by": by, "since": since})
     except TargetFault as fault:
         text = str(fault).partition("\n")[0]
-        raise AccelwatchError(f"nobody tells of usage: {text}") from fault
+        raise AccelwatchError(f"no usage data: {text}") from fault
 
 
 async def read_usage(session: HubSession, asked: Mapping[str, str]) -> UsageReport:

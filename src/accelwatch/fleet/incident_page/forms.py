@@ -130,4 +130,4 @@ def _lasting(id_: str, words: str) -> Markup:
 
 def _reason(id_: str) -> Markup:
     field = element("input", name="reason", id=id_, maxlength=300)
-    return element("div", element("label", "Why (for whoever looks later)", for_=id_), field)
+    return element("div", element("label", "Reason (kept in the audit log)", for_=id_), field)

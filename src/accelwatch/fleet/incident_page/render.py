@@ -167,7 +167,7 @@ def _evidence(shown: Shown) -> Markup:
     lines = element("ul", *(element("li", said.text) for said in one.evidence))
     untrusted = None
     if not one.trusted:
-        words = "Untrusted: anybody on that node who may write to the kernel log can say this."
+        words = "Untrusted: any user of that node who may write to the kernel log can forge this."
         untrusted = element("p", words, class_="held")
     pictures: list[Markup] = []
     for trace in shown.traces:

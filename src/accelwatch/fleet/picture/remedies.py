@@ -76,11 +76,11 @@ _WANTS: Mapping[str, str] = MappingProxyType(
 _STAGES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "suspect": ("to be decided", "decided"),
-        "suppressed": ("nobody acts on it now", "looked at again"),
+        "suppressed": ("no remedy acts on it now", "looked at again"),
         "awaiting_approval": ("your yes or no", "runs out"),
         "unreachable": ("waits for its answer", "acted on"),
         "quarantining": ("is taken out of the pool", "due"),
-        "held_by_other": ("whoever holds it gives it back", "looked at again"),
+        "held_by_other": ("its holder must return it", "looked at again"),
         "quarantined": ("what is next is decided", "decided"),
         "fencing": ("nothing may run there any more", "due"),
         "draining": ("its jobs leave", "people are told"),
@@ -90,7 +90,7 @@ _STAGES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "probation": ("watched", "over"),
         "service": ("only a repair helps", "due"),
         "failed": ("somebody has to look", "tried again"),
-        "unknown": ("nobody knows whether it was done: look, then retry", "due"),
+        "unknown": ("unknown whether it was done: check, then retry", "due"),
         "overridden": ("left alone, a person undid it", "ends"),
     }
 )

@@ -74,7 +74,7 @@ def _head(facts: IncidentFacts, glyphs: Glyphs) -> list[Line]:
         ]
     ]
     if facts.gone:
-        given.append([(" it is told no more: this is the last that was heard", "warn")])
+        given.append([(" no longer updated: this is the last known state", "warn")])
     return given
 
 
@@ -120,7 +120,7 @@ def _doubts(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
     if incident.trusted and incident.provenance not in ("", Provenance.AUTHENTICATED):
         yield from _fact("trust", said(incident.provenance), "text", width, glyphs)
     if not incident.trusted:
-        text = "anybody on the node could have written this; it is shown, and acted on by nobody"
+        text = "any user of the node could have written this; it is shown, and nothing acts on it"
         yield from _fact("doubt", text, "warn", width, glyphs)
 
 

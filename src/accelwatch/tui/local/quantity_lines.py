@@ -20,7 +20,7 @@ LACKS = {
     Absence.SUSPENDED: "left asleep with the device",
     Absence.ERROR: "answered with an error or an impossible value",
     Absence.STALE: "too old to be shown",
-    Absence.NOT_COLLECTED: "nobody asked for it, or it needs two readings",
+    Absence.NOT_COLLECTED: "not requested, or it needs two readings",
 }
 """What is said before the names of what has no value."""
 _TWO_COLUMNS = 150

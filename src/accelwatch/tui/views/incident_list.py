@@ -130,7 +130,7 @@ def why_none(fleet: FleetBoard, width: int, glyphs: Glyphs, *, archive: bool = F
         return []
     rules = view.rules
     if rules is None and archive:
-        what = "nobody looks for incidents in this archive"
+        what = "no back-test looks for incidents in this archive"
         more = (
             "leave --no-backtest out, or give what accelwatch rules backtest has found: "
             "--incidents FILE",
