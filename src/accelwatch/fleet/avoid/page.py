@@ -9,7 +9,6 @@ from accelwatch.errors import UsageError
 from accelwatch.fleet.avoid.documents import AvoidPage, AvoidReason, NodeToAvoid, ReasonKind
 from accelwatch.fleet.avoid.reasons import Found, of_incidents, of_marks, of_silence, of_windows
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.machine import machine_of
 from accelwatch.rules.document import Severity
 from accelwatch.schema.moments import timestamp
 from accelwatch.web.json_page import json_page
@@ -68,6 +67,9 @@ class AvoidPages:
         return itertools.chain.from_iterable(found)
 
     def _row(self, node: str, reasons: list[AvoidReason]) -> NodeToAvoid:
+        # It brings parts of what acts, which a hub without actions need not load.
+        from accelwatch.fleet.state.machine import machine_of
+
         known, remedies = self._fleet.nodes.get(node), self._remedies()
         scheduler_name = ""
         if remedies is not None:
