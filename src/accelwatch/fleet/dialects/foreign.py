@@ -96,7 +96,9 @@ class ForeignReader:
         by_dialect: dict[str, tuple[DeviceView, ...]] = {}
         node = None
         for plan in self._plans:
-            by_dialect[plan.dialect.name] = plan.views(values, now, counted)
+            name = plan.dialect.name
+            views = plan.views(values, now, counted)
+            by_dialect[name] = self._memory.since(name, views, now)
             if isinstance(plan, OurPlan):
                 node = plan.node(values, now)
         for host in self._hosts:

@@ -32,6 +32,11 @@ class _Known(NamedTuple):
     counts: tuple[EventCount, ...]
 
 
+class _Since(NamedTuple):
+    state: DeviceState
+    time: float
+
+
 class Remembered:
     """The memory of one target; every dialect of its page has its own devices in it."""
 
@@ -42,6 +47,7 @@ class Remembered:
         self._failing: dict[str, float] = {}
         """Since when a dialect's exporter reads no device."""
         self._counts: dict[tuple[str, str], tuple[int, float]] = {}
+        self._since: dict[str, dict[str, _Since]] = {}
 
     def last_time(self, device_id: str, code: str, total: int, now: float) -> float:
         """When a count whose exporter tells no time last grew; 0.0 when that was before we looked."""
@@ -73,6 +79,26 @@ class Remembered:
         named = tuple(self._named(view, known, views) for view in views)
         self._learn(dialect, named, now)
         return named
+
+    def since(
+        self, dialect: str, views: Sequence[DeviceView], now: float
+    ) -> tuple[DeviceView, ...]:
+        """The devices, each in its state since the first page that said so; no page says since when.
+
+        A view that knows better keeps its time.
+        """
+        before, here = self._since.get(dialect, {}), dict[str, _Since]()
+        dated = []
+        for view in views:
+            id_ = view.device.id
+            known = before.get(id_)
+            if known is None or known.state is not view.state or view.state_since != now:
+                known = _Since(view.state, view.state_since)
+            here[id_] = known
+            is_old = known.time != view.state_since
+            dated.append(msgspec.structs.replace(view, state_since=known.time) if is_old else view)
+        self._since[dialect] = here
+        return tuple(dated)
 
     def _named(
         self, view: DeviceView, known: Mapping[str, _Known], views: Iterable[DeviceView]
