@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from accelwatch.errors import ReadError
 from accelwatch.failed_cells import with_failed_cells
+from accelwatch.failure_line import failure_line
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.whole_output import closed
 from accelwatch_ascend.document import MAX_CHIPS, Chip, Document, Job, number_of, word
@@ -24,6 +25,12 @@ _FRAME = ("|", "+")
 _NOBODY = re.compile(r"No running processes found in NPU\s+(\d{1,9})\s*")
 
 _UNREADABLE = "unreadable"
+_REFUSALS = (
+    ("-8020", "; another container or process has the devices: end it, or give them to one only"),
+    ("-8005", "; in a container, another one may have the devices"),
+    ("-8013", "; ask on the host, the driver does not answer this in a container"),
+)
+"""Codes of DCMI when it does not begin at all, and what can be done."""
 
 Row = Mapping[str, str]
 
@@ -36,8 +43,9 @@ def parse_table(output: bytes) -> Document:
     jobs_at = next((at for at, cells in enumerate(rows) if _heads_jobs(cells)), len(rows))
     headed = any(_heads_chips(cells) for cells in rows[:jobs_at])
     if not headed:
-        said = next((line.strip() for line in lines if line.strip()), "nothing")
-        raise ReadError(f"npu-smi info printed no table of NPUs: {said[:200]}", code="garbage")
+        said = failure_line("\n".join(lines)) or "nothing"
+        used = next((remedy for code, remedy in _REFUSALS if code in said), "")
+        raise ReadError(f"npu-smi info printed no table of NPUs: {said}{used}", code="garbage")
     version = next((match[1] for line in lines if (match := _VERSION.match(line.strip()))), None)
     jobs: tuple[Job, ...] = ()
     told: frozenset[int] | None = None

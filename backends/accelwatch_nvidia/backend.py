@@ -104,7 +104,7 @@ class NvidiaBackend:
 
     def _fall_back(self, refusal: BackendUnavailable) -> Opened:
         try:
-            return self._use(self._smi())
+            return self._use(self._smi(refusal))
         except BackendUnavailable:
             raise refusal from None
 
@@ -127,10 +127,10 @@ class NvidiaBackend:
             ) from error
         return NvmlSource(self._context, Nvml(library))
 
-    def _smi(self) -> DriverSource:
+    def _smi(self, refusal: BackendUnavailable | None = None) -> DriverSource:
         from accelwatch_nvidia.smi import SmiSource
 
-        return SmiSource(self._context)
+        return SmiSource(self._context, instead_of=refusal)
 
     def discover(self) -> Sequence[Device]:
         """All GPUs but the one in a Tegra up to Orin, of which the backend jetson knows more.

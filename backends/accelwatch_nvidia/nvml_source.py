@@ -57,12 +57,26 @@ class NvmlSource:
         try:
             self._nvml.start()
         except BackendUnavailable as refusal:
+            if refusal.reason == "library_not_found":
+                raise self._not_loaded(refusal) from refusal
             if refusal.reason != "version_mismatch" or not self._driver_version:
                 raise
             message = f"{refusal}; the loaded kernel module is {self._driver_version}"
             raise BackendUnavailable(
                 message, reason=refusal.reason, remedy=refusal.remedy
             ) from refusal
+
+    def _not_loaded(self, refusal: BackendUnavailable) -> BackendUnavailable:
+        """The refusal, unless the library is there: NVML says the same of one that cannot be loaded."""
+        library, _ = presence.library_path(self._context.root, self._context.environ)
+        if library is None:
+            return refusal
+        is_empty = library.stat().st_size == 0
+        return BackendUnavailable(
+            f"{library} is there and cannot be loaded{': it is empty' if is_empty else ''}",
+            reason="library_not_loaded",
+            remedy="install the user-space part of the driver again",
+        )
 
     def _all_asleep(self) -> bool:
         """Whether each GPU of the driver is runtime suspended and is to be left so."""

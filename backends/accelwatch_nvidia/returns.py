@@ -100,6 +100,11 @@ _UNAVAILABLE = {
         "install the driver's libnvidia-ml.so.1, or put it on the loader path",
     ),
     13: ("library_too_old", "update the driver"),
+    999: (
+        "error",
+        "in a container, start it anew: it may have lost its devices; else look into the kernel log "
+        "for NVRM lines",
+    ),
     18: ("version_mismatch", "reload the nvidia kernel modules or reboot after the driver update"),
 }
 

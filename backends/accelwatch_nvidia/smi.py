@@ -18,6 +18,7 @@ from accelwatch.errors import (
     DeviceTimeout,
     ReadError,
 )
+from accelwatch.failure_line import failure_line
 from accelwatch.listed_process import with_processes
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind
@@ -63,8 +64,10 @@ def listed_instances(text: str) -> dict[str, dict[int, tuple[str, str]]]:
 class SmiSource:
     """nvidia-smi as the source of devices and readings; it has no events."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, instead_of: BackendUnavailable | None = None) -> None:
+        """`instead_of` is why the library cannot be used."""
         self._context = context
+        self._instead_of = instead_of
         self._program = ""
         self._timeout_s = TIMEOUT_S
         self._lock = threading.Lock()
@@ -174,7 +177,11 @@ class SmiSource:
         result = self._run("-q", "-x", "-i", bus)
         gpu = _in(parse(result.output), bus)
         if gpu is None:
-            raise _failure(device, result)
+            failure = _failure(device, result)
+            if self._instead_of is not None and type(failure) is ReadError:
+                # Of two sources that failed, the library knows more than the command.
+                raise ReadError(f"{failure}; {self._instead_of}", code=failure.code)
+            raise failure
         return gpu
 
     def _any_asleep(self) -> bool:
@@ -289,5 +296,7 @@ def _failure(device: Device, result: CommandResult) -> ReadError:
         return returns.failure(returns.GPU_IS_LOST, device.name, "nvidia-smi")
     if result.status == returns.NOT_FOUND or "No devices were found" in text:
         return DeviceLost(f"{device.name}: nvidia-smi does not list it", code="not_listed")
-    what = result.failure or f"status {result.status}"
+    status = result.failure or f"status {result.status}"
+    said = failure_line(text)
+    what = f"{said} ({status})" if said and not said.startswith("<") else status
     return ReadError(f"{device.name}: nvidia-smi: {what}", code="nvidia_smi")

@@ -14,6 +14,7 @@ from accelwatch_nvidia import links, smi_text
 
 _STATE = re.compile(r"\s*Link\s+(\d{1,3}):\s+(?:(<inactive>)|\d+(?:\.\d+)?\s+GB/s)\s*", re.ASCII)
 _ERRORS = re.compile(r"\s*Link\s+(\d{1,3}):\s+([A-Za-z][\w ]{1,40}):\s+(\d{1,19})\s*", re.ASCII)
+_ALL_DOWN = re.compile(r".*\ball links are inactive\b.*", re.IGNORECASE)
 _KINDS = {
     "replay errors": "replay",
     "recovery errors": "recovery",
@@ -39,6 +40,8 @@ class GpuLinks(msgspec.Struct):
 
     states: dict[int, bool] = {}
     errors: dict[str, dict[int, int]] = {}
+    all_down: bool = False
+    """Told in one sentence in place of the links: how many there are is not."""
 
 
 def parse_states(text: str) -> dict[str, GpuLinks]:
@@ -50,6 +53,8 @@ def parse_states(text: str) -> dict[str, GpuLinks]:
             uuid = match[1]
         elif uuid and (match := _STATE.fullmatch(line)):
             by_uuid.setdefault(uuid, GpuLinks()).states[int(match[1])] = match[2] is None
+        elif uuid and _ALL_DOWN.fullmatch(line):
+            by_uuid.setdefault(uuid, GpuLinks()).all_down = True
     return by_uuid
 
 
@@ -68,6 +73,9 @@ def add_errors(text: str, by_uuid: Mapping[str, GpuLinks]) -> None:
 def put(gpu: GpuLinks, collected: Collected, groups: frozenset[str]) -> tuple[Link, ...]:
     """Record a GPU's links as they are through NVML; themselves when group `links` is on."""
     if not gpu.states:
+        if gpu.all_down:
+            collected.put("interconnect_links", 0, "nvlink", "up")
+            collected.miss("interconnect_links", Absence.UNSUPPORTED, "nvlink", "down")
         return ()
     in_detail = "links" in groups
     links.put_count(collected, gpu.states)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from accelwatch import command
 from accelwatch.errors import DevicePermission, DeviceTimeout, ReadError
+from accelwatch.failure_line import failure_line
 from accelwatch.printed import plain
 from accelwatch.whole_output import Judge, is_told, never
 
 FOLDERS = ("usr/bin", "usr/local/bin", "bin", "usr/sbin", "usr/local/sbin", "sbin")
 """Where packages put commands. PATH is not asked: it is whoever's, and we may be root."""
-_SHOWN = 200
 
 
 def find_program(root: Path, names: Sequence[str], folders: Sequence[str] = ()) -> Path | None:
@@ -59,13 +59,10 @@ def output_of(
     if is_told(result.status, output, is_whole):
         return output
     raise ReadError(
-        f"{said} ended with status {result.status}: {_first_line(result)}", code="command_failed"
+        f"{said} ended with status {result.status}: {_reason(result)}", code="command_failed"
     )
 
 
-def _first_line(result: command.CommandResult) -> str:
-    for text in (result.errors, result.output):
-        for line in text.decode("utf-8", "replace").splitlines():
-            if line.strip():
-                return line.strip()[:_SHOWN]
-    return "it said nothing"
+def _reason(result: command.CommandResult) -> str:
+    texts = (text.decode("utf-8", "replace") for text in (result.errors, result.output))
+    return next((line for line in map(failure_line, texts) if line), "it said nothing")

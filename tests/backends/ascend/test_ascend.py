@@ -698,3 +698,19 @@ def test_recorded_lists_of_values() -> None:
     with_board = identified(NAMELESS, chip, None, gathered, None)
     assert with_board.uuid == "14036E64-00E04F1D-1223F2B2-84528485-104301E2"
     assert (with_board.firmware_version, with_board.serial) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("said", "quoted"),
+    [
+        ("dcmi module initialize failed. ret is -8005", "ret is -8005; in a container"),
+        (
+            "dcmi model initialized failed, because the device is used. ret is -8020",
+            "ret is -8020; another container",
+        ),
+    ],
+)
+def test_why_npu_smi_has_no_table_is_not_in_its_first_line(said: str, quoted: str) -> None:
+    output = f"DrvMngGetConsoleLogLevel failed. (g_conLogLevel=3)\n{said}\n"
+    with pytest.raises(ReadError, match=quoted):
+        parse_table(output.encode())

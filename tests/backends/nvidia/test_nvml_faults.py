@@ -1,6 +1,7 @@
 """Bad days through the real binding: lost, denied, hung and unknown; one GPU never hides another."""
 
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -210,6 +211,27 @@ def test_a_missing_library_has_a_reason(rig: Rig, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(BackendUnavailable) as refused:
         backend.open()
     assert refused.value.reason == "library_not_found"
+
+
+@pytest.mark.parametrize(
+    ("content", "why"), [(b"", "it is empty"), (b"not ELF", "cannot be loaded")]
+)
+def test_a_library_that_cannot_be_loaded_is_not_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, why: str
+) -> None:
+    import pynvml
+
+    def missing() -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+
+    monkeypatch.setattr(pynvml, "nvmlInit", missing)
+    library = tmp_path / "libnvidia-ml.so.1"
+    library.write_bytes(content)
+    environ = {"PATH": "/nowhere", "LD_LIBRARY_PATH": str(tmp_path)}
+    with pytest.raises(BackendUnavailable, match=why) as refused:
+        NvidiaBackend(Context(root=tmp_path, environ=environ)).open()
+    assert str(library) in str(refused.value)
+    assert refused.value.reason == "library_not_loaded"
 
 
 def test_a_reloaded_driver_is_met_again(rig: Rig) -> None:

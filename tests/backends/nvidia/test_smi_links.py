@@ -120,7 +120,8 @@ def test_a_gpu_without_links_is_not_asked_each_time(tool: Tool, printed: str, ru
     backend = tool.open(clock=(clock := ManualClock()))
     first = backend.identify(backend.discover()[0])[0]
     reading = backend.read(first, Request())[0]
-    assert reading.absent["interconnect_links",] is Absence.UNSUPPORTED
+    up = reading.values.get(("interconnect_links", "nvlink", "up"))
+    assert up == (0 if "inActive" in printed else None)
     clock.advance(60)
     backend.read(first, Request())
     assert tool.runs().count("nvlink -s") == runs
@@ -174,3 +175,27 @@ def test_links_of_recordings() -> None:
     for name in ("nvidia-h100-mig__590.48.01", "nvidia-l40s__595.80"):
         text = sample(f"nvidia/captures/linux-x86_64__{name}.txt").read_text()
         assert smi_links.parse_states(text) == {}
+
+
+ALL_DOWN = f"""GPU 0: NVIDIA B200 (UUID: {FIRST})
+\t Link 0: 53.125 GB/s
+GPU 1: NVIDIA B200 (UUID: {SECOND})
+NVML: Unable to retrieve NVLink information as all links are inActive
+"""
+
+
+def test_a_gpu_whose_links_are_all_down_has_none_up(tool: Tool) -> None:
+    tool.answer(fixture("h100x2"))
+    tool.answer(ALL_DOWN.encode(), "nvlink -s").answer(b"", "nvlink -e")
+    backend = tool.open()
+    first, second = (backend.identify(found)[0] for found in backend.discover())
+    assert backend.read(first, Request())[0].values["interconnect_links", "nvlink", "up"] == 1
+    told = backend.read(second, Request())[0]
+    assert told.values["interconnect_links", "nvlink", "up"] == 0
+    assert ("interconnect_links", "nvlink", "down") not in told.values
+    assert ("interconnect_links",) not in told.absent
+
+
+def test_a_gpu_that_cannot_be_asked_for_links_has_no_number() -> None:
+    other = ALL_DOWN.replace("as all links are inActive", "for Unknown Error")
+    assert set(smi_links.parse_states(other)) == {FIRST}

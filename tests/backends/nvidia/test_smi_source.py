@@ -19,6 +19,8 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import MemoryKind
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch_nvidia import NvidiaBackend
+from nvidia_bus import lay_out_gpu
+from packed_trees import FakeTree
 from samples import FIXTURES
 
 from .conftest import Rig
@@ -333,3 +335,28 @@ def test_a_gpu_that_no_driver_has_is_a_row_that_says_so(tool: Tool, rig: Rig) ->
     with pytest.raises(ReadError, match="no driver has 0000:9d:00.0") as failed:
         backend.identify(devices[2])
     assert failed.value.code == NO_DRIVER
+
+
+def test_the_reason_of_both_sources_is_told(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NVML answers 999 at its start, and nvidia-smi has a sentence and status 255."""
+    import pynvml
+
+    def unknown() -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_UNKNOWN)
+
+    monkeypatch.setattr(pynvml, "nvmlInit", unknown)
+    lay_out_gpu(FakeTree(tool.root), "0000:17:00.0", "GPU-1", 0, "active")
+    tool.answer(b"Failed to initialize NVML: Unknown Error\n", status=255)
+    backend = NvidiaBackend(
+        Context(
+            root=tool.root,
+            options={"nvidia_smi": str(tool.program)},
+            environ={"PATH": "/usr/bin:/bin"},
+        )
+    )
+    backend.open()
+    (device,) = backend.discover()
+    with pytest.raises(ReadError) as failed:
+        backend.identify(device)
+    assert "Failed to initialize NVML: Unknown Error (status 255)" in str(failed.value)
+    assert "NVML: nvmlInit: NVML_ERROR_UNKNOWN" in str(failed.value)
