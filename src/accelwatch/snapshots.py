@@ -138,15 +138,16 @@ def _played(path: "Path") -> Generator["Snapshot", None, None]:
             yield recording.at(index)
 
 
-def first_recorded(path: "Path", *, argv: bool) -> "Snapshot":
+def first_recorded(path: "Path", *, argv: bool, within_s: float | None = None) -> "Snapshot":
     """The first document of a recording that can be read, as it was written; notes tell of damage.
 
-    Its processes are none of this machine; their arguments only with `argv`. Raises AccelwatchError.
+    Its processes are none of this machine; their arguments only with `argv`. What is not found
+    `within_s` is not waited for. Raises AccelwatchError.
     """
     from accelwatch.errors import WireError
     from accelwatch.recording import Recording
 
-    with Recording.open(path) as recording:
+    with Recording.open(path, within_s=within_s) as recording:
         for index in range(len(recording)):
             with contextlib.suppress(WireError):
                 return _as_recorded(recording.at(index), recording.notes, argv=argv)

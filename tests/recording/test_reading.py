@@ -1,8 +1,10 @@
 """The reader: seeking, several files, versions, damage that can be named, and bombs."""
 
 import gzip
+import itertools
 import random
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -10,6 +12,7 @@ import pytest
 import zstandard
 
 import machines
+from accelwatch.cli.replayed import replayed
 from accelwatch.errors import AccelwatchError, UsageError, WireError
 from accelwatch.recording import Recorder, Recording, block_index, is_recording, names_recording
 from accelwatch.recording.block_index import BlockIndex
@@ -130,7 +133,7 @@ def test_what_holds_no_document_says_how_to_make_one(tmp_path: Path) -> None:
 
 
 def test_a_file_that_may_not_be_opened_and_one_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(AccelwatchError, match="no regular file"):
+    with pytest.raises(AccelwatchError, match="not a regular file"):
         Recording.open(Path("/dev/null"))
 
 
@@ -379,3 +382,54 @@ def test_an_index_is_believed_only_as_a_whole() -> None:
         assert block_index.unpack(content[:at]) is None
     wild = msgspec.structs.replace(index, times=(float("inf"), 1.0))
     assert block_index.unpack(block_index.pack(wild)[8:]) is None
+
+
+def _clock(monkeypatch: pytest.MonkeyPatch, moments: Iterable[float]) -> list[float]:
+    """Has a search see these moments, one a look; those that it has seen."""
+    coming, seen = iter(moments), list[float]()
+
+    def look() -> float:
+        seen.append(next(coming))
+        return seen[-1]
+
+    monkeypatch.setattr("accelwatch.recording.recording.monotonic", lambda: 0.0)
+    monkeypatch.setattr("accelwatch.recording.survey.monotonic", look)
+    return seen
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_search_ends_at_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A packed file of a megabyte may unpack to gigabytes."""
+    empty = b"\n" * (4 << 20)
+    packed = {"gz": gzip.compress(empty), "zst": zstandard.compress(empty)}
+    (tmp_path / name).write_bytes(packed.get(name.rpartition(".")[2], empty) * 8)
+    seen = _clock(monkeypatch, itertools.count())
+    with pytest.raises(
+        WireError, match=r"no document was found within 3 s; allow more by --timeout"
+    ):
+        Recording.open(tmp_path / name, within_s=3.0)
+    assert len(seen) < 16, "a look a chunk, of hundreds"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_found_in_time_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    content = lines(1) + b"\n" * (4 << 20)
+    packed = {"gz": gzip.compress(content), "zst": zstandard.compress(content)}
+    (tmp_path / name).write_bytes(packed.get(name.rpartition(".")[2], content))
+    _clock(monkeypatch, itertools.chain([0.0] * 4, itertools.repeat(9.0)))
+    with Recording.open(tmp_path / name, within_s=3.0) as recording:
+        assert [number_of(recording.at(at)) for at in range(len(recording))] == [0]
+        assert "recording: only the first 1 documents are read" in recording.notes
+
+
+def test_a_look_at_a_recording_has_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "r.ndjson", 3)
+    _clock(monkeypatch, itertools.repeat(9.0))
+    with pytest.raises(WireError, match="within 2 s"):
+        replayed(str(path), 2.0)

@@ -18,7 +18,7 @@ def replayed(name: str, timeout_s: float) -> "Snapshot":
 
     file = recording_file(name)
     if holds_recording(Path(file)):
-        return first_recorded(Path(file), argv=False)
+        return first_recorded(Path(file), argv=False, within_s=timeout_s)
     return read_once(
         CollectSettings(
             one_shot=True,

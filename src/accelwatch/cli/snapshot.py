@@ -28,7 +28,9 @@ def snapshots(wanted: Plan, meanwhile: Callable[[], object]) -> "Iterator[Snapsh
         from accelwatch.snapshots import first_recorded
 
         meanwhile()
-        yield first_recorded(recording, argv=wanted.arguments.argv)
+        yield first_recorded(
+            recording, argv=wanted.arguments.argv, within_s=wanted.settings.timeout_s
+        )
         return
     from accelwatch.sampler.one_shot import OneShot
 

@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 
 from accelwatch.errors import WireError
@@ -36,18 +37,26 @@ class Recording:
         self._reading: tuple[int, int, Iterator[bytes]] | None = None
 
     @classmethod
-    def open(cls, path: Path) -> "Recording":
+    def open(cls, path: Path, *, within_s: float | None = None) -> "Recording":
         """A file, a folder, or a pattern such as `node.ndjson.zst*`; else FILE.part.
+
+        What is not found `within_s` is left out, and a note says so: a packed file of megabytes may
+        unpack to gigabytes.
 
         Raises UsageError for a name without a file, WireError for a file that holds no document or is
         of a newer major version, AccelwatchError for one that cannot be read.
         """
         opened = windows(path)
         try:
-            surveys = [search(window) for window in opened]
+            until = None if within_s is None else monotonic() + within_s
+            surveys = [search(window, until) for window in opened]
             with_documents = sorted(
                 (survey for survey in surveys if survey.times), key=lambda survey: survey.times[0]
             )
+            if not with_documents and any(survey.late for survey in surveys):
+                raise WireError(
+                    f"{path}: no document was found within {within_s:g} s; allow more by --timeout"
+                )
             if not with_documents:
                 raise WireError(
                     f"{path} holds no {SCHEMA} document; record one with: accelwatch record -o FILE"

@@ -20,10 +20,13 @@ from accelwatch.recording.zstd_search import search_zstd, zstd_content
 _CHUNK = 64 << 10
 
 
-def search(window: Window) -> Survey:
-    """All documents of a file. Raises WireError when it begins with a newer major version."""
+def search(window: Window, until: float | None = None) -> Survey:
+    """All documents of a file, or those found `until` a moment of the monotonic clock.
+
+    Raises WireError when it begins with a newer major version.
+    """
     compression = compression_of(window.read(0, 4096)) or compression_by_name(window.path.name)
-    survey = Survey(window, compression)
+    survey = Survey(window, compression, until)
     match compression:
         case Compression.ZSTD:
             search_zstd(survey, window)

@@ -1,6 +1,7 @@
 """What is in one file: the blocks, the times of their documents, and what is damaged."""
 
 from array import array
+from time import monotonic
 
 import msgspec
 
@@ -34,8 +35,12 @@ class Block(msgspec.Struct, frozen=True):
 class Survey:
     """Fills while a file is searched. Raises WireError for a file of a newer major version."""
 
-    def __init__(self, window: Window, compression: Compression) -> None:
+    def __init__(
+        self, window: Window, compression: Compression, until: float | None = None
+    ) -> None:
+        """`until`: moment of the monotonic clock at which the search ends; None for none."""
         self.window = window
+        self._until = until
         self.compression = compression
         self.blocks: list[Block] = []
         self.times = array("d")
@@ -63,7 +68,13 @@ class Survey:
             self._budget < 0
             or len(self.times) >= MAX_DOCUMENTS
             or self.damaged_places >= _MAX_DAMAGE
+            or self.late
         )
+
+    @property
+    def late(self) -> bool:
+        """Whether the time for the search is over."""
+        return self._until is not None and monotonic() >= self._until
 
     @property
     def pending(self) -> bool:
