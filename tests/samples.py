@@ -19,7 +19,11 @@ def sample(relative: str) -> Path:
     """Path of one recording; skips the test where the recordings are missing."""
     root = samples_root()
     if not root.is_dir():
-        pytest.skip(f"no recordings at {root}; set ACCELWATCH_SAMPLES")
+        pytest.skip(
+            f"no vendor recordings at {root}: these tests compare with what real tools printed; a clone "
+            "needs none of it, the same readers are tested over fixtures/ (ACCELWATCH_SAMPLES names "
+            "another folder)"
+        )
     path = root / relative
     assert path.exists(), f"the recordings are there, but {relative} is not"
     return path
