@@ -121,3 +121,42 @@ def test_merging_keeps_the_bound_and_every_row(
     assert all(len(rows) * rows.num_columns <= most for rows in groups)
     found = [*Archive(tmp_path / "a").samples(DEVICES).groups()]
     assert all({POWER, HEAT} <= group.columns.keys() for group in found)
+
+
+def _batch(at: int, devices: int = 10) -> Batch:
+    gathering = Gathering()
+    for device in range(devices):
+        gathering.device(DAY + at, "n1", f"gpu{device}", MODEL, {POWER: 300, HEAT: 50})
+    return gathering.pop_batch()
+
+
+def test_columns_that_wait_beyond_the_bound_go_and_no_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that takes nothing keeps them waiting: who floods it costs nobody else a sample."""
+    archive = writer_of(tmp_path)
+    monkeypatch.setattr(writer, "MAX_GROUP_CELLS", 50 * 12)
+    for at in range(10):
+        gathering = Gathering()
+        gathering.device(DAY + at, "evil", "gpu", MODEL, flood(at))
+        for device in range(9):
+            gathering.device(DAY + at, "good", f"gpu{device}", MODEL, {POWER: 300, HEAT: 50})
+        archive.add(gathering.pop_batch())
+    held = archive._waiting[DEVICES]
+    assert sum(map(len, held)) == 100
+    assert sum(len(one) * one.num_columns for one in held) <= 50 * 12
+    assert archive.dropped > 0
+    archive.close(DAY + DAY_MS)
+    found = [*Archive(tmp_path).samples(DEVICES).groups()]
+    assert sum(len(group.times) for group in found) == 100
+
+
+def test_much_that_waits_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = writer_of(tmp_path)
+    assert not archive.holds_much
+    archive.add(_batch(0))
+    assert not archive.holds_much
+    monkeypatch.setattr(writer, "MANY_CELLS", 20)
+    assert archive.holds_much
+    archive.close(DAY + DAY_MS)
+    assert not archive.holds_much

@@ -8,6 +8,7 @@ import errno
 import fcntl
 import logging
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,10 @@ logger = logging.getLogger(__name__)
 
 MAX_WAITING_ROWS = 4 << 20
 """Rows that are kept while nothing can be written; beyond them the oldest are dropped."""
+
+
+MANY_CELLS = 8 << 20
+"""Rows times columns that wait, from which it is time to write them: 64 MiB of numbers."""
 
 
 class Writer:
@@ -139,6 +144,14 @@ class Writer:
         waiting = self._waiting[table]
         while sum(map(len, waiting)) > MAX_WAITING_ROWS and len(waiting) > 1:
             self.dropped += len(waiting.pop(0))
+        if _cells(waiting) > MAX_GROUP_CELLS:
+            self._waiting[table], lost = within_cells(waiting, MAX_GROUP_CELLS)
+            self.dropped += lost
+
+    @property
+    def holds_much(self) -> bool:
+        """Whether so much waits that it should be written before its time."""
+        return any(_cells(waiting) > MANY_CELLS for waiting in self._waiting.values())
 
     def cut(self, before: int, events_before: int | None = None) -> None:
         """Write everything before a moment, Unix milliseconds; merge what is over; keep the bounds.
@@ -253,6 +266,10 @@ class Writer:
                 source=self._source,
             ),
         )
+
+
+def _cells(tables: Iterable[Any]) -> int:
+    return sum(len(table) * table.num_columns for table in tables)
 
 
 def _remove(parts: list[Segment]) -> None:

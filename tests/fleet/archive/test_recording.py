@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
-from accelwatch.clock import SystemClock
+from accelwatch.clock import ManualClock, SystemClock
 from accelwatch.config.model import Web
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.archive.jobs import JobBook
@@ -292,3 +292,41 @@ def test_windows_are_in_the_archive(tmp_path: Path) -> None:
         row("n1", 10**12, 2 * 10**12),
     ]
     assert [finding for finding in check(tmp_path / "a") if finding.mistake] == []
+
+
+class FullWriter:
+    """A writer in which much waits; it notes when it is told to write."""
+
+    holds_much = True
+    dropped = 0
+
+    def __init__(self) -> None:
+        self.cuts = 0
+
+    def add(self, batch: object) -> None:
+        pass
+
+    def cut(self, before: int, events_before: int | None = None) -> None:
+        self.cuts += 1
+
+
+def test_much_that_waits_is_written_before_its_time_but_not_each_round(tmp_path: Path) -> None:
+    async def rounds() -> list[int]:
+        clock = ManualClock()
+        fleet = Fleet(clock, HubSettings().thresholds, None)
+        recorder = Recorder(History(folder=str(tmp_path / "a")), fleet, clock)
+        recorder._writer.close(0)
+        recorder._writer = writer = FullWriter()  # type: ignore[assignment]
+        recorder._cut_at = clock.monotonic()
+        cuts = []
+        for _ in range(4):
+            clock.advance(30.0)
+            await recorder.round()
+            cuts.append(writer.cuts)
+        writer.holds_much = False
+        clock.advance(200.0)
+        await recorder.round()
+        fleet.close()
+        return [*cuts, writer.cuts]
+
+    assert asyncio.run(rounds()) == [0, 1, 1, 2, 2]

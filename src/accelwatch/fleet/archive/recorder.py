@@ -100,7 +100,8 @@ class Recorder:
             self._maintenance.look(int(self._clock.wall() * 1000), windows)
         batch = self._gathering.pop_batch(self._jobs.pop_rows(), self._maintenance.pop_rows())
         now = self._clock.monotonic()
-        cut = now - self._cut_at >= _CUT_EVERY_S
+        since = now - self._cut_at
+        cut = since >= _CUT_EVERY_S or (since >= _BEHIND_S and self._writer.holds_much)
         if cut:
             self._cut_at = now
             oldest = int((began - self._settings.keep_s) * 1000)
