@@ -45,6 +45,8 @@ class Plan(NamedTuple):
     interval_s: float
     seconds: float
     poll: bool
+    history_s: float = 0.0
+    """Between two samples of the archive; 0: none is written."""
 
 
 class Standing(NamedTuple):
@@ -61,9 +63,12 @@ def arguments() -> Plan:
     parser.add_argument("--interval", type=float, default=None, help="default: 1, with --poll 5")
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--poll", action="store_true")
+    parser.add_argument(
+        "--history", type=float, default=0.0, metavar="SECONDS", help="keep a sample every so often"
+    )
     given = parser.parse_args()
     interval_s = given.interval or (5.0 if given.poll else 1.0)
-    return Plan(given.nodes, interval_s, given.seconds, given.poll)
+    return Plan(given.nodes, interval_s, given.seconds, given.poll, given.history)
 
 
 def load_words(plan: Plan, folder: Path) -> list[str]:
@@ -174,7 +179,9 @@ def main() -> None:
         with running(load_words(plan, folder), LOAD_CORE) as load:
             every = f"{plan.interval_s:g}s"
             scrape = f"{{mode: poll, scrape_interval: {every}}}" if plan.poll else "{}"
-            with running(hub_words(folder, targets(plan, folder), scrape), HUB_CORE) as hub:
+            with running(
+                hub_words(folder, targets(plan, folder), scrape, history_s=plan.history_s), HUB_CORE
+            ) as hub:
                 wait_for_nodes(plan.nodes, hub)
                 time.sleep(SETTLE_S)
                 found = stand(plan, folder, hub.pid, load.pid)
@@ -190,8 +197,10 @@ def title_of(plan: Plan) -> str:
         if plan.poll
         else f"a stream each, a tick every {plan.interval_s:g} s"
     )
+    kept = f", a sample kept every {plan.history_s:g} s" if plan.history_s else ""
     return (
-        f"{plan.nodes} nodes of {DEVICES} devices with {SERIES} series, {way}, {plan.seconds:g} s"
+        f"{plan.nodes} nodes of {DEVICES} devices with {SERIES} series, {way}{kept}, "
+        f"{plan.seconds:g} s"
     )
 
 

@@ -61,10 +61,16 @@ def running(words: Sequence[str], core: int) -> Iterator[subprocess.Popen[bytes]
             process.wait()
 
 
-def hub_words(folder: Path, targets: Path, scrape: str, instruments: str = "all") -> list[str]:
-    """A hub with instruments (`hub_probe.py`); `scrape` is its configuration of that name."""
+def hub_words(
+    folder: Path, targets: Path, scrape: str, instruments: str = "all", *, history_s: float = 0.0
+) -> list[str]:
+    """A hub with instruments (`hub_probe.py`); `scrape` is its configuration of that name.
+
+    `history_s`: seconds between two samples that its archive keeps; 0 for none.
+    """
     config = folder / "hub.yaml"
-    config.write_text(f"scrape: {scrape}\nlog: {{level: error}}\n")
+    archive = f"history: {{folder: {folder}/archive, interval: {history_s}}}\n" if history_s else ""
+    config.write_text(f"scrape: {scrape}\nlog: {{level: error}}\n{archive}")
     return [
         *(sys.executable, str(HERE / "hub_probe.py"), instruments, str(folder / "probe")),
         *("-c", str(config), "--targets-file", str(targets)),
