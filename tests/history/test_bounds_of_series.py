@@ -6,7 +6,8 @@ import pytest
 
 from accelwatch.history import files, layout, writer
 from accelwatch.history.admission import Admission
-from accelwatch.history.layout import DAY_MS, DEVICES, NODES
+from accelwatch.history.check import check
+from accelwatch.history.layout import DAY_MS, DEVICES, NODES, ArchiveError
 from accelwatch.history.reader import Archive
 from accelwatch.history.rows import Batch, Gathering
 from accelwatch.history.tables import columns_within
@@ -160,3 +161,19 @@ def test_much_that_waits_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert archive.holds_much
     archive.close(DAY + DAY_MS)
     assert not archive.holds_much
+
+
+def test_a_row_group_that_no_archive_writes_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of kilobytes may have a row group of gigabytes."""
+    archive = writer_of(tmp_path)
+    archive.add(_batch(0))
+    archive.close(DAY + DAY_MS)
+    assert not [one for one in check(tmp_path) if one.mistake]
+    monkeypatch.setattr(files, "MAX_GROUP_CELLS", 20)
+    (finding,) = (one for one in check(tmp_path) if one.mistake)
+    assert "10 rows of" in finding.text
+    assert "more than an archive writes together" in finding.text
+    with pytest.raises(ArchiveError, match="more than an archive writes together"):
+        [*Archive(tmp_path).samples(DEVICES).groups()]

@@ -46,6 +46,14 @@ def damaged(path: Path, error: Exception, group: int | None = None) -> ArchiveEr
     return ArchiveError(f"{where}: cannot be read: {lines[0][:200]}")
 
 
+def check_size(file: Any, path: Path, at: int, width: int) -> None:
+    """Raise ArchiveError for a row group that is no archive's: compressed it may be small."""
+    count = file.metadata.row_group(at).num_rows
+    if count * width > MAX_GROUP_CELLS:
+        text = f"it has {count} rows of {width} columns, more than an archive writes together"
+        raise damaged(path, ValueError(text), at)
+
+
 def groups(path: Path, columns: Sequence[str] | None = None) -> Iterator[Any]:
     """The row groups of a file one after the other, with those of the columns that it has.
 
@@ -54,7 +62,9 @@ def groups(path: Path, columns: Sequence[str] | None = None) -> Iterator[Any]:
     with opened(path) as file:
         there = set(file.schema_arrow.names)
         chosen = None if columns is None else [name for name in columns if name in there]
+        width = len(there if chosen is None else chosen)
         for at in range(file.num_row_groups):
+            check_size(file, path, at, width)
             try:
                 rows = file.read_row_group(at, columns=chosen, use_threads=False)
             except (pa.ArrowException, OSError, ValueError) as error:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from accelwatch.history import layout
 from accelwatch.history.arrays import Floats, Moments, Places, coded, milliseconds, numbers
-from accelwatch.history.files import damaged, groups, opened
+from accelwatch.history.files import check_size, damaged, groups, opened
 from accelwatch.history.layout import DEVICES, ArchiveError
 from accelwatch.history.names import series_of
 from accelwatch.history.tables import FIXED
@@ -95,6 +95,7 @@ class Samples:
         chosen = self._columns(path)
         with opened(path) as file:
             there = [name for name in FIXED[self._table] if name in file.schema_arrow.names]
+            check_size(file, path, at, len(there) + len(chosen))
             try:
                 rows = file.read_row_group(at, columns=[*there, *chosen], use_threads=False)
                 return self._group(rows, chosen, _EVER, _FOREVER)
