@@ -1,6 +1,7 @@
 """The devices of another machine where one answer of a vendor's command lists them all.
 
-A device that was listed before and is not any more is lost; so is one whose entry says so.
+A device that was listed before and is not any more cannot be read, and is lost when several answers in a
+row leave it out; so is one whose entry says so.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,6 +11,7 @@ from accelwatch.errors import DeviceLost, ReadError
 from accelwatch.remote import Outputs, RemoteRow
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
+from accelwatch.unlisted import Unlisted
 
 D = TypeVar("D")
 E = TypeVar("E")
@@ -45,6 +47,7 @@ class ToolReader(Generic[D, E]):
         self._read = read
         self._provisional = provisional
         self._known: dict[Place | str, Device] = {}
+        self._unlisted = Unlisted()
 
     def read(self, outputs: Outputs) -> Sequence[RemoteRow]:
         """The devices. Raises ReadError."""
@@ -59,6 +62,7 @@ class ToolReader(Generic[D, E]):
                 device = known
             self._known[place.pci_bus_id or place] = device
             before.pop(place.pci_bus_id or place, None)
+            self._unlisted.forget(place.pci_bus_id or place)
             try:
                 rows.append((device, self._read(device, entry, document)))
             except ReadError as error:
@@ -69,7 +73,8 @@ class ToolReader(Generic[D, E]):
                 del self._known[gone]
                 continue
             text = f"{device.name}: it is not listed any more"
-            rows.append((device, DeviceLost(text, code="not_listed")))
+            lost = self._unlisted.note(gone, document)
+            rows.append((device, (DeviceLost if lost else ReadError)(text, code="not_listed")))
         return rows
 
     def _at(self, place: Place) -> Device:

@@ -2,7 +2,8 @@
 
 What is on the bus is a device even when the command does not answer or does not list it; what only the
 command lists, as in a container that hides the bus, is one too. A device that the command does not list
-is lost when it did so before, or nobody else can have it (`device_nodes`).
+is lost when nobody else can have it (`device_nodes`); one that was listed before is lost when several
+answers in a row leave it out (`unlisted`), or when the bus has it no more.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from accelwatch.errors import (
 )
 from accelwatch.polled import PACE_S, Answer, Polled
 from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.unlisted import Unlisted
 
 
 class Listed(Protocol):
@@ -107,6 +109,10 @@ class VendorTool(Generic[T, E]):
         self._laid_out: tuple[T, Sequence[E]] | None = None
         self._known: set[str | None] = set()
         """Places at which the command has listed a device that was read."""
+        self._was_on_bus: set[str | None] = set()
+        self._hidden: dict[int, Place] = {}
+        """By number: what only the command has listed."""
+        self._unlisted = Unlisted()
         self._polled = Polled(ask, context.clock, pace_s=pace_of(context.options, name))
 
     def first(self) -> T | None:
@@ -119,8 +125,11 @@ class VendorTool(Generic[T, E]):
     def discover(self) -> list[Device]:
         """What is on the bus, then what only the command lists. Raises BackendUnavailable."""
         on_bus = accelerators(self._context, self._vendor_id, self._classes)
+        self._was_on_bus.update(on_bus)
+        document: T | None = None
         try:
-            listed: Sequence[E] = self._entries(self._polled.answer(_FIRST_WAIT_S).document)
+            document = self._polled.answer(_FIRST_WAIT_S).document
+            listed: Sequence[E] = self._entries(document)
         except AccelwatchError as error:
             if not on_bus:
                 raise BackendUnavailable(str(error), reason="command_failed") from error
@@ -133,8 +142,23 @@ class VendorTool(Generic[T, E]):
         seen = [Place(bus, numbers[bus] if bus in numbers else next(free)) for bus in on_bus]
         return [
             *(self._provisional(place) for place in seen),
-            *(self._provisional(entry) for entry in hidden),
+            *map(self._provisional, self._still_hidden(hidden, on_bus, document)),
         ]
+
+    def _still_hidden(
+        self, hidden: Iterable[E], on_bus: Collection[str], document: T | None
+    ) -> list[Place]:
+        """What only the command lists, with what it listed a moment ago."""
+        here = {entry.number: Place(entry.pci_bus_id, entry.number) for entry in hidden}
+        self._hidden = {
+            number: place
+            for number, place in self._hidden.items()
+            if place.pci_bus_id not in on_bus
+            and (document is None or not self._unlisted.note(place, document))
+        } | here
+        for place in here.values():
+            self._unlisted.forget(place)
+        return [self._hidden[number] for number in sorted(self._hidden)]
 
     def answer_for(self, device: Device) -> Answer[T]:
         """The newest answer, for a device that is awake. Raises ReadError.
@@ -154,18 +178,21 @@ class VendorTool(Generic[T, E]):
     def entry_for(self, device: Device) -> tuple[Answer[T], E]:
         """The newest answer, and what it lists at the device's place. Raises ReadError.
 
-        DeviceLost when that is nothing, DevicePermission when the device was never ours.
+        DeviceLost when that is nothing several times in a row, DevicePermission when the device was
+        never ours.
         """
         answer, bus = self.answer_for(device), device.pci_bus_id
         for entry in self._entries(answer.document):
             if entry.pci_bus_id == bus if bus else entry.number == device.index:
                 self._known.add(bus)
+                self._unlisted.forget(device.id)
                 return answer, entry
         self.must_be_ours(device)
-        raise DeviceLost(
-            f"{device.name}: {self._command} does not list the {self._kind.upper()} at {bus}",
-            code="not_listed",
-        )
+        text = f"{device.name}: {self._command} does not list the {self._kind.upper()} at {bus}"
+        enough = self._unlisted.note(device.id, answer.document)
+        if bus not in self._known or self._has_left(bus) or enough:
+            raise DeviceLost(text, code="not_listed")
+        raise ReadError(f"{text} in this run", code="not_listed")
 
     def _entries(self, document: T) -> Sequence[E]:
         """What a document lists, each at its place; the same for as long as the document is."""
@@ -197,6 +224,12 @@ class VendorTool(Generic[T, E]):
                 f"{device.name}: the {self._kind.upper()} at {bus} was not given to us: {why}",
                 code="not_given",
             )
+
+    def _has_left(self, bus: str | None) -> bool:
+        """Whether a device that was on the bus is there no more: that is word enough."""
+        if bus not in self._was_on_bus:
+            return False
+        return bus not in accelerators(self._context, self._vendor_id, self._classes)
 
     def _is_part(self, bus: str) -> bool:
         return device_nodes.is_virtual_function(self._context.root, bus)

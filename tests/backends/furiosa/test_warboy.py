@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
-from accelwatch.errors import BackendUnavailable, DeviceLost
+from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Collected, Reading
+from accelwatch.unlisted import RUNS
 from accelwatch_furiosa import FuriosaBackend, management, perf_regs
 from accelwatch_furiosa.document import Card
 from accelwatch_furiosa.furiosactl import Listed, Used, listed_of, used_of, with_load
@@ -250,6 +251,10 @@ def test_a_card_that_the_driver_gave_up_is_lost(tmp_path: Path) -> None:
     backend.open()
     second = backend.identify(backend.discover()[1])[0]
     shutil.rmtree(tmp_path / "sys/devices/virtual/npu_mgmt/npu1_mgmt")
+    for _ in range(RUNS - 1):
+        staged.clock.advance(10.0)
+        with pytest.raises(ReadError, match="in this run"):
+            backend.read(second, Request())
     staged.clock.advance(10.0)
     with pytest.raises(DeviceLost):
         backend.read(second, Request())

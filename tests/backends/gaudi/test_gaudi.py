@@ -12,6 +12,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading
+from accelwatch.unlisted import RUNS
 from accelwatch_gaudi import GaudiBackend
 from backends.gaudi.machines import FOLDER, drop, lay_out, stage, tree, write_program
 from polling import Poll, Polled, assert_all_believed, identities, readings
@@ -236,6 +237,24 @@ def test_a_card_off_the_bus_is_lost_at_once(tmp_path: Path) -> None:
         drop(tmp_path, str(device.pci_bus_id))
         with pytest.raises(DeviceLost):
             backend.read(device, Request())
+
+
+def test_a_list_that_is_cut_short_loses_no_card_of_a_container(tmp_path: Path) -> None:
+    for file in ("query.csv", "table.txt"):
+        (tmp_path / file).write_bytes((FOLDER / "gaudi2-x2" / file).read_bytes())
+    write_program(tmp_path)
+    staged = Stage(GaudiBackend, tmp_path)
+    backend = staged.backend()
+    backend.open()
+    assert len(backend.discover()) == 2
+    query = tmp_path / "query.csv"
+    query.write_bytes(b"\n".join(query.read_bytes().splitlines()[:2]) + b"\n")
+    found = []
+    for _ in range(RUNS):
+        staged.clock.advance(10.0)
+        found.append(len(backend.discover()))
+    backend.close()
+    assert found == [2] * (RUNS - 1) + [1]
 
 
 def test_a_container_that_hides_the_bus(tmp_path: Path) -> None:

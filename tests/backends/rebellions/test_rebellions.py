@@ -15,6 +15,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading
+from accelwatch.unlisted import RUNS
 from accelwatch_rebellions import RebellionsBackend
 from accelwatch_rebellions.document import Document, parse
 from accelwatch_rebellions.mapping import identified, read
@@ -313,9 +314,30 @@ def test_a_card_that_was_listed_before_is_lost_wherever_its_node_is(tmp_path: Pa
         bind(tmp_path, "0000:d8:00.0", "rebellions")
         name_node(tmp_path, "0000:d8:00.0", "rebellions", "rbln1")
         (tmp_path / "rbln.json").write_bytes(msgspec.json.encode(document("sdk1")))
+        for _ in range(RUNS - 1):
+            staged.clock.advance(10.0)
+            with pytest.raises(ReadError, match="does not list .* in this run") as found:
+                backend.identify(device)
+            assert not isinstance(found.value, DeviceLost)
+            with pytest.raises(ReadError, match="in this run"):
+                backend.identify(device)  # the same answer, looked at again
         staged.clock.advance(10.0)
         with pytest.raises(DeviceLost, match="does not list"):
             backend.identify(device)
+
+
+def test_a_card_that_is_listed_again_was_not_lost(tmp_path: Path) -> None:
+    with opened(tmp_path, "atom-x2") as (staged, backend):
+        (device,) = backend.identify(backend.discover()[1])
+        whole = (tmp_path / "rbln.json").read_bytes()
+        for _ in range(RUNS):
+            (tmp_path / "rbln.json").write_bytes(msgspec.json.encode(document("sdk1")))
+            staged.clock.advance(10.0)
+            with pytest.raises(ReadError, match="in this run"):
+                backend.identify(device)
+            (tmp_path / "rbln.json").write_bytes(whole)
+            staged.clock.advance(10.0)
+            assert backend.identify(device) == [device]
 
 
 def test_virtual_functions_that_the_command_does_not_list_are_no_cards(tmp_path: Path) -> None:

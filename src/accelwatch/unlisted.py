@@ -1,0 +1,27 @@
+"""When a device that a command does not list counts as lost.
+
+A table that is cut short ends like one of fewer devices: with status 0. One run alone proves no loss.
+"""
+
+RUNS = 3
+"""Answers in a row that must leave a device out."""
+
+
+class Unlisted:
+    """Counts by device the answers in a row that do not list it."""
+
+    def __init__(self) -> None:
+        self._runs: dict[object, tuple[int, object]] = {}
+        """By device: how many, and the newest of them."""
+
+    def note(self, device: object, answer: object) -> bool:
+        """An answer does not list a device, however often it is looked at; whether it is lost now."""
+        count, newest = self._runs.get(device, (0, None))
+        if newest is not answer:
+            count += 1
+            self._runs[device] = count, answer
+        return count >= RUNS
+
+    def forget(self, device: object) -> None:
+        """A device is listed."""
+        self._runs.pop(device, None)
