@@ -1,5 +1,6 @@
 """Rates and memory of the history archive: 63 nodes of 8 devices, a sample each 30 s, 40 quantities."""
 
+import os
 import resource
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from accelwatch.history.reader import Archive
 from accelwatch.history.rows import Gathering
 from accelwatch.history.writer import Writer
 from accelwatch.schema.metrics import Kind, Scope, by_key
+from hub_processes import use
 
 _START = 1_772_323_200_000
 _SERIES = [
@@ -25,6 +27,7 @@ def main(hours: int) -> None:
         folder = Path(name)
         writer = Writer(folder, interval_s=30, source="benchmark")
         gathering, rows, began = Gathering(), 0, time.perf_counter()
+        resident: list[str] = []
         for tick in range(hours * 120):
             at = _START + tick * 30_000
             for node in range(63):
@@ -37,6 +40,8 @@ def main(hours: int) -> None:
             if tick % 10 == 9:
                 writer.add(gathering.pop_batch())
                 writer.cut(at + 1)
+            if tick % 30 == 29:
+                resident.append(f"{use(os.getpid()).rss_mib:.0f}")
         writer.close(_START + 2 * 86_400_000)
         wrote = time.perf_counter() - began
         size = sum(path.stat().st_size for path in folder.rglob("*.parquet"))
@@ -45,6 +50,7 @@ def main(hours: int) -> None:
         read = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{rows} rows of {len(_SERIES)} quantities, {size / rows:.0f} bytes a row")
+    print(f"memory while it writes, MiB each quarter of an hour: {' '.join(resident)}")
     print(f"written {rows / wrote:,.0f} rows/s, gathering included")
     print(f"read {rows / read:,.0f} rows/s, {ticks / read:,.0f} ticks/s; peak {peak:.0f} MiB")
 
