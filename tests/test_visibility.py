@@ -159,7 +159,7 @@ def test_a_chip_is_given_by_its_address() -> None:
     ("bus", "reason"),
     [
         (None, "has no PCI address by which a job could be given it"),
-        ("0000:01:00.0,0", "its PCI address '0000:01:00.0,0' is none that TT_VISIBLE_DEVICES can"),
+        ("0000:01:00.0,0", "its PCI address '0000:01:00.0,0' cannot be used in TT_VISIBLE"),
     ],
 )
 def test_a_chip_without_a_sound_address_is_given_to_nobody(bus: str | None, reason: str) -> None:

@@ -284,3 +284,10 @@ def test_a_recording_that_is_not_there_is_unknown(tmp_path: Path) -> None:
     run = accelwatch("check", "--replay", str(tmp_path / "none"))
     assert run.returncode == Status.UNKNOWN
     assert "no recording" in run.stdout
+
+
+def test_the_only_reason_is_not_repeated_and_several_are_listed() -> None:
+    alone = nagios(Report(host="n", blind=("no accelerator was found",)))
+    assert alone == "ACCELWATCH UNKNOWN - n no accelerator was found | devices=0 lost=0 silent=0\n"
+    both = nagios(Report(host="n", blind=("one", "two"))).splitlines()
+    assert both[1:] == ["one", "two"]

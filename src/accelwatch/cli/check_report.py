@@ -69,7 +69,9 @@ def nagios(report: Report, *, verbose: bool = False) -> str:
     lines = [f"ACCELWATCH {report.status.name} - {_plain(report.host + said)} | {data}"]
     ordered = sorted(report.findings, key=lambda one: -one.severity.weight)
     lines += [f"[{one.severity.value}] {_plain(_told(one))} {one.rule}" for one in ordered]
-    lines += [_plain(one) for one in (*report.blind, *report.problems)]
+    # A single reason stands in the first line already.
+    blind = report.blind if len(causes) > 1 else ()
+    lines += [_plain(one) for one in (*blind, *report.problems)]
     if verbose:
         lines += [_plain(one) for one in report.notes]
         lines += [f"source: {_plain(report.source)}"] if report.source else []

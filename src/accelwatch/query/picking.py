@@ -111,7 +111,7 @@ def _name_refusal(view: DeviceView, visibility: Visibility) -> str:
     what, told = ("uuid", device.uuid) if by_uuid else ("PCI address", device.pci_bus_id)
     if told is None:
         return f"has no {what} by which a job could be given it"
-    return f"its {what} {told[:80]!a} is none that {visibility.variable} can hold"
+    return f"its {what} {told[:80]!a} cannot be used in {visibility.variable}"
 
 
 def _memory_refusal(view: DeviceView, criteria: Criteria) -> str:
