@@ -125,9 +125,9 @@ def test_a_broken_declaration_is_told_and_gives_nothing_away(
     "name", ["", "A B", "1A", "A=B", "A;id", "\N{LATIN SMALL LETTER E WITH ACUTE}"]
 )
 def test_a_variable_is_a_name_that_a_shell_takes(name: str) -> None:
-    with pytest.raises(ValueError, match="no name of an environment variable"):
+    with pytest.raises(ValueError, match="not a valid environment variable name"):
         Visibility(variable=name)
-    with pytest.raises(ValueError, match="no name of an environment variable"):
+    with pytest.raises(ValueError, match="not a valid environment variable name"):
         Visibility(variable="A", also=(name,))
 
 

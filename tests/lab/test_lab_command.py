@@ -61,7 +61,7 @@ def test_a_folder_of_somebody_else_is_not_touched(
 ) -> None:
     monkeypatch.setattr(lab_module, "missing", list)
     (tmp_path / "thesis.tex").write_text("x")
-    with pytest.raises(UsageError, match="no folder of a lab"):
+    with pytest.raises(UsageError, match="not a lab folder"):
         invoke(["lab", word, "--folder", str(tmp_path)])
     assert (tmp_path / "thesis.tex").read_text() == "x"
 

@@ -135,7 +135,7 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):
-        with pytest.raises(UsageError, match="no regular file"):
+        with pytest.raises(UsageError, match="not a regular file"):
             Recorder(tmp_path / name)
     with pytest.raises(AccelwatchError, match="cannot record into"):
         Recorder(tmp_path / "missing" / "r.zst")

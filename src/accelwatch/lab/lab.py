@@ -115,7 +115,7 @@ class Lab:
     def _make_folder(self) -> None:
         if self.folder.exists() and any(self.folder.iterdir()):
             if not self._is_ours():
-                raise UsageError(f"{self.folder} is not empty and no folder of a lab; take another")
+                raise UsageError(f"{self.folder} is not empty and not a lab folder; use another")
             self.down()
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -52,7 +52,7 @@ class Family:
         mode = self._mode(self._name)
         if mode is None or stat.S_ISREG(mode):
             return
-        what = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
+        what = "a symbolic link" if stat.S_ISLNK(mode) else "not a regular file"
         raise UsageError(f"cannot record to {self._path}: it is {what}")
 
     def begin(self) -> int:

@@ -74,7 +74,7 @@ def test_every_discovery_is_configured(tmp_path: Path) -> None:
         ("targets:\n  http:\n  - [a]", 3, r"http\[0\]: expected a mapping"),
         ("targets:\n  dns: {type: MX}", 2, "A, AAAA, SRV"),
         ("targets:\n  dns: {type: SRV}", 2, r"dns\[0\].names: expected a name"),
-        ("targets:\n  dns:\n  - 'a b'", 3, r"dns\[0\].names.*not a valid name"),
+        ("targets:\n  dns:\n  - 'a b'", 3, r"dns\[0\].names.*not a valid DNS name"),
         (
             "targets:\n  dns:\n  - names: a\n    nameservers: 'ns.example:53'",
             4,
