@@ -194,7 +194,11 @@ def _row(
     for cell in cells:
         source = cell.sources[0]
         if len(source.terms) == 1 and not (
-            source.states or source.flag or source.strict or source.equals is not None
+            source.states
+            or source.flag
+            or source.strict
+            or source.bits
+            or source.equals is not None
         ):
             slot, times, per, low, high, _ = source.terms[0]
             plain.append(Plain(cell.series, slot, times, per, low, high, cell))

@@ -111,6 +111,23 @@ _ALIKE = (
 )
 """Fields that kept their names, and units, when others got base units."""
 
+_REASONS = (
+    ("clock_setting", 0x002 | 0x100, 0),
+    ("power", 0x004, 0),
+    ("sync_boost", 0x010, 0),
+    ("thermal_software", 0x020, 0),
+    ("thermal_hardware", 0x040, 0),
+    ("power_brake", 0x080, 0),
+    ("other", 0x008, 0x040 | 0x080),
+)
+"""Bits of nvmlClocksEventReasons (nvml.h); a slowdown whose cause is told is no other one."""
+_MASKS = tuple(
+    Row(name=_DEV + name, target=f"throttle_active.{reason}", bits=bits, unless=unless)
+    for name in ("CLOCKS_EVENT_REASONS", "CLOCK_THROTTLE_REASONS")
+    for reason, bits, unless in _REASONS
+)
+"""Under the names of DCGM 4 and of before."""
+
 BOTH = (
     Row(
         name="DCGM_EXP_GPU_HEALTH_STATUS",
@@ -124,6 +141,7 @@ BOTH = (
     Row(name=_DEV + "FABRIC_HEALTH_SUMMARY", target="fabric_state_info", states=_FABRIC_HEALTH),
     Row(name=_DEV + "FABRIC_MANAGER_STATUS", target="fabric_state_info", states=_FABRIC_MANAGER),
     *_MARKS,
+    *_MASKS,
     *_ALIKE,
 )
 """Families that are the same in both generations of the exporter."""

@@ -129,7 +129,13 @@ ASCEND = Dialect(
         _ascend("hbm_ecc_single_bit_isolated_pages_cnt", "memory_retired_pages.single_bit"),
         _ascend("hbm_ecc_double_bit_isolated_pages_cnt", "memory_retired_pages.double_bit"),
         Row(name="npu_chip_info_health_status", target="health", states={1: "ok", 0: "failed"}),
+        Row(
+            name="npu_chip_info_network_status",
+            target="fabric_state_info",
+            states={1: None, 0: "unhealthy"},
+        ),
     ),
+    remarks={"npu_chip_info_error_code": "npu-exporter reports error code {:X}"},
 )
 """MB is MiB; every sample has a timestamp; -1 is a failed read."""
 

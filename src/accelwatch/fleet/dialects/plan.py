@@ -73,6 +73,8 @@ class Formula(NamedTuple):
     flag: bool
     equals: float | None
     unset: tuple[float, ...] = ()
+    bits: int = 0
+    unless: int = 0
 
 
 class Cell(NamedTuple):
@@ -243,7 +245,7 @@ def _term(slot: int, row: Row, key: str, dialect: Dialect) -> Term:
     low, high = bounds(key)
     if row.states:
         low, high = -9e18, 9e18
-    if row.flag or row.equals is not None:
+    if row.flag or row.bits or row.equals is not None:
         high = 9e18  # what is counted is not what is told
     if dialect.zero_may_be_failure and key in NEVER_ZERO:
         low = 1e-9
@@ -280,7 +282,15 @@ def _source(draft: _Draft) -> Formula:
     terms = tuple(draft.terms.values())
     row = draft.row
     return Formula(
-        terms, draft.combine, row.states, bool(row.group), row.flag, row.equals, row.unset
+        terms=terms,
+        combine=draft.combine,
+        states=row.states,
+        strict=bool(row.group),
+        flag=row.flag,
+        equals=row.equals,
+        bits=row.bits,
+        unless=row.unless,
+        unset=row.unset,
     )
 
 
@@ -336,6 +346,9 @@ def _interpreted(source: Formula, value: Number) -> Outcome:
         return int(value != 0 and value not in source.unset)
     if source.equals is not None:
         return int(value == source.equals)
+    if source.bits:
+        mask = int(value)
+        return int(mask & source.bits != 0 and not mask & source.unless)
     return scaled(value, source.terms[0].times, source.terms[0].per)
 
 

@@ -61,6 +61,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """Of a flag: more numbers that are 0."""
     equals: float | None = None
     """The number that is 1, any other being 0."""
+    bits: int = 0
+    """Of a mask: the bits any of which makes it 1."""
+    unless: int = 0
+    """Of a mask: the bits any of which makes it 0 all the same."""
     without: Mapping[str, str] = {}
     """By label a pattern of values that leave the sample out."""
     verbatim: bool = False

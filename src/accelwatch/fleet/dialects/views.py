@@ -13,7 +13,7 @@ from accelwatch.fleet.dialects.doubles import marked
 from accelwatch.fleet.dialects.page_plan import DialectPlan
 from accelwatch.fleet.dialects.plan import SPECIAL, Cell, Place, blanks_of, evaluate, scaled
 from accelwatch.fleet.dialects.remembered import Failure, Remembered
-from accelwatch.fleet.dialects.table import INT64_BLANK
+from accelwatch.fleet.dialects.table import INT64_BLANK, UINT32_BLANK
 from accelwatch.fleet.dialects.workload import read_processes
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device, DeviceState
@@ -247,9 +247,9 @@ def _remarks(row: _Row, values: Sequence[Number]) -> tuple[str, ...]:
     if not row.layout.remarks:
         return ()
     remarks = [
-        text.format(f"{values[slot]:g}")
+        text.format(int(values[slot]) if "{:" in text else f"{values[slot]:g}")
         for slot, text in row.layout.remarks
-        if 0 < values[slot] < 1e6
+        if 0 < values[slot] < (UINT32_BLANK if "{:" in text else 1e6)
     ]
     return tuple(dict.fromkeys(remarks))
 

@@ -1,0 +1,66 @@
+"""Masks and codes of exporters: bits of DCGM's reasons are flags, codes of Ascend are told in words."""
+
+import pytest
+
+from accelwatch.fleet.dialects import read_devices
+from accelwatch.schema.snapshot import DeviceView
+
+_DCGM = 'gpu="0",UUID="GPU-5ca1ab1e-0000-4000-8000-000000000000",device="nvidia0"'
+_NPU = 'id="0",vdie_id="5CA1AB1E-00000001-00000002-00000003-00000004",pcie_bus_info="0000:01:00.0"'
+
+
+def dcgm(family: str, mask: int) -> DeviceView:
+    page = f"DCGM_FI_DEV_GPU_TEMP{{{_DCGM}}} 50\n{family}{{{_DCGM}}} {mask}\n"
+    (view,) = read_devices(page, 1e9).devices
+    return view
+
+
+def ascend(family: str, value: int) -> DeviceView:
+    page = f"npu_chip_info_temperature{{{_NPU}}} 50\nnpu_chip_info_{family}{{{_NPU}}} {value}\n"
+    (view,) = read_devices(page, 1e9).devices
+    return view
+
+
+@pytest.mark.parametrize(
+    "family", ["DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"]
+)
+@pytest.mark.parametrize(
+    ("mask", "reasons"),
+    [
+        (0x0, set()),
+        (0x1, set()),
+        (0x4, {"power"}),
+        (0x2, {"clock_setting"}),
+        (0x100, {"clock_setting"}),
+        (0x8, {"other"}),
+        (0x48, {"thermal_hardware"}),
+        (0x88, {"power_brake"}),
+        (0x24, {"power", "thermal_software"}),
+        (0x10, {"sync_boost"}),
+    ],
+)
+def test_each_reason_is_a_flag(family: str, mask: int, reasons: set[str]) -> None:
+    values = dcgm(family, mask).reading.values
+    flags = {series[1]: value for series, value in values.items() if series[0] == "throttle_active"}
+    assert {name for name, value in flags.items() if value} == reasons
+    assert len(flags) == 7
+
+
+def test_the_network_of_an_ascend_npu() -> None:
+    assert ascend("network_status", 0).reading.values["fabric_state_info", "unhealthy"] == 1
+    values = ascend("network_status", 1).reading.values
+    assert not [series for series in values if series[0] == "fabric_state_info"]
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (2162169857, ("npu-exporter reports error code 80E01801",)),
+        (0, ()),
+        (4294967295, ()),
+        (-1, ()),
+    ],
+)
+def test_the_error_code_of_an_ascend_npu(code: int, told: tuple[str, ...]) -> None:
+    notes = ascend("error_code", code).reading.notes
+    assert tuple(note for note in notes if "error code" in note) == told
