@@ -40,9 +40,9 @@ def test_vendor_kind_and_memory_by_model_and_word() -> None:
         1: ("intel", GPU, OWN),
         2: ("intel", GPU, SHARED),
         3: ("nvidia", GPU, SHARED),
-        4: ("google", NPU, OWN),
+        4: ("tpu", NPU, OWN),
         5: ("apple", GPU, SHARED),
-        6: ("aws", NPU, OWN),
+        6: ("neuron", NPU, OWN),
     }
 
 
@@ -74,13 +74,13 @@ def test_labels_of_an_npu_make_one() -> None:
 @pytest.mark.parametrize(
     ("model", "vendor"),
     [
-        ("AWS Trainium1", "aws"),
-        ("Trainium2", "aws"),
-        ("Inferentia2", "aws"),
+        ("AWS Trainium1", "neuron"),
+        ("Trainium2", "neuron"),
+        ("Inferentia2", "neuron"),
         ("Rebellions RBLN-CA22", "rebellions"),
         ("Furiosa Warboy", "furiosa"),
         ("Intel Gaudi 3", "habana"),
-        ("Google Cloud TPU v6e", "google"),
+        ("Google Cloud TPU v6e", "tpu"),
         ("Jetson Orin Nano", "nvidia"),
         ("Paws of a cat", "unknown"),
     ],
@@ -90,7 +90,7 @@ def test_vendors(model: str, vendor: str) -> None:
 
 
 def test_the_kind_of_every_dialect_of_npus() -> None:
-    npus = {"habana", "huawei", "rebellions", "furiosa", "aws", "google", "tenstorrent"}
+    npus = {"habana", "ascend", "rebellions", "furiosa", "neuron", "tpu", "tenstorrent"}
     for name in ("gaudi", "ascend", "rebellions", "furiosa", "others"):
         read = read_devices((FIXTURES / f"fleet/dialects/{name}.prom").read_bytes(), NOW)
         for view in read.devices:
@@ -152,7 +152,7 @@ def test_recorded_mig_instances() -> None:
 @pytest.mark.parametrize(
     ("name", "vendor", "kind", "memory"),
     [
-        ("neuron", "aws", NPU, OWN),
+        ("neuron", "neuron", NPU, OWN),
         ("gaudi", "nvidia", NPU, OWN),  # the mock calls every device an NVIDIA B200
         ("rebellions", "nvidia", NPU, OWN),
         ("apple", "apple", GPU, SHARED),

@@ -362,7 +362,7 @@ def test_ascend_sentinels_and_timestamps() -> None:
         temperature_celsius__gpu=Absence.ERROR,
         voltage_volts__core=Absence.UNSUPPORTED,
         power_watts=93.5,
-        clock_hertz__graphics=1_650_000_000,
+        clock_hertz__npu=1_650_000_000,
     )
     assert view.health is Health.FAILED
     assert view.device.pci_bus_id == "0000:c1:00.0"
@@ -457,7 +457,7 @@ def test_several_dialects_in_one_scrape() -> None:
     holds(find(read, "neuroncore0"), utilization_ratio=0.25, memory_used_bytes=1024)
     holds(find(read, "tpu0"), utilization_ratio=0.125, memory_size_bytes=16 << 30)
     tenstorrent = find(read, "tt0")
-    holds(tenstorrent, temperature_celsius__gpu=43.5, clock_hertz__graphics=500_000_000)
+    holds(tenstorrent, temperature_celsius__gpu=43.5, clock_hertz__npu=500_000_000)
     assert tenstorrent.health is Health.FAILED
     assert tenstorrent.device.serial == "0100014411704001"
     card = find(read, "card1")

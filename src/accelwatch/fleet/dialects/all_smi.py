@@ -114,7 +114,7 @@ _NPU = (
     _smi("furiosa_compute_utilization_percent", "compute_active_ratio", PERCENT),
     _smi("furiosa_memory_total_bytes", "memory_size_bytes"),
     _smi("furiosa_memory_used_bytes", "memory_used_bytes"),
-    _smi("furiosa_clock_mhz", "clock_hertz.graphics", MEGA),
+    _smi("furiosa_clock_mhz", "clock_hertz.npu", MEGA),
     _smi("furiosa_memory_clock_mhz", "clock_hertz.memory", MEGA),
     Row(name="all_smi_furiosa_status", target="health", states=_STATUS),
     Row(name="all_smi_rebellions_status", target="health", states=_STATUS),
@@ -139,9 +139,9 @@ _TENSTORRENT = (
         row
         for before in ("tenstorrent_", "")
         for row in (
-            _smi(f"{before}aiclk_mhz", "clock_hertz.graphics", MEGA),
-            _smi(f"{before}axiclk_mhz", "clock_hertz.axi", MEGA),
-            _smi(f"{before}arcclk_mhz", "clock_hertz.arc", MEGA),
+            _smi(f"{before}aiclk_mhz", "clock_hertz.npu", MEGA),
+            _smi(f"{before}axiclk_mhz", "clock_hertz.fabric", MEGA),
+            _smi(f"{before}arcclk_mhz", "clock_hertz.soc", MEGA),
             _smi(f"{before}voltage_volts", "voltage_volts.core"),
             _smi(f"{before}current_amperes", "current_amperes.core"),
         )

@@ -24,17 +24,17 @@ _VENDOR_WORDS = (
     ("rngd", "furiosa"),
     ("warboy", "furiosa"),
     ("tenstorrent", "tenstorrent"),
-    ("tpu", "google"),
-    ("google", "google"),
-    ("ascend", "huawei"),
-    ("aws", "aws"),
-    ("trainium", "aws"),
-    ("inferentia", "aws"),
+    ("tpu", "tpu"),
+    ("google", "tpu"),
+    ("ascend", "ascend"),
+    ("aws", "neuron"),
+    ("trainium", "neuron"),
+    ("inferentia", "neuron"),
 )
-"""Beginning or word of a model's name, and the vendor."""
+"""Beginning or word of a model's name, and the vendor, as our own agent calls it."""
 
 _NPU_VENDORS = frozenset(
-    {"aws", "furiosa", "google", "habana", "huawei", "rebellions", "tenstorrent"}
+    {"ascend", "furiosa", "habana", "neuron", "rebellions", "tenstorrent", "tpu"}
 )
 _KINDS = {"gpu": DeviceKind.GPU, "npu": DeviceKind.NPU, "tpu": DeviceKind.NPU}
 _APPLE_LIBRARY = "metal"

@@ -83,7 +83,7 @@ _NO_DIE = "-".join(["0" * 8] * 5)
 
 ASCEND = Dialect(
     name="npu-exporter",
-    vendor="huawei",
+    vendor="ascend",
     device_name="npu",
     fingerprints=("npu_chip_info_*",),
     blanks={
@@ -120,7 +120,7 @@ ASCEND = Dialect(
         _ascend("hbm_temperature", "temperature_celsius.memory"),
         _ascend("power", "power_watts"),
         _ascend("voltage", "voltage_volts.core"),
-        _ascend("aicore_current_freq", "clock_hertz.graphics", MEGA),
+        _ascend("aicore_current_freq", "clock_hertz.npu", MEGA),
         _ascend("link_status", "link_up.roce.0"),
         _ascend("hbm_ecc_single_bit_error_cnt", "ecc_errors_total.corrected"),
         _ascend("hbm_ecc_double_bit_error_cnt", "ecc_errors_total.uncorrected"),
@@ -263,7 +263,7 @@ FURIOSA = Dialect(
         Row(name="furiosa_npu_hw_power", target="power_watts", where={"label": ("rms",)}),
         Row(
             name="furiosa_npu_core_frequency",
-            target="clock_hertz.graphics",
+            target="clock_hertz.npu",
             scale=MEGA,
             over="core",
             combine=Combine.MEAN,
@@ -275,7 +275,7 @@ FURIOSA = Dialect(
 
 NEURON = Dialect(
     name="neuron-monitor",
-    vendor="aws",
+    vendor="neuron",
     device_name="neuroncore",
     fingerprints=("neuroncore_utilization_ratio",),
     labels=Labels(index=("neuroncore",), namespace=(), pod=(), container=(), pod_uid=()),
@@ -308,7 +308,7 @@ NEURON = Dialect(
 
 TPU = Dialect(
     name="gke-tpu",
-    vendor="google",
+    vendor="tpu",
     device_name="tpu",
     fingerprints=(
         *("tensorcore_utilization", "duty_cycle", "memory_bandwidth_utilization"),
@@ -370,7 +370,7 @@ TENSTORRENT = Dialect(
             name="tt_firmware_clock_frequency_mhz",
             target="clock_hertz.{clock}",
             scale=MEGA,
-            words={"clock": {"ai": "graphics"}},
+            words={"clock": {"ai": "npu", "axi": "fabric", "arc": "soc"}},
         ),
         Row(
             name="tt_pci_link_width_lanes",
