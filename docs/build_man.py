@@ -37,7 +37,7 @@ A selector or constraint matched nothing.
 Devices are there, but this user may not read them.
 .TP
 .B 6
-With \-\-strict: a device is lost or unresponsive.
+With \-\-strict: a device is lost or hung.
 .TP
 .B 130
 Ended by ^C.

@@ -21,6 +21,6 @@ NEEDS_APPROVAL = 4
 PERMISSION = 5
 """Devices are there, but this user may not read them; or a hub wants other credentials."""
 UNWELL = 6
-"""With --strict: a device is lost or unresponsive."""
+"""With --strict: a device is lost or hung."""
 INTERRUPTED = 130
 """Ended by ^C."""

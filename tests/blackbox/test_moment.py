@@ -187,4 +187,4 @@ def test_a_device_that_hangs_is_told_too(tmp_path: Path) -> None:
         hung = msgspec.structs.replace(view(0, 1), state=DeviceState.UNRESPONSIVE)
         recorder.write(machines.snapshot(hung, time=NOW + 1))
     (mark,) = read_moment(path, before_s=9, after_s=9).marks
-    assert (mark.text, mark.severity) == ("unresponsive, was ok", "critical")
+    assert (mark.text, mark.severity) == ("hung, was ok", "critical")

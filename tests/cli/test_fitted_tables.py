@@ -1,8 +1,13 @@
 """Tables of a command that prints once: they fit the terminal, and agree with what they sum up."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
+from accelwatch.blackbox.files import Frozen
+from accelwatch.blackbox.places import Box
+from accelwatch.cli.blackbox_report import rows
 from accelwatch.cli.fitted import fitted
 from accelwatch.cli.fleet_groups import group_table
 from accelwatch.cli.process_table import processes_table
@@ -137,3 +142,25 @@ def test_groups_agree_with_their_members_and_stand_as_these_do() -> None:
         ("r01", "64/64", "ok"),
     ]
     assert lines[1].endswith("1 node (1 down)")
+
+
+def test_people_read_one_word_for_a_device_that_hangs(tmp_path: Path) -> None:
+    frozen = Frozen(
+        path=tmp_path / "a.awb", time=1e9, device="nvidia5", reason="unresponsive", bytes=1000
+    )
+    listed = "".join(rows([Box(folder=tmp_path, frozen=(frozen,))]))
+    table = render(UNWELL, (), Style())
+    groups = group_table(
+        Answer(
+            fleet=fleet_document(),
+            fleet_json=msgspec.Raw(b"{}"),
+            nodes=(),
+            nodes_json=(),
+            groups=GROUPS,
+        ),
+        "rack",
+        Style(),
+    )
+    for text in (listed, table, "\n".join(groups)):
+        assert "hung" in text
+        assert "unresponsive" not in text

@@ -11,7 +11,7 @@ from accelwatch.schema.device import BROKEN
 from accelwatch.schema.event import ErrorEvent, severity
 from accelwatch.schema.moments import unix_seconds
 from accelwatch.schema.plain import parts_of
-from accelwatch.schema.standing import state_severity
+from accelwatch.schema.standing import state_severity, state_word
 
 _MOST = 2000
 """Marks that are kept."""
@@ -76,9 +76,10 @@ class Marking:
         if not before:
             return
         bad = item.state in BROKEN
-        text = f"{item.state}, was {before}"
+        now, then = state_word(item.state), state_word(before)
+        text = f"{now}, was {then}"
         if before in BROKEN and not bad:
-            text = f"{item.state} again, {before} for {duration(time - since)}"
+            text = f"{now} again, {then} for {duration(time - since)}"
         loud = state_severity(item.state)
         self._put(time, "state", text, (item.id,), severity=loud, code=item.state)
 

@@ -60,7 +60,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(name="timeout", flags=("--timeout",), kind=str, default="2s", metavar="DURATION",
            help="Deadline of the reading, even if a driver hangs."),
     Option(name="strict", flags=("--strict",), kind=bool, default=False,
-           help="Exit 6 when a device is lost or unresponsive."),
+           help="Exit 6 when a device is lost or hung."),
     Option(name="output", flags=("-o", "--output"), kind=str, default="-", metavar="FILE",
            help="Write there (replaced in one step); '-' is stdout."),
     Option(name="mode", flags=("--mode",), kind=str, default=None, metavar="OCTAL",

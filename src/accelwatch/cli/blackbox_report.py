@@ -13,6 +13,7 @@ from accelwatch.blackbox.moment import KEYS, Moment
 from accelwatch.blackbox.places import Box, newest_first
 from accelwatch.display import colour, quantity, size, utf8
 from accelwatch.schema.moments import timestamp
+from accelwatch.schema.standing import state_word
 from accelwatch.untrusted_text import printable
 
 _UNITS = {"memory_ratio": "utilization_ratio"}
@@ -54,7 +55,7 @@ def rows(known: list[Box]) -> Iterator[str]:
         when = timestamp(one.time)[:19] + "Z"
         device = one.device or "machine"
         yield (
-            f"{number:>3}  {when:20}  {device:16}  {one.reason:16}  {size(one.bytes):>8}"
+            f"{number:>3}  {when:20}  {device:16}  {state_word(one.reason):16}  {size(one.bytes):>8}"
             f"  {printable(str(one.path))}\n"
         )
     for box in known:

@@ -64,7 +64,7 @@ class PickOptions(msgspec.Struct, frozen=True, kw_only=True):
 def pick_command(ctx: typer.Context, options: PickOptions) -> None:
     """Choose free, healthy devices; exit 4 when there are not enough.
 
-    Lost, unresponsive, unhealthy or unknown devices never qualify. `-- COMMAND ...` replaces this
+    Lost, hung, unhealthy or unknown devices never qualify. `-- COMMAND ...` replaces this
     process and sees only the chosen devices.
     """
     if options.format not in _FORMATS:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from accelwatch.blackbox.files import froze
 from accelwatch.blackbox.places import newest_first
+from accelwatch.schema.standing import state_word
 from accelwatch.tui.drawing.format import clock_time
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, paragraph
@@ -84,5 +85,5 @@ class MomentPage:
             saved = f"saved capture{'' if count == 1 else 's'}"
             more = f"; left: {count} {saved}" if count else ""
             return f"last 15 min{more}"
-        what = f"{frozen.device or 'machine'} {frozen.reason} {clock_time(frozen.time)}"
+        what = f"{frozen.device or 'machine'} {state_word(frozen.reason)} {clock_time(frozen.time)}"
         return f"frozen {self._place + 1} of {count}: {what}, {frozen.path.name}"
