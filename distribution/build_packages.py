@@ -5,6 +5,7 @@ build with the system's own (`/usr/bin/python3`) on the distribution for which t
 """
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,8 @@ def main() -> int:
         if shutil.which(tool) is None:
             print(f"build: {tool} is not installed", file=sys.stderr)
             return 1
+    # The files of a package have the permissions that they get here, whoever builds.
+    os.umask(0o022)
     out = wanted.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     try:

@@ -68,7 +68,7 @@ class AvoidFlags(msgspec.Struct, frozen=True, kw_only=True):
 def avoid_command(wanted: AvoidFlags, hub: HubFlags) -> None:
     """List the nodes to keep new jobs off now: quarantined, faulty, unreachable, in maintenance.
 
-    `sbatch --exclude="$(accelwatch avoid --format slurm)" job.sh`
+    `bad=$(accelwatch avoid --format slurm) && sbatch --exclude="$bad" job.sh`
     """
     query = {"severity": wanted.severity, "reason": wanted.reason, "within": wanted.within}
     document = asked(hub, "/v1/avoid", {key: text for key, text in query.items() if text})

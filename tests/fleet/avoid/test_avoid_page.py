@@ -12,7 +12,9 @@ import machines
 from accelwatch.clock import ManualClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.avoid.page import AvoidPages
+from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.target import targets_of
 from hub_bench import THRESHOLDS
 from hub_peers import Running, agent, hub
 
@@ -104,4 +106,17 @@ def test_without_rules_it_says_so() -> None:
     fleet = Fleet(ManualClock(), THRESHOLDS, None)
     page = json.loads(AvoidPages(fleet).page({}, {}).body)
     assert (page["rules"], page["nodes_total"], page["nodes"]) == (0, 0, [])
+    fleet.close()
+
+
+def test_a_node_that_was_not_asked_yet_is_not_to_be_avoided() -> None:
+    fleet = Fleet(ManualClock(), THRESHOLDS, None)
+    fleet.set_targets(targets_of(["n1", "n2"], {}))
+    page = json.loads(AvoidPages(fleet).page({}, {}).body)
+    assert page["nodes"] == []
+    assert page["problems"] == ["2 nodes were not asked yet: a fault of theirs is not in this list"]
+    key = fleet.nodes["n1"].sources.copy().popitem()[1].target.key
+    fleet.fail(key, TargetFault(Reason.CONNECT, "refused"))
+    page = json.loads(AvoidPages(fleet).page({}, {}).body)
+    assert [row["node"] for row in page["nodes"]] == ["n1"]
     fleet.close()

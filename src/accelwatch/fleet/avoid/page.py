@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from accelwatch import durations
 from accelwatch.errors import UsageError
 from accelwatch.fleet.avoid.documents import AvoidPage, AvoidReason, NodeToAvoid, ReasonKind
-from accelwatch.fleet.avoid.reasons import Found, of_incidents, of_marks, of_silence, of_windows
+from accelwatch.fleet.avoid.reasons import (
+    Found,
+    of_incidents,
+    of_marks,
+    of_silence,
+    of_windows,
+    unasked_nodes,
+)
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.rules.document import Severity
 from accelwatch.schema.moments import timestamp
@@ -46,11 +53,16 @@ class AvoidPages:
             if reason.kind in kinds:
                 reasons.setdefault(node, []).append(reason)
         rules = self._rules()
+        unasked = unasked_nodes(self._fleet)
+        waiting = f"{unasked} nodes were not asked yet: a fault of theirs is not in this list"
         page = AvoidPage(
             time=timestamp(self._fleet.clock.wall()),
             rules=0 if rules is None else len(rules.rules.rules),
             nodes_total=len(self._fleet.nodes),
-            problems=() if rules is None else rules.problems,
+            problems=(
+                *((waiting,) if unasked else ()),
+                *(() if rules is None else rules.problems),
+            ),
             nodes=tuple(self._row(node, reasons[node]) for node in sorted(reasons)),
         )
         return json_page(page, headers)

@@ -81,12 +81,14 @@ def of_windows(
 
 
 def of_silence(fleet: Fleet) -> Found:
-    """Nodes that do not answer, or have never answered."""
+    """Nodes that do not answer, or have never answered; one that was not asked yet is not among them."""
     for node in fleet.nodes.values():
         state = fleet.state_of(node)
+        fault = next((one.fault for one in node.sources.values() if one.fault is not None), None)
         if state not in (NodeState.DOWN, NodeState.NEVER):
             continue
-        fault = next((one.fault for one in node.sources.values() if one.fault is not None), None)
+        if state is NodeState.NEVER and fault is None:
+            continue
         said = "it has never answered" if state is NodeState.NEVER else "it does not answer"
         age_s = fleet.age_of(node)
         yield (
@@ -97,3 +99,12 @@ def of_silence(fleet: Fleet) -> Found:
                 since=None if age_s is None else timestamp(fleet.clock.wall() - age_s),
             ),
         )
+
+
+def unasked_nodes(fleet: Fleet) -> int:
+    """How many nodes have neither answered nor failed to: a hub that has just started has many."""
+    return sum(
+        fleet.state_of(node) is NodeState.NEVER
+        and all(source.fault is None for source in node.sources.values())
+        for node in fleet.nodes.values()
+    )
