@@ -38,7 +38,7 @@ def report_command(
     if output is None and on_terminal():
         raise UsageError("a report is an HTML file; write: accelwatch report -o report.html")
     begin = time.time() - durations.seconds_with_unit(since)
-    documents = _documents(hub)
+    documents = _documents(hub, since)
     # Rendering is loaded when there is something to render.
     from accelwatch.fleet.report.page import report
 
@@ -52,7 +52,7 @@ def report_command(
     raise typer.Exit(OK)
 
 
-def _documents(hub: HubFlags) -> "Asked":
+def _documents(hub: HubFlags, since: str) -> "Asked":
     """All pages that a report needs. Raises AccelwatchError."""
     from accelwatch.fleet.avoid.documents import AvoidPage
     from accelwatch.fleet.odd.documents import OddPage
@@ -60,7 +60,7 @@ def _documents(hub: HubFlags) -> "Asked":
     from accelwatch.fleet.wire import FleetDocument
     from accelwatch.judging.documents import IncidentsPage
 
-    every = {"state": "all", "limit": _MOST}
+    every = {"since": since, "limit": _MOST}
     try:
         return Asked(
             fleet=msgspec.json.decode(asked(hub, "/v1/fleet", {}), type=FleetDocument),

@@ -199,6 +199,11 @@ def _paths() -> dict[str, Any]:
                 schema={"type": "string", "enum": list(Severity)},
             ),
             _parameter("node", "Only those that concern this node."),
+            _parameter(
+                "since",
+                "Open ones and those of since then, from the journal: a time, or how long ago (`30d`). "
+                "Goes with node and limit only.",
+            ),
             limit,
         ),
         "/v1/incidents/{id}": _get(

@@ -25,6 +25,7 @@ from accelwatch.fleet.api.groups import check_grouping, groups
 from accelwatch.fleet.api.http import index_page, listed, states_of
 from accelwatch.fleet.api.names import columns, condition, target_labels
 from accelwatch.fleet.api.own import RenderOwn, own_series
+from accelwatch.fleet.api.past_incidents import PastIncidents
 from accelwatch.fleet.api.remedy_pages import RemedyPages
 from accelwatch.fleet.api.rows import cursor_of, page, place_of
 from accelwatch.fleet.api.summaries import (
@@ -106,6 +107,7 @@ class HubPages:
         audit: AuditPages | None = None,
         usage: Callable[[Query, Headers], Awaitable[Page]] | None = None,
         avoid: AvoidPages | None = None,
+        past: PastIncidents | None = None,
     ) -> None:
         """`may_act`: whether those who can reach the hub may change something; `usage`: the page of
         who uses the devices."""
@@ -114,6 +116,7 @@ class HubPages:
         self._evidence = evidence or EvidencePages(fleet, Evidence)
         self._incidents = incidents or IncidentPages(lambda: None)
         self._audit = audit or AuditPages(lambda: None, fleet.clock)
+        self._past = past or PastIncidents(lambda: None, lambda: None, fleet.clock)
         self._peers = peers
         self._fleet = fleet
         self._render = render
@@ -136,7 +139,7 @@ class HubPages:
             "/v1/devices": self._devices,
             "/v1/groups": self._groups,
             "/v1/events": self._events,
-            INCIDENTS: self._incidents.incidents,
+            INCIDENTS: self._listed_incidents,
             RULES: self._incidents.rules,
             AUDIT: self._audit.page,
             EXPLAIN: self._incidents.explanation,
@@ -239,6 +242,10 @@ class HubPages:
     def labels(self) -> set[str]:
         """Names of all labels of targets."""
         return target_labels(self._fleet)
+
+    def _listed_incidents(self, query: Query, headers: Headers) -> Page | Awaitable[Page]:
+        pages = self._past.page if "since" in query else self._incidents.incidents
+        return pages(query, headers)
 
     async def _index(self, query: Query, _headers: Headers) -> Page:
         ask_again(query, ())

@@ -25,6 +25,7 @@ from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.api.names import target_labels
 from accelwatch.fleet.api.own import RenderOwn
 from accelwatch.fleet.api.pages import HubPages
+from accelwatch.fleet.api.past_incidents import PastIncidents
 from accelwatch.fleet.api.remedy_pages import RemedyPages
 from accelwatch.fleet.api.store_pages import PeerPages
 from accelwatch.fleet.avoid.page import AvoidPages
@@ -100,6 +101,7 @@ class HubServer:
             may_act=self._may_act,
             peers=PeerPages(hub.fleet, hub.peers, lambda: hub.settings.federation),
             incidents=IncidentPages(lambda: hub.rules),
+            past=PastIncidents(lambda: hub.rules, lambda: hub.journal, clock),
             evidence=EvidencePages(hub.fleet, lambda: hub.settings.evidence),
             remedies=RemedyPages(lambda: hub.remedies, clock, lambda: hub.fleet.nodes),
             audit=AuditPages(lambda: hub.journal, clock),

@@ -120,6 +120,14 @@ class JournalFile:
         self._database.execute("PRAGMA synchronous=FULL")
         bring_up(self._database)
 
+    def changed_since(self, begin: float) -> list[Incident]:
+        """Open incidents, and those that have changed since then, Unix seconds. Raises JournalError."""
+        with told_as_journal("the journal cannot be read"):
+            rows = self._database.execute(
+                "SELECT body FROM incident WHERE open OR updated >= ?", (begin,)
+            )
+            return [msgspec.json.decode(body, type=Incident) for (body,) in rows]
+
     def load(self, now: float) -> Loaded:
         """How things stand. Raises JournalError, JournalDamagedError."""
         with told_as_journal("the journal cannot be read"):

@@ -1,0 +1,88 @@
+"""`/v1/incidents?since=`: incidents of a time, also those that only the journal still has."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accelwatch.clock import Clock
+from accelwatch.fleet.api.events import begin_of
+from accelwatch.incidents.incident import Incident
+from accelwatch.judging.describing import document_of
+from accelwatch.judging.documents import IncidentsPage
+from accelwatch.web.json_page import json_page
+from accelwatch.web.page import Headers, Page, Query, ask_again, limit_of, only, plain
+
+if TYPE_CHECKING:
+    from accelwatch.judging.runner import RuleRunner
+
+_NOT_KEPT = "no journal is kept here: incidents of before this hub's start are not in this list"
+
+
+class PastIncidents:
+    """For the hub's event loop; the journal is read on a thread, once at a time."""
+
+    def __init__(
+        self,
+        runner: "Callable[[], RuleRunner | None]",
+        journal: Callable[[], Path | None],
+        clock: Clock,
+    ) -> None:
+        """`journal` is the file that is written now; None where nothing is kept."""
+        self._runner = runner
+        self._journal = journal
+        self._clock = clock
+        self._reading = asyncio.Lock()
+
+    async def page(self, query: Query, headers: Headers) -> Page:
+        """`IncidentsPage`: open ones and those of since then, the latest change first.
+
+        503 while the journal cannot be read. Raises UsageError.
+        """
+        from accelwatch.incidents.journal.file import JournalError
+
+        ask_again(query, ("since", "node", "limit"))
+        begin = begin_of(only(query, "since") or "", self._clock.wall())
+        node, limit = only(query, "node"), limit_of(query)
+        runner = self._runner()
+        if runner is None:
+            return json_page(IncidentsPage(judged=False), headers)
+        try:
+            kept = await self._kept(begin)
+        except JournalError as error:
+            return plain(503, str(error), {"Retry-After": "10"})
+        # What this process knows is newer than what is written.
+        known = {one.id: one for one in (*kept, *runner.closed, *runner.open)}
+        chosen = [
+            one
+            for one in known.values()
+            if (one.is_open or one.updated >= begin) and (node is None or node in one.nodes)
+        ]
+        chosen.sort(key=lambda one: one.updated, reverse=True)
+        problems = runner.problems if self._journal() else (*runner.problems, _NOT_KEPT)
+        page = IncidentsPage(
+            judged=True,
+            rules=len(runner.rules.rules),
+            digest=runner.rules.digest,
+            interval_s=runner.interval_s,
+            judged_age_s=runner.judged_age_s,
+            told_by=runner.told_by.value,
+            problems=problems,
+            incidents=tuple(document_of(one, runner.mute_of(one)) for one in chosen[:limit]),
+        )
+        return json_page(page, headers)
+
+    async def _kept(self, begin: float) -> list[Incident]:
+        """What the journal has. Raises JournalError."""
+        path = self._journal()
+        if path is None:
+            return []
+        from accelwatch.incidents.journal.file import JournalFile
+
+        def read() -> list[Incident]:
+            with contextlib.closing(JournalFile(path, read_only=True)) as file:
+                return file.changed_since(begin)
+
+        async with self._reading:
+            return await asyncio.to_thread(read)
