@@ -42,7 +42,7 @@ def test_a_whole_fleet_that_falls_silent_is_one_sentence() -> None:
         " 2 no answer in time"
     )
     assert found.outage.what_to_do == WHOLE
-    assert found.nodes == tuple(one.node for one in (*nodes[798:], *nodes[:798]))
+    assert found.nodes == tuple(one.node for one in nodes)
 
 
 def test_one_cause_of_all_is_told_without_a_count() -> None:
@@ -71,6 +71,32 @@ def test_nodes_read_in_turn_stop_one_after_the_other() -> None:
     nodes = [one for at in range(60) for one in out(1, 20.0 + at, first=at)]
     (found,) = outages(nodes, 60, NOW)
     assert outage_text(found.outage, NOW).startswith(f"all 60 nodes unreachable since {clock(79)}")
+
+
+@pytest.mark.parametrize(("apart_s", "found"), [(25.0, 0), (10.0, 0), (5.0, 0), (1.8, 1)])
+def test_nodes_that_stop_one_by_one_for_long_do_not_stop_together(
+    apart_s: float, found: int
+) -> None:
+    nodes = [one for at in range(100) for one in out(1, 20.0 + at * apart_s, first=at)]
+    assert [one.outage.nodes for one in outages(nodes, 100, NOW)] == [100] * found
+
+
+@pytest.mark.parametrize("first_s", [900.0, 20.0])
+def test_many_that_stop_at_once_are_an_outage_among_those_that_stop_one_by_one(
+    first_s: float,
+) -> None:
+    one_by_one = [one for at in range(30) for one in out(1, 80.0 + at * 25.0, first=at)]
+    nodes = [*one_by_one, *out(50, first_s, first=100)]
+    (found,) = outages(nodes, 80, NOW)
+    assert found.outage.nodes >= 50
+    assert found.outage.nodes - 50 <= 1
+
+
+def test_a_roll_out_over_ten_minutes_is_outages_of_three() -> None:
+    nodes = [one for at in range(601) for one in out(1, 20.0 + at, first=at)]
+    found = outages(nodes, 601, NOW)
+    assert [one.outage.nodes for one in found] == [181, 181, 181, 58]
+    assert clock(620) in outage_text(found[0].outage, NOW)
 
 
 def test_nodes_that_never_answered_are_an_outage_of_their_own() -> None:

@@ -1,9 +1,11 @@
 """Nodes that stopped answering together: one outage instead of a failure for each node. Pure.
 
 A switch, a firewall or a roll-out of the agent takes many nodes away within seconds. Nodes whose last
-answers lie next to each other in time are one outage; nodes that have never answered are another.
+answers lie next to each other in time, all of them within three minutes, are one outage; nodes that have
+never answered are another.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -18,6 +20,10 @@ LEAST_NODES = 3
 """Fewer are shown one by one."""
 _APART_S = 30.0
 """Nodes whose last answers are further apart have stopped for reasons of their own."""
+_LEAST_APART_S = 4.0
+"""Nodes that stop at this pace for a long time, as in a roll-out, are outages of three minutes each."""
+_SPAN_S = 180.0
+"""Between the first and the last node of an outage."""
 _MOST_CAUSES = 3
 _MOST_OUTAGES = 8
 _DAY_S = 86_400.0
@@ -50,6 +56,10 @@ class NodeHealth(NamedTuple):
     """Seconds since it answered; None of one that never did."""
     why: str
     """Why it could not be read; empty where that is not known."""
+
+
+_Answered = tuple[float, NodeHealth]
+"""Seconds since a node answered, and the node."""
 
 
 class NodesOut(NamedTuple):
@@ -86,16 +96,34 @@ def _together(silent: Sequence[NodeHealth]) -> Iterator[list[NodeHealth]]:
     never = [node for node in silent if node.age_s is None]
     if never:
         yield never
-    part: list[NodeHealth] = []
-    last_s = 0.0
-    for age_s, node in sorted(
-        ((node.age_s, node) for node in silent if node.age_s is not None), key=lambda one: one[0]
-    ):
-        if part and age_s - last_s > _APART_S:
+    answered = ((node.age_s, node) for node in silent if node.age_s is not None)
+    longest_first = sorted(answered, key=lambda one: -one[0])
+    for part in _runs(longest_first, _APART_S):
+        yield [node for _, node in part]
+
+
+def _runs(answered: Sequence[_Answered], apart_s: float) -> Iterator[list[_Answered]]:
+    """Nodes that stopped close to each other, the first of them first.
+
+    Where they go on stopping for longer than an outage takes, only those that stopped closer together
+    than the others are one.
+    """
+    for run in _cut(answered, apart_s, math.inf):
+        if run[0][0] - run[-1][0] <= _SPAN_S:
+            yield run
+        elif apart_s > _LEAST_APART_S:
+            yield from _runs(run, apart_s / 2)
+        else:
+            yield from _cut(run, apart_s, _SPAN_S)
+
+
+def _cut(answered: Sequence[_Answered], apart_s: float, span_s: float) -> Iterator[list[_Answered]]:
+    part: list[_Answered] = []
+    for age_s, node in answered:
+        if part and (part[-1][0] - age_s > apart_s or part[0][0] - age_s > span_s):
             yield part
             part = []
-        part.append(node)
-        last_s = age_s
+        part.append((age_s, node))
     if part:
         yield part
 
@@ -138,9 +166,13 @@ def outage_text(outage: Outage, now: float) -> str:
 
 def since_and_why(outage: Outage, now: float) -> str:
     """`not answered since 23:00:10: connection refused`, or `never answered: ...`."""
-    if outage.since is None:
-        return f"never answered{_why(outage)}"
-    return f"not answered since {_clock(outage.since, now)}{_why(outage)}"
+    return f"{'never' if outage.since is None else 'not'} {answered_and_why(outage, now)}"
+
+
+def answered_and_why(outage: Outage, now: float) -> str:
+    """The same after "none has": `answered since 23:00:10: connection refused`."""
+    since = "" if outage.since is None else f" since {_clock(outage.since, now)}"
+    return f"answered{since}{_why(outage)}"
 
 
 def _why(outage: Outage) -> str:
