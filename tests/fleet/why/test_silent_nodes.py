@@ -138,6 +138,23 @@ def test_a_job_none_of_whose_nodes_answers_is_not_said_to_go_on() -> None:
     assert said.others == 0
 
 
+@pytest.mark.parametrize(
+    ("state", "begins"), [("down", "has answered since"), ("never", "has ever answered:")]
+)
+def test_the_cause_of_the_silence_of_a_job_is_told_as_it_is(state: str, begins: str) -> None:
+    known = scene({"n001": "down", "n002": "down"})
+    cause = "the certificate was never valid, and has not answered a check"
+    silent = {
+        name: msgspec.structs.replace(node, state=state, reason=cause)
+        for name, node in known.nodes.items()
+        if name in ("n001", "n002")
+    }
+    known = msgspec.structs.replace(known, nodes={**known.nodes, **silent})
+    said = asked(known, JOB).sentence
+    assert said.startswith(f"none of the 2 nodes of job {JOB} of ada {begins}")
+    assert cause in said
+
+
 def test_a_job_one_of_whose_nodes_answers_goes_on() -> None:
     assert asked(scene({"n001": "down"}), JOB).sentence.startswith(
         f"job {JOB} of ada is still running, but n001"

@@ -9,6 +9,7 @@ from accelwatch.fleet.names import NODE_SEVERITY, SPEAKING, NodeState
 from accelwatch.fleet.outages import (
     NodeHealth,
     Outage,
+    answered_and_why,
     outage_of,
     outage_text,
     outages,
@@ -116,11 +117,12 @@ def of_silent_job(scene: Scene, name: str, own: Sequence[SeenDevice], runs: str)
     if outage.nodes < outage.nodes_total:
         them = f"{outage.nodes} of its {outage.nodes_total} nodes"
         return f"{runs}, but {them} have {since}" if outage.nodes > 1 else ""
-    only = f"{names[0]}, the only node of {name},"
-    who = only if len(names) == 1 else f"none of the {len(names)} nodes of {name}"
+    has = f"{names[0]}, the only node of {name}, has {since}"
     if len(names) > 1:
-        since = since.replace("not answered", "answered").replace("never", "ever")
-    return f"{who} has {since}; whether it still runs is unknown"
+        ever = "" if outage.since else "ever "
+        none = f"none of the {len(names)} nodes of {name}"
+        has = f"{none} has {ever}{answered_and_why(outage, scene.time)}"
+    return f"{has}; whether it still runs is unknown"
 
 
 def last_read(device: SeenDevice, age_s: float) -> str:
