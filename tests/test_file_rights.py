@@ -2,6 +2,9 @@
 
 import asyncio
 import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +15,7 @@ from accelwatch.config.model import RuleSettings, Settings
 from accelwatch.delivery.post import tls_context
 from accelwatch.errors import AccelwatchError, ConfigError
 from accelwatch.file_rights import (
+    ALL_UIDS,
     changed_by_others,
     make_state_folder,
     unsafe_for_state,
@@ -29,6 +33,7 @@ from accelwatch.web.web_config import load_protection
 from accelwatch_script.references import resolved
 
 OURS = frozenset({0, os.geteuid()})
+READ_ONLY = "or in a container mount the volume readOnly"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root is kept from it")
 
 
@@ -47,7 +52,9 @@ def test_a_file_that_everybody_may_write_to_is_refused(
     path.chmod(0o646)
     with pytest.raises(ConfigError) as refused:
         read(path)
-    assert str(refused.value) == f"{path}: everybody may write to {path}; chmod o-w {path}"
+    assert str(refused.value) == (
+        f"{path}: everybody may write to {path}; chmod o-w {path}, {READ_ONLY}"
+    )
 
 
 def test_so_is_one_in_a_folder_that_everybody_may_write_to(tmp_path: Path) -> None:
@@ -56,7 +63,9 @@ def test_so_is_one_in_a_folder_that_everybody_may_write_to(tmp_path: Path) -> No
     path = folder / "agent.yaml"
     path.write_text("")
     folder.parent.chmod(0o777)
-    assert _unsafe(path) == (f"everybody may write to {folder.parent}; chmod o-w {folder.parent}")
+    assert _unsafe(path) == (
+        f"everybody may write to {folder.parent}; chmod o-w {folder.parent}, {READ_ONLY}"
+    )
     folder.parent.chmod(0o1777)  # nobody replaces what belongs to others there
     assert _unsafe(path) == ""
 
@@ -174,6 +183,75 @@ def test_a_state_folder_above_which_others_may_write(tmp_path: Path) -> None:
 
 def test_a_state_folder_of_somebody_else(tmp_path: Path) -> None:
     assert "belongs to uid" in changed_by_others(tmp_path, frozenset({54321}))
+
+
+def _in_user_namespace(folder: Path) -> str:
+    """What is wrong with a folder for uid 0 of a user namespace that knows no other user."""
+    look = "from accelwatch.file_rights import *; import sys; print(unsafe_for_state(Path(sys.argv[1])))"
+    unshare = shutil.which("unshare") or "unshare"
+    try:
+        subprocess.run([unshare, "-Ur", "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no user namespaces here")
+    command = [unshare, "-Ur", sys.executable, "-c", look, str(folder)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_a_user_namespace_does_not_know_who_owns_the_folders_above(tmp_path: Path) -> None:
+    folder = tmp_path / "above" / "state"
+    folder.mkdir(parents=True)
+    if os.geteuid() == 0:
+        os.chown(folder.parent, 54321, -1)
+    assert _in_user_namespace(folder) == ""
+    folder.parent.chmod(0o777)
+    assert f"{folder.parent}: its group or others may write to it" in _in_user_namespace(folder)
+
+
+@needs_root
+def test_in_a_user_namespace_the_state_folder_itself_belongs_to_somebody_known(
+    tmp_path: Path,
+) -> None:
+    os.chown(tmp_path, 54321, -1)
+    assert f"{tmp_path}: belongs to uid" in _in_user_namespace(tmp_path)
+
+
+@needs_root
+def test_outside_of_user_namespaces_nobody_is_a_user_as_any_other(tmp_path: Path) -> None:
+    if Path("/proc/self/uid_map").read_text().split() != ALL_UIDS:
+        pytest.skip("in a user namespace")
+    nobody = int(Path("/proc/sys/kernel/overflowuid").read_text())
+    folder = tmp_path / "above" / "state"
+    folder.mkdir(parents=True)
+    os.chown(folder.parent, nobody, -1)
+    assert f"{folder.parent}: belongs to uid {nobody}" in unsafe_for_state(folder)
+
+
+def _volume_of_the_image(folder: Path) -> None:
+    """As the image leaves its folder, and so a volume made from it."""
+    os.chown(folder, 65532, 65532)
+
+
+def _empty_dir(folder: Path) -> None:
+    folder.chmod(0o777)
+
+
+def _volume_of_a_group(folder: Path) -> None:
+    """As Kubernetes leaves one for `fsGroup`."""
+    os.chown(folder, 0, 65532)
+    folder.chmod(0o2775)
+
+
+@needs_root
+@pytest.mark.parametrize("volume", [_volume_of_the_image, _empty_dir, _volume_of_a_group])
+def test_a_volume_that_root_may_not_use_names_the_remedy(
+    tmp_path: Path, volume: Callable[[Path], None]
+) -> None:
+    volume(tmp_path)
+    refused = unsafe_for_state(tmp_path)
+    assert (
+        "where it is a container's volume, run as another user (--user 65532, runAsUser)" in refused
+    )
+    assert refused.endswith("or use a hostPath that only root may write to")
 
 
 def test_who_is_not_root_decides_for_itself(

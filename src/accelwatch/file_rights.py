@@ -15,18 +15,22 @@ from accelwatch.untrusted_text import escaped
 
 GROUP_OR_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 """Mode bits that let somebody else than the owner write."""
+ALL_UIDS = ["0", "0", "4294967295"]
+"""The map of user ids outside of user namespaces (user_namespaces(7))."""
 
 
 def changed_by_others(path: Path, owners: frozenset[int]) -> str:
     """Who else can change what a path leads to, with what to do; empty when only `owners` (uids) can.
 
     Looked at are the place itself, the folders that lead there, and the same behind links.
+    In a user namespace, a folder that leads there may belong to a user that the namespace does not know.
     Raises OSError, or RuntimeError for a loop of links.
     """
     real = path.resolve(strict=True)
+    trusted = owners | _unmapped_uids()
     for place in _leading_to(path.absolute(), real):
         found = place.stat()
-        if found.st_uid not in owners:
+        if found.st_uid not in (owners if place == real else trusted):
             return f"{shown(place)}: belongs to uid {found.st_uid}; give it to root"
         if found.st_mode & GROUP_OR_OTHERS and not (_is_sticky(found) and place != real):
             return f"{shown(place)}: its group or others may write to it; chmod go-w it"
@@ -45,7 +49,10 @@ def written_by_everybody(path: Path, status: os.stat_result) -> str:
     for place in _leading_to(path.absolute(), real):
         found = status if place == real else place.stat()
         if found.st_mode & stat.S_IWOTH and not _is_sticky(found) and not _is_read_only(place):
-            return f"everybody may write to {shown(place)}; chmod o-w {shown(place)}"
+            return (
+                f"everybody may write to {shown(place)}; chmod o-w {shown(place)}, "
+                "or in a container mount the volume readOnly"
+            )
     return ""
 
 
@@ -85,7 +92,12 @@ def unsafe_for_state(folder: Path) -> str:
         why = changed_by_others(folder, frozenset({0}))
     except (OSError, RuntimeError):
         return ""  # whoever uses it reports what is wrong
-    return f"root keeps no state where others may write: {why}" if why else ""
+    if not why:
+        return ""
+    return (
+        f"root keeps no state where others may write: {why}; where it is a container's volume, "
+        "run as another user (--user 65532, runAsUser), or use a hostPath that only root may write to"
+    )
 
 
 def shown(path: Path) -> str:
@@ -98,6 +110,16 @@ def _leading_to(path: Path, real: Path) -> Iterator[Path]:
     yield from real.parents
     if path != real:
         yield from path.parents
+
+
+def _unmapped_uids() -> frozenset[int]:
+    """The user id that stands for every unmapped user of a user namespace; none outside of one."""
+    try:
+        if Path("/proc/self/uid_map").read_text().split() == ALL_UIDS:
+            return frozenset()
+        return frozenset({int(Path("/proc/sys/kernel/overflowuid").read_text())})
+    except (OSError, ValueError):
+        return frozenset()
 
 
 def _is_sticky(found: os.stat_result) -> bool:
