@@ -1,10 +1,16 @@
-"""Runs a program and ends all that it has started with it: keeper.py FD UMASK UID GID PROGRAM...
+"""Runs a program and ends all that it has started: keeper.py FD ENVIRON UMASK UID GID PROGRAM...
 
 The keeper is the subreaper of the program (prctl(2), Linux only): whatever forks twice, takes a session
 of its own or clears its environment stays a descendant, and is killed when the program has ended. It
 hands SIGTERM on to the program's group, SIGUSR1 ends everything now. It ends as the program did.
 
+A program may kill or stop its parent. So the keeper is two processes, each a subreaper. When the inner
+one, the parent of the program, is killed, what is left becomes the outer one's, which kills it; when the
+outer one is killed, the inner one gets SIGUSR1. The outer one continues an inner one that is stopped.
+
 Why a program cannot be started, an errno, goes to the descriptor FD; it is closed once it has started.
+The descriptor ENVIRON has the program's environment, in the form of /proc/PID/environ: the keeper itself
+runs in ours, which its interpreter may need, and secrets are no arguments.
 Nothing of ours is imported: it is run without site packages.
 """
 
@@ -31,21 +37,34 @@ _PAUSE_S = 0.001
 
 
 def main(words: list[str]) -> int:
-    """Run the program; its exit status."""
-    told, umask, uid, gid = (int(word) for word in words[:4])
+    """Run the program; its wait status."""
+    told, given, umask, uid, gid = (int(word) for word in words[:5])
     os.set_inheritable(told, False)
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    environ = _environ(given)
     signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     program = os.fork()
     if program == 0:
-        _become(words[4:], told, umask, (uid, gid))
-    os.close(told)
-    status = _until_it_ends(program)
+        os.setpgid(0, 0)  # what kills the group of the outer one leaves the inner one to its work
+        _prctl(_PR_SET_PDEATHSIG, ENDS_ALL)
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        program = os.fork()
+        if program == 0:
+            _become(words[5:], environ, told, umask, (uid, gid))
+        os.close(told)
+        status = _until_it_ends(program)
+    else:
+        os.close(told)
+        with contextlib.suppress(OSError):
+            os.setpgid(program, program)
+        status = _until_it_ends(program, is_continued=True)
     _end_descendants()
     return status
 
 
-def _become(argv: list[str], told: int, umask: int, user: tuple[int, int]) -> NoReturn:
+def _become(
+    argv: list[str], environ: dict[bytes, bytes], told: int, umask: int, user: tuple[int, int]
+) -> NoReturn:
     """Be the program, in a session of its own; why that cannot be goes to `told`."""
     try:
         os.setsid()
@@ -57,7 +76,7 @@ def _become(argv: list[str], told: int, umask: int, user: tuple[int, int]) -> No
             os.setgid(user[1])
             os.setuid(user[0])
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # which another user than before would clear
-        os.execve(argv[0], argv, _environ())  # noqa: S606 - the hook, by its path
+        os.execve(argv[0], argv, environ)  # noqa: S606 - the hook, by its path
     except OSError as error:
         os.write(told, str(error.errno).encode())
     finally:
@@ -68,20 +87,25 @@ def _prctl(option: int, value: int) -> None:
     ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _environ() -> dict[bytes, bytes]:
-    """As it was given: Python adds a locale to its own."""
-    pairs = (pair.partition(b"=") for pair in Path("/proc/self/environ").read_bytes().split(b"\0"))
-    return {name: value for name, is_pair, value in pairs if is_pair}
+def _environ(descriptor: int) -> dict[bytes, bytes]:
+    with os.fdopen(descriptor, "rb") as file:
+        pairs = (pair.partition(b"=") for pair in file.read().split(b"\0"))
+        return {name: value for name, is_pair, value in pairs if is_pair}
 
 
-def _until_it_ends(program: int) -> int:
-    """Its wait status; orphans of its own that end meanwhile are reaped."""
+def _until_it_ends(program: int, *, is_continued: bool = False) -> int:
+    """Its wait status; orphans of its own that end meanwhile are reaped.
+
+    `is_continued` has it go on when it is stopped.
+    """
     while True:
         number = signal.sigwait(_HEEDED)
         if number == HANDS_ON:
             _kill(os.killpg, program, signal.SIGTERM)
         elif number == ENDS_ALL:
             _kill(os.killpg, program, signal.SIGKILL)
+        elif is_continued:
+            _kill(os.kill, program, signal.SIGCONT)
         for pid, status in _reaped():
             if pid == program:
                 return status

@@ -1,7 +1,7 @@
 """One run of a program: bounded in time and output, alone in its group, and ended with all it started.
 
 Blocking, for a thread of its own. Whatever a program has started ends with it: a keeper sees to that
-(`keeper.py`). Where the keeper itself was killed, and on systems without subreapers, what is left of its
+(`keeper.py`). Where all of the keeper was killed, and on systems without subreapers, what is left of its
 process group ends, and what is found by the variable CALL when it is ended from outside.
 """
 
@@ -31,6 +31,8 @@ _CHUNK = 1 << 20
 _MOST_LEFT = 1 << 20
 """Bytes read after the end of a program: what a pipe holds, not what others go on writing."""
 _GLANCE_S = 0.05
+_LOOK_S = 1.0
+"""How often it is looked after a keeper that its program may have stopped."""
 _REAP_S = 2.0
 """How long a killed program may take to go; one that is stuck in the kernel takes for ever."""
 _SWEEPS = 3
@@ -124,31 +126,42 @@ def _begun(command: Command, folder: str, document: int) -> "subprocess.Popen[by
 
 
 def _begun_with_keeper(command: Command, folder: str, document: int) -> "subprocess.Popen[bytes]":
+    environ = anonymous_file("environ")
     reads, writes = os.pipe()
     with os.fdopen(reads, "rb") as told:
         try:
+            os.write(environ, _environment_block(command.environ))
+            os.lseek(environ, 0, os.SEEK_SET)
             process = subprocess.Popen(
                 [
-                    *(sys.executable, "-I", "-S", keeper.__file__, str(writes), str(_UMASK)),
-                    *map(str, command.user or (-1, -1)),
+                    *(sys.executable, "-I", "-S", keeper.__file__, str(writes), str(environ)),
+                    *map(str, (_UMASK, *(command.user or (-1, -1)))),
                     *command.argv,
                 ],
                 stdin=document,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=folder,
-                env=dict(command.environ),
                 start_new_session=True,
-                pass_fds=[writes],
+                pass_fds=[writes, environ],
                 bufsize=0,
             )
         finally:
             os.close(writes)
+            os.close(environ)
         failure = told.read()
     if failure:
         with process:
             raise OSError(int(failure), os.strerror(int(failure)))
     return process
+
+
+def _environment_block(environ: Mapping[str, str]) -> bytes:
+    """In the form of /proc/PID/environ. Raises ValueError for what no environment can hold."""
+    for name, value in environ.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise ValueError(f"the variable {name!r} cannot be set")
+    return b"".join(os.fsencode(f"{name}={value}\0") for name, value in environ.items())
 
 
 def _begun_alone(command: Command, folder: str, document: int) -> "subprocess.Popen[bytes]":
@@ -243,7 +256,7 @@ class _Watch:
             left = moment - time.monotonic()
             if left <= 0:
                 return False
-            wait = left if self._pidfd >= 0 else min(left, _GLANCE_S)
+            wait = min(left, _LOOK_S if self._pidfd >= 0 else _GLANCE_S)
             for key, _ in self._selector.select(wait):
                 if key.fd in self._tails:
                     self._read(key.fd)
@@ -251,6 +264,9 @@ class _Watch:
                     self._selector.unregister(key.fd)
                     self._stopped = True
                     return False
+            self._signal(
+                signal.SIGCONT
+            )  # a program may stop its parent, which nobody else would continue
         return True
 
     def _deafen(self) -> None:

@@ -189,6 +189,75 @@ def test_without_its_keeper_a_program_has_ended(tmp_path: Path) -> None:
     wait_until(lambda: not alive(program_itself))
 
 
+KILLS = {
+    "the inner one": "kill -KILL $PPID",
+    "the outer one": 'kill -KILL "$outer"; while :; do :; done',
+}
+
+
+@pytest.mark.parametrize("kill", KILLS)
+def test_what_escapes_and_kills_one_half_of_the_keeper_ends_too(tmp_path: Path, kill: str) -> None:
+    note = tmp_path / "pids"
+    text = (
+        "read -r _ _ _ outer _ < /proc/$PPID/stat\n"
+        f"env -i setsid /bin/sh -c 'echo $$ > {note}; exec /bin/sleep 3600' &\n"
+        f"until [ -s {note} ]; do :; done\n{KILLS[kill]}"
+    )
+    assert ran(tmp_path, text).status == -signal.SIGKILL
+    (escaped,) = pids(note)
+    wait_until(lambda: not alive(escaped))
+
+
+HALTS = {
+    "the inner one": "kill -STOP $PPID",
+    "the outer one": "read -r _ _ _ outer _ < /proc/$PPID/stat; kill -STOP $outer",
+    "both": "read -r _ _ _ outer _ < /proc/$PPID/stat; kill -STOP $outer $PPID",
+}
+
+
+@pytest.mark.parametrize("halt", HALTS)
+def test_a_program_that_stops_its_keeper_ends_when_it_ends(tmp_path: Path, halt: str) -> None:
+    ended = ran(tmp_path, f"{HALTS[halt]}; echo done; exit 3")
+    assert (ended.timed_out, ended.status, ended.output) == (False, 3, b"done\n")
+
+
+def _interpreter_that_needs_a_variable(folder: Path) -> Path:
+    file = folder / "python"
+    file.write_text(f'#!/bin/sh\n[ "$NEEDED" = yes ] || exit 99\nexec {sys.executable} "$@"\n')
+    file.chmod(0o755)
+    return file
+
+
+def test_the_keeper_runs_in_our_environment_and_the_program_in_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An interpreter may need LD_LIBRARY_PATH to start."""
+    monkeypatch.setattr(sys, "executable", str(_interpreter_that_needs_a_variable(tmp_path)))
+    monkeypatch.setenv("NEEDED", "yes")
+    ended = ran(tmp_path, 'echo "$NEEDED|$REGION"; exit 3', REGION="w=e\nst \u00e9")
+    assert (ended.status, ended.output) == (3, "|w=e\nst \u00e9\n".encode())
+
+
+def test_no_secret_is_an_argument_of_the_keeper(tmp_path: Path) -> None:
+    text = "read -r _ _ _ outer _ < /proc/$PPID/stat; cat /proc/$PPID/cmdline /proc/$outer/cmdline"
+    ended = ran(tmp_path, text, TOKEN="hunter2")
+    assert b"keeper.py" in ended.output
+    assert b"hunter2" not in ended.output
+
+
+@pytest.mark.parametrize("variable", [("A=B", "c"), ("A", "b\0C=d"), ("A\0", "b"), ("", "b")])
+def test_a_variable_that_cannot_be_set(tmp_path: Path, variable: tuple[str, str]) -> None:
+    command = Command(
+        argv=(program(tmp_path, "exit 0"),),
+        environ=dict([(CALL, "x"), variable]),
+        document=b"",
+        timeout_s=MOST_S,
+    )
+    stop = Stop()
+    assert "cannot be started: the variable" in run(command, stop).failure
+    stop.close()
+
+
 def test_a_system_without_subreapers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     note = tmp_path / "pids"
