@@ -10,6 +10,9 @@ from accelwatch.plugin_options import check_url, checked
 from accelwatch.schema.moments import moment_or_none, timestamp
 from accelwatch.standard_webhooks import headers, secret_bytes
 
+SCHEMA = "accelwatch.webhook/2"
+"""The greater number is for what a receiver of the smaller one would misread."""
+
 
 class WebhookOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the sink."""
@@ -25,8 +28,9 @@ class WebhookOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sent: the event's type, its time and the notice."""
+    """What is sent: the type, time and data that Standard Webhooks asks for, and their schema."""
 
+    schema: str
     type: str
     timestamp: str
     """RFC 3339, as every moment of `data`."""
@@ -69,6 +73,7 @@ class WebhookSink:
         """Send a notice."""
         body = msgspec.json.encode(
             Body(
+                schema=SCHEMA,
                 type=f"incident.{notice.kind.value}",
                 timestamp=timestamp(notice.time),
                 data=with_moments(notice),

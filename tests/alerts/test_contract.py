@@ -17,6 +17,7 @@ _ALLOWED = (
     "accelwatch.errors",
     "accelwatch.plugin_options",
     "accelwatch.rules.document",
+    "accelwatch.schema.moments",
     "accelwatch.standard_webhooks",
     "accelwatch.untrusted_text",
 )

@@ -32,6 +32,7 @@ def test_the_receivers_library_verifies_it(one: Any, secret: str) -> None:
     (request,) = sent(one, secret=secret)
     said = Webhook(SECRET).verify(request.body, request.headers)
     assert said["type"] == "incident.opened"
+    assert said["schema"] == "accelwatch.webhook/2"
     assert said["data"]["key"] == "west/i42"
     assert said["data"]["evidence"] == list(one.evidence)
     with pytest.raises(WebhookVerificationError):
