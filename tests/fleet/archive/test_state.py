@@ -7,7 +7,6 @@ from accelwatch.fleet.archive.observed import observed
 from accelwatch.fleet.replay.standing import unread_state
 from accelwatch.history.names import column_of, series_of
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.event import Category, ErrorEvent
 
 
 def test_the_state_of_a_device_that_is_gone_is_a_column() -> None:
@@ -21,29 +20,30 @@ def test_the_state_of_a_device_that_is_gone_is_a_column() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "category", "state"),
+    ("values", "is_lost", "state"),
     [
-        ({("device_up",): 1}, None, None),
-        ({("device_up",): 0}, None, DeviceState.DEGRADED),
-        ({("device_up",): 0}, Category.APPLICATION, DeviceState.DEGRADED),
-        ({("device_up",): 0}, Category.BUS, DeviceState.LOST),
+        ({("device_up",): 1}, False, None),
+        ({("device_up",): 1}, True, None),
+        ({("device_up",): 0}, False, DeviceState.DEGRADED),
+        ({("device_up",): 0}, True, DeviceState.LOST),
         (
             {("device_up",): 0, ("device_unreadable_info", "unresponsive", "timeout"): 1},
-            Category.BUS,
+            True,
             DeviceState.UNRESPONSIVE,
         ),
         (
             {("device_up",): 0, ("device_unreadable_info", "lost", "lost"): 1},
-            None,
+            False,
             DeviceState.LOST,
         ),
-        ({("device_up",): 0, ("device_unreadable_info", "new", ""): 1}, None, DeviceState.DEGRADED),
+        (
+            {("device_up",): 0, ("device_unreadable_info", "new", ""): 1},
+            False,
+            DeviceState.DEGRADED,
+        ),
     ],
 )
 def test_a_moment_of_an_archive_calls_it_lost_only_where_something_says_so(
-    values: dict[tuple[str, ...], float], category: Category | None, state: DeviceState | None
+    values: dict[tuple[str, ...], float], is_lost: bool, state: DeviceState | None
 ) -> None:
-    events = (
-        [ErrorEvent(code="c", category=category, time=1.0, text="", source="s")] if category else []
-    )
-    assert unread_state(values, events) is state
+    assert unread_state(values, is_lost=is_lost) is state

@@ -24,6 +24,7 @@ from accelwatch.fleet.rules.heard import EventColumns, Hearing
 from accelwatch.fleet.rules.past import Asked, Past
 from accelwatch.fleet.rules.standing import StandingTexts
 from accelwatch.fleet.state.liveness import ORDER, Thresholds
+from accelwatch.fleet.state.losses import are_lost, says_lost
 from accelwatch.fleet.state.moment import standing_number
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
@@ -40,9 +41,6 @@ from accelwatch.slices import LongWork
 DEVICE_UP = ("device_up",)
 SKEW = ("fleet_target_clock_skew_seconds",)
 UNREADABLE = "device_unreadable_info"
-LOST_AFTER_S = 150.0
-"""Between the first and the last of several failed reads, of which nothing says why: a driver is loaded,
-a device reset and its partitions changed in less time."""
 _STATE_CODES = np.array([NODE_STATE[one] for one in ORDER[:4]], dtype=np.intp)
 
 
@@ -74,6 +72,11 @@ class ArchiveColumns:
         self._node_values: Floats = np.full((len(self.node_series), roster.node_size), math.nan)
         self._unread_since: Floats = np.full(roster.size, math.nan)
         """By row: since when `device_up` is 0, Unix seconds; NaN where it is not."""
+        self._read_at: Floats = np.full(roster.size, -math.inf)
+        """By row: when it was read last, Unix seconds."""
+        self._said_lost_at: Floats = np.full(roster.size, -math.inf)
+        """By row: when a log said last that it is lost, Unix seconds."""
+        self._hearing, self._heard = hearing, 0
         self._numbers: dict[Key, Floats] = {}
         self._standing = StandingTexts()
         self._groups: dict[str, tuple[object, Groups]] = {}
@@ -91,11 +94,14 @@ class ArchiveColumns:
         self._values = grown(self._values, roster.size, math.nan)
         self._node_values = grown(self._node_values, roster.node_size, math.nan)
         self._unread_since = grown(self._unread_since, roster.size, math.nan)
+        self._read_at = grown(self._read_at, roster.size, -math.inf)
         for told in devices:
             self._values[:, told.entity] = told.values
             before = self._unread_since[told.entity]
             since = np.where(np.isnan(before), told.seconds, before)
-            self._unread_since[told.entity] = np.where(told.values[0] == 0, since, math.nan)
+            failed = told.values[0] == 0
+            self._unread_since[told.entity] = np.where(failed, since, math.nan)
+            self._read_at[told.entity[~failed]] = told.seconds[~failed]
             roster.hear_devices(told.entity, told.seconds)
         for told in nodes:
             self._node_values[:, roster.hear_nodes(told.entity, told.seconds)] = told.values
@@ -121,10 +127,22 @@ class ArchiveColumns:
         self._node_windows.sample(
             self._now, heard, lambda one: self._node_values[self._node_place[one]]
         )
+        self._hear_losses()
         self._stand()
         await work.rest()
         self._belonging.bring(self._now)
         self._events.bring()
+
+    def _hear_losses(self) -> None:
+        """Events that have come since and say that a device is lost."""
+        roster = self._roster
+        self._said_lost_at = grown(self._said_lost_at, roster.size, -math.inf)
+        for noted in self._hearing.after(self._heard):
+            self._heard = noted.sequence
+            event = noted.event
+            row = roster.row(noted.node, event.device_id) if says_lost(event) else None
+            if row is not None:
+                self._said_lost_at[row] = max(self._said_lost_at[row], event.time)
 
     def _stand(self) -> None:
         """States of nodes by how long they are silent, and of devices."""
@@ -159,7 +177,8 @@ class ArchiveColumns:
     def _stand_unread(self, state: Places) -> None:
         """States of devices that cannot be read: what was recorded of them, else how long it lasts."""
         unread = self._values[0] == 0
-        gone = unread & (self._roster.told_at - self._unread_since >= LOST_AFTER_S)
+        failing_s = self._roster.told_at - self._unread_since
+        gone = unread & are_lost(failing_s, self._said_lost_at, self._read_at)
         state[unread] = STATE[DeviceState.DEGRADED]
         state[gone] = STATE[DeviceState.LOST]
         for series, place in self._place.items():

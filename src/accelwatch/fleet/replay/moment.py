@@ -1,5 +1,6 @@
 """Every node and device of an archive at a moment: who is expected, their last words, whose they are."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from accelwatch.fleet.replay.places import Places, ordered
 from accelwatch.fleet.replay.recent import Latest
 from accelwatch.fleet.replay.subject import Subject
 from accelwatch.fleet.replay.survey import EXPECTED_MS
+from accelwatch.fleet.state import losses
 from accelwatch.fleet.wire import NodeNow
 from accelwatch.history.presence import Seen
 from accelwatch.history.rows import EventRow, JobRow
@@ -52,6 +54,10 @@ class _Device(msgspec.Struct, kw_only=True):
     """Unix milliseconds of its newest row."""
     model: str = ""
     values: Mapping[Series, Number] = {}
+    read_at: float = -math.inf
+    """Unix seconds; when it was read last within reach."""
+    failing_s: float = 0.0
+    """For how long its reads have failed."""
 
 
 class _Context(NamedTuple):
@@ -62,6 +68,7 @@ class _Context(NamedTuple):
     events: Mapping[_Pair, list[ErrorEvent]]
     """Those that health remembers."""
     logged: Mapping[_Pair, list[ErrorEvent]]
+    """All that are at hand."""
     running: Mapping[_Pair, list[JobRow]]
     places: Places
 
@@ -95,7 +102,9 @@ def _subjects(
         who = occupancy([*whole, *context.running.get(pair, [])])
         age_s = (context.now - known.last) / 1000
         happened = context.events.get(pair, ())
-        unread = standing.unread_state(known.values, context.logged.get(pair, ()))
+        said_at = standing.said_lost_at(context.logged.get(pair, ()))
+        is_lost = losses.is_lost(known.failing_s, said_at, known.read_at)
+        unread = standing.unread_state(known.values, is_lost=is_lost)
         state = standing.device_state(node_state, age_s, unread, context.interval_s)
         yield Subject(
             place=context.places.place(node, device, index, known.model, who),
@@ -135,5 +144,13 @@ def _newest(devices: Latest) -> Iterator[tuple[str, str, _Device]]:
         entity = devices.entities[at]
         told = zip(names, rows[at], strict=True)
         values = {series: value for series, value in told if value == value}  # noqa: PLR0124 - NaN
-        known = _Device(last=int(devices.times[at]), model=entity.model, values=values)
+        last, read_at = int(devices.times[at]), int(devices.failing.read_at[at])
+        since = int(devices.failing.since[at])
+        known = _Device(
+            last=last,
+            model=entity.model,
+            values=values,
+            read_at=read_at / 1000 if read_at >= 0 else -math.inf,
+            failing_s=(last - since) / 1000 if since >= 0 else 0.0,
+        )
         yield entity.node, entity.device, known

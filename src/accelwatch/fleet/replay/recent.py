@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.fleet.replay.failing import Failing
 from accelwatch.history.layout import ArchiveError
 from accelwatch.history.row_groups import RowGroup, RowGroups
 from accelwatch.history.samples import Entity, Group, Samples
@@ -31,6 +32,8 @@ class Latest(NamedTuple):
     """When the newest sample was taken, Unix milliseconds; -1 where none is within reach."""
     columns: Columns
     """NaN where it has no value."""
+    failing: Failing
+    """Since when each was not read."""
 
 
 class Recent:
@@ -55,10 +58,12 @@ class Recent:
         size = len(self.entities)
         times = np.full(size, -1, dtype=np.int64)
         columns: Columns = {}
+        failing = Failing(size)
         for group in groups:
             until = int(np.searchsorted(group.times, moment, side="right"))
             last = np.full(size, -1, dtype=np.intp)
             last[group.entity[:until]] = np.arange(until)
+            failing.add(group, until, last)
             known = np.flatnonzero(last >= 0)
             rows = last[known]
             times[known] = group.times[rows]
@@ -67,7 +72,7 @@ class Recent:
             for series, values in group.columns.items():
                 column = columns.setdefault(series, np.full(size, np.nan))
                 column[known] = values[rows]
-        return Latest(self.entities, times, columns)
+        return Latest(self.entities, times, columns, failing)
 
     def track(self, node: str, device: str, moment: int) -> tuple[Moments, Columns]:
         """Moments and values of one entity in the hour up to a moment."""

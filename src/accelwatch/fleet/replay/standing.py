@@ -1,13 +1,15 @@
 """How nodes and devices of an archive stood at a moment: by the age of their rows and their signals."""
 
+import math
 from collections.abc import Iterable, Mapping
 
 from accelwatch.fleet.names import GONE, SPEAKING, NodeState
 from accelwatch.fleet.replay.events import error_event
 from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.state.losses import says_lost
 from accelwatch.history.rows import EventRow
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, BROKEN, UP, DeviceState
-from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
@@ -56,17 +58,19 @@ def by_device(rows: Iterable[EventRow], since_ms: int) -> dict[tuple[str, str], 
     return found
 
 
-def unread_state(
-    values: Mapping[Series, Number], events: Iterable[ErrorEvent]
-) -> DeviceState | None:
+def said_lost_at(events: Iterable[ErrorEvent]) -> float:
+    """When a log said last that a device is lost, Unix seconds; minus infinity if it never did."""
+    return max((event.time for event in events if says_lost(event)), default=-math.inf)
+
+
+def unread_state(values: Mapping[Series, Number], *, is_lost: bool) -> DeviceState | None:
     """What a device is called that its collector could not read; None for one that it could.
 
-    It is what was recorded of it; where nothing but `device_up` was, a log has to say that it is lost.
+    It is what was recorded of it; where nothing but `device_up` was, one that is not lost is degraded.
     """
     if values.get(_UP) != 0:
         return None
     said = [series[1] for series, value in values.items() if series[0] == UNREADABLE and value]
     if said and said[0] in ABSENCE_WITHOUT_VALUES:
         return DeviceState(said[0])
-    lost = any(event.category is Category.BUS for event in events)
-    return DeviceState.LOST if lost else DeviceState.DEGRADED
+    return DeviceState.LOST if is_lost else DeviceState.DEGRADED
