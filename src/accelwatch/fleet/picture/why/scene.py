@@ -131,14 +131,22 @@ def with_node(
         for one in scene.devices
     ]
     known_ids = {one.id for one in scene.devices if one.node == node}
-    devices += [one for one in told.values() if one.id not in known_ids]
     before = scene.nodes.get(node) or SeenNode(node=node)
+    added = [one for one in told.values() if one.id not in known_ids]
+    devices += [_unheard(one, before.state) for one in added] if silent else added
     if silent:
         reason = silent.removeprefix(f"{node} is {before.state}: ")
         known = msgspec.structs.replace(before, reason=reason, remedy=remedy)
     else:
         known = _with_unread(before, snapshot)
     return msgspec.structs.replace(scene, devices=devices, nodes={**scene.nodes, node: known})
+
+
+def _unheard(device: SeenDevice, state: str) -> SeenDevice:
+    """A device of a node that is silent: it does not hang, nothing is heard of it; a lost one is lost."""
+    if device.word == DeviceState.LOST:
+        return device
+    return msgspec.structs.replace(device, word=GONE.get(NodeState(state), device.word))
 
 
 def _with_reasons(device: SeenDevice, own: SeenDevice) -> SeenDevice:
