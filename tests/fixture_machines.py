@@ -78,7 +78,7 @@ def _nvml(folder: Path, name: str, asleep: int = -1) -> Iterator[Stage]:
         stage = Stage(NvidiaBackend, folder, options={"source": "nvml"})
 
         def remove(device: Device) -> None:
-            shutil.rmtree(folder / "proc/driver/nvidia/gpus" / str(device.pci_bus_id))
+            _off_the_bus(folder, device)
             scenario.system("count", scenario.count - 1).write()
 
         stage.remove = remove
@@ -87,6 +87,17 @@ def _nvml(folder: Path, name: str, asleep: int = -1) -> Iterator[Stage]:
         before = [_calls(library, index) for index in range(scenario.count)]
         stage.calls_into = lambda index: _calls(library, index) - before[index]
         yield stage
+
+
+def _off_the_bus(folder: Path, device: Device) -> None:
+    """Neither the driver nor the bus has it any more."""
+    address = str(device.pci_bus_id)
+    shutil.rmtree(folder / "proc/driver/nvidia/gpus" / address)
+    on_bus = folder / "sys/bus/pci/devices" / address
+    if on_bus.is_symlink():
+        on_bus.unlink()
+    elif on_bus.exists():
+        shutil.rmtree(on_bus)
 
 
 def _calls(library: Any, index: int) -> int:
@@ -104,7 +115,7 @@ def _smi(folder: Path, gpus: tuple[Gpu, ...]) -> Iterator[Stage]:
     stage = Stage(NvidiaBackend, folder, options=options)
 
     def remove(device: Device) -> None:
-        shutil.rmtree(folder / "proc/driver/nvidia/gpus" / str(device.pci_bus_id))
+        _off_the_bus(folder, device)
         write_program(folder / "bin", gpus[:-1])
         stage.clock.advance(10)
 

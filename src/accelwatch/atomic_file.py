@@ -4,6 +4,7 @@ Links are not followed: what is kept here is written by nobody else.
 """
 
 import contextlib
+import io
 import os
 from pathlib import Path
 
@@ -16,9 +17,12 @@ _SHARED = 0o666
 
 def read_replaced(path: Path) -> bytes:
     """What a file holds that `replace_file` has written. Raises OSError, also for a link."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read()
+    with io.FileIO(str(path), opener=_without_links) as file:
+        return file.readall()
+
+
+def _without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW)
 
 
 def replace_file(path: Path, data: bytes, *, mode: int = _SHARED, durable: bool = True) -> None:

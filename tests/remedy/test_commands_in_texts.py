@@ -15,7 +15,7 @@ FILES = sorted(
     for path in (PACKAGE / folder).rglob("*.py")
 )
 NEEDS_REASON = re.compile(
-    r"accelwatch (quarantine|release|recovered|retry|forget|hold|stop|start)"
+    r"accelwatch (?:remedy )?(quarantine|release|recovered|retry|forget|hold|stop|start)"
     r"(?: NODE| \{[a-z_.]*\})?((?: --[a-z]+| WHY)*)"
 )
 

@@ -149,7 +149,7 @@ def told_of(series: Series, value: object) -> str:
     row = by_key().get(series[0])
     low, high = bounds(series[0])
     unit = f" {row.unit}" if row is not None and row.unit else ""
-    within = isinstance(value, int | float) and low <= value <= high
+    within = isinstance(value, int | float) and value is not True and low <= value <= high
     if within and value in SENTINELS:
         return f"{value} is not believed; an empty register reads like this"
     if within and value == 0:

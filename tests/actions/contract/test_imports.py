@@ -16,6 +16,7 @@ _ALLOWED = (
     "accelwatch.delivery.post",
     "accelwatch.durations",
     "accelwatch.errors",
+    "accelwatch.file_rights",
     "accelwatch.host_ranges",
     "accelwatch.plugin_options",
     "accelwatch.schema",

@@ -232,7 +232,7 @@ def test_two_hubs_do_not_share_an_inventory(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-_MOUNTED = 'mount -t tmpfs -o size={size} none {state} && {then} && exec "$@"'
+_MOUNTED = 'mount -t tmpfs -o size={size},mode=0700 none {state} && {then} && exec "$@"'
 
 
 def _inside(state: Path, size: str, then: str) -> list[str]:

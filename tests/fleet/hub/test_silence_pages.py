@@ -178,7 +178,7 @@ def test_a_person_writes_into_an_incident(tmp_path: Path, rules: RuleSettings) -
         async with judged(rules, state_dir=tmp_path) as (running, _):
             path = "/v1/incidents/i1/note"
             assert "text" in await running.post(path, 400, json={"by": "ben"})
-            assert "text: write" in await running.post(path, 400, json={"text": " \n"})
+            assert "a note needs a text" in await running.post(path, 400, json={"text": " \n"})
             assert "500 characters" in await running.post(path, 400, json={"text": "x" * 501})
             written = await running.post(path, json={"text": "board\nordered", "by": "ben"})
             assert written == {"id": "i1", "text": "board ordered", "problem": ""}

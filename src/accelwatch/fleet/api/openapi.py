@@ -75,6 +75,7 @@ _ANSWERS = (
     OddPage,
     UsageReport,
 )
+_KINDS = "|".join(ReasonKind)
 _NOT_OFFERED = {"406": "Accept has none of the media types; the text names them."}
 _REFUSALS = {
     "400": "A parameter makes no sense; the text says which.",
@@ -267,7 +268,7 @@ def _paths() -> dict[str, Any]:
             _parameter(
                 "reason",
                 "Only these reasons, separated by commas.",
-                schema={"type": "string", "enum": list(ReasonKind)},
+                schema={"type": "string", "pattern": f"^({_KINDS})(,({_KINDS}))*$"},
             ),
             _parameter("within", "Count maintenance that starts within this time, such as 4h."),
         ),

@@ -108,6 +108,8 @@ def _severities(query: Query) -> frozenset[Severity]:
 def _kinds(query: Query) -> frozenset[ReasonKind]:
     """The kinds of reason asked for; all of them unless asked."""
     asked = many(query, "reason")
+    if "reason" in query and not asked:
+        raise UsageError(f"reason: it is empty; write one or more of {', '.join(_ORDER)}")
     for text in asked:
         if text not in _ORDER:
             raise UsageError(f"reason: {text[:40]!r} is not one of {', '.join(_ORDER)}")
