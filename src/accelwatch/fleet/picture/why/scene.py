@@ -143,7 +143,7 @@ def with_node(
 
 
 def _unheard(device: SeenDevice, state: str) -> SeenDevice:
-    """A device of a node that is silent: it does not hang, nothing is heard of it; a lost one is lost."""
+    """A device of a silent node: it does not hang, nothing is heard of it; a lost one is lost."""
     if device.word == DeviceState.LOST:
         return device
     return msgspec.structs.replace(device, word=GONE.get(NodeState(state), device.word))
