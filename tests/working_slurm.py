@@ -1,7 +1,7 @@
 """The lab's Slurm with five nodes, for tests; they are skipped where it is not installed."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +9,20 @@ import pytest
 
 from accelwatch.lab.installed import missing
 from accelwatch.lab.slurm import Slurm as WorkingSlurm
-from accelwatch.lab.waiting import until
+from accelwatch.lab.waiting import until as seen_within
 
 NODES = ("n1", "n2", "n3", "n4", "n5")
 
 __all__ = ["NODES", "WorkingSlurm", "until", "working_slurm"]
+
+
+PATIENT_S = 60.0
+"""A controller that has hung before, beside other tests, takes its time; the limit is only a guard."""
+
+
+def until(true: Callable[[], object], what: str, seconds: float = PATIENT_S) -> None:
+    """Wait for what is to come true. Raises NotSeenError."""
+    seen_within(true, what, seconds)
 
 
 @contextlib.contextmanager
