@@ -122,7 +122,7 @@ def _begun(command: Command, folder: str, document: int) -> "subprocess.Popen[by
         os.chown(folder, *command.user)
     if sys.platform == "linux" and sys.executable:
         return _begun_with_keeper(command, folder, document)
-    return _begun_alone(command, folder, document)
+    return _start_without_keeper(command, folder, document)
 
 
 def _begun_with_keeper(command: Command, folder: str, document: int) -> "subprocess.Popen[bytes]":
@@ -164,7 +164,9 @@ def _environment_block(environ: Mapping[str, str]) -> bytes:
     return b"".join(os.fsencode(f"{name}={value}\0") for name, value in environ.items())
 
 
-def _begun_alone(command: Command, folder: str, document: int) -> "subprocess.Popen[bytes]":
+def _start_without_keeper(
+    command: Command, folder: str, document: int
+) -> "subprocess.Popen[bytes]":
     uid, gid = command.user or (None, None)
     return subprocess.Popen(
         command.argv,

@@ -9,10 +9,10 @@ import msgspec
 import typer
 import yaml
 
-from accelwatch.cli.aligned import aligned
 from accelwatch.cli.hub_asking import HubFlags, asked
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.table_lines import columns
 from accelwatch.exit_codes import OK
 from accelwatch.host_ranges import collapse
 from accelwatch.untrusted_text import printable
@@ -116,7 +116,7 @@ def _k8s(nodes: Sequence[Mapping[str, Any]]) -> str:
 
 def _table(nodes: Sequence[Mapping[str, Any]]) -> str:
     rows = [_row(node["node"], reason) for node in nodes for reason in node["reasons"]]
-    return "".join(f"{line}\n" for line in aligned([_HEADER, *rows])) if rows else ""
+    return "".join(f"{line}\n" for line in columns([_HEADER, *rows])) if rows else ""
 
 
 def _row(node: str, reason: Mapping[str, Any]) -> tuple[str, ...]:

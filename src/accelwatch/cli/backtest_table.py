@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from accelwatch.cli.table_lines import columns
 from accelwatch.untrusted_text import printable
 
 if TYPE_CHECKING:
@@ -63,9 +64,4 @@ def _counted(words: "Iterable[str]") -> str:
 
 def _aligned(rows: "Sequence[tuple[str, ...]]") -> str:
     shown = [_HEAD, *(tuple(printable(cell) for cell in row) for row in rows)]
-    widths = [max(len(row[at]) for row in shown) for at in range(len(_HEAD))]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in shown
-    )
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+    return "".join(f"{line}\n" for line in columns(shown))

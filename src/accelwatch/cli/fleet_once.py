@@ -16,7 +16,15 @@ from accelwatch.cli.table_lines import Style
 from accelwatch.display import colour, stdout_is_terminal, terminal_width, utf8
 from accelwatch.exit_codes import FAILED, NO_DEVICE, OK, PERMISSION, UNWELL
 from accelwatch.fleet.follow.faults import TargetFault
-from accelwatch.fleet.hub_client.once import Answer, ask, first_view, heard, plainly, silent, unread
+from accelwatch.fleet.hub_client.once import (
+    Answer,
+    ask,
+    first_view,
+    plainly,
+    silent,
+    unread,
+    wait_for_answers,
+)
 from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import StoreState
@@ -39,7 +47,7 @@ async def _run(hub: Hub, asking: Asking) -> int:
     try:
         if hub.embedded:
             with progress("asking nodes", None, counting("nodes")) as bar:
-                await heard(session, asking.timeout_s, bar.at)
+                await wait_for_answers(session, asking.timeout_s, bar.at)
         return await _repeat(hub, asking, session)
     except TargetFault as fault:
         raise plainly(fault, hub.ended() or hub.place.name) from fault

@@ -177,7 +177,7 @@ def _aside(incident: dict[str, Any]) -> str:
 
 
 def _table(incidents: list[dict[str, Any]]) -> bytes:
-    from accelwatch.cli.aligned import aligned
+    from accelwatch.cli.table_lines import columns
     from accelwatch.untrusted_text import printable
 
     if not incidents:
@@ -195,7 +195,7 @@ def _table(incidents: list[dict[str, Any]]) -> bytes:
         for one in incidents
     ]
     header = ["ID", "SEVERITY", "SINCE", "WHERE", "JOB", "USER", "TITLE"]
-    return "".join(f"{line}\n" for line in aligned([header, *rows])).encode()
+    return "".join(f"{line}\n" for line in columns([header, *rows])).encode()
 
 
 def _several(names: Sequence[str]) -> str:

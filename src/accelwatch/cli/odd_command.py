@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from accelwatch.cli.aligned import aligned
 from accelwatch.cli.hub_asking import HubFlags, asked
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.table_lines import columns
 from accelwatch.exit_codes import OK
 from accelwatch.host_ranges import collapse
 from accelwatch.untrusted_text import printable
@@ -38,7 +38,7 @@ def odd_command(
     if not rows:
         complain(f"no differences between {page['nodes']} nodes")
     else:
-        write_stdout("".join(f"{line}\n" for line in aligned([_HEADER, *rows])).encode())
+        write_stdout("".join(f"{line}\n" for line in columns([_HEADER, *rows])).encode())
     raise typer.Exit(OK)
 
 

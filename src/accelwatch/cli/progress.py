@@ -71,9 +71,9 @@ def progress(
 
 def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """What long work comes to, in aligned columns."""
-    from accelwatch.cli.aligned import aligned
+    from accelwatch.cli.table_lines import columns
 
-    return "".join(f"{line.rstrip()}\n" for line in aligned([heading, *rows]))
+    return "".join(f"{line.rstrip()}\n" for line in columns([heading, *rows]))
 
 
 def watched() -> bool:

@@ -7,9 +7,9 @@ from urllib.parse import quote
 import msgspec
 import typer
 
-from accelwatch.cli.aligned import aligned
 from accelwatch.cli.hub_asking import HubFlags, asked, changed, moment, who
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.table_lines import columns
 from accelwatch.durations import seconds_with_unit
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
@@ -131,7 +131,7 @@ def _table(rows: Iterable[Mapping[str, Any]], described: Described) -> bytes:
         )
         for row in rows
     ]
-    return "".join(f"{line}\n" for line in aligned(cells)).encode()
+    return "".join(f"{line}\n" for line in columns(cells)).encode()
 
 
 def _short(moment_: str) -> str:

@@ -61,7 +61,7 @@ def serve_command(options: ServeOptions) -> None:
         )
     options.machine.over(CollectSettings())  # a mistake is told here, not to each visitor
     server = _server(options)
-    _refuse_taken(host, port)
+    _check_address_free(host, port)
     complain(f"the dashboard is at {server.public_url} (^C ends it)")
     try:
         server.serve()
@@ -70,7 +70,7 @@ def serve_command(options: ServeOptions) -> None:
     raise typer.Exit(OK)
 
 
-def _refuse_taken(host: str, port: int) -> None:
+def _check_address_free(host: str, port: int) -> None:
     """Raise AccelwatchError where the address is in use, before anything is said of a dashboard."""
     try:
         family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

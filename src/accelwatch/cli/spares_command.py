@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from accelwatch.cli.aligned import aligned
 from accelwatch.cli.hub_asking import HubFlags
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.remedy_outcome import asked_of_remedies
+from accelwatch.cli.table_lines import columns
 from accelwatch.exit_codes import OK
 from accelwatch.untrusted_text import printable
 
@@ -37,7 +37,7 @@ def spares_command(
 
 
 def _table(spares: Sequence[Mapping[str, Any]]) -> list[str]:
-    return aligned([_HEADER, *map(_row, spares)])
+    return columns([_HEADER, *map(_row, spares)])
 
 
 def _row(spare: Mapping[str, Any]) -> tuple[str, ...]:

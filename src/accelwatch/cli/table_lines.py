@@ -1,6 +1,6 @@
 """Cells as the aligned lines of a table, in plain text with optional colour."""
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 import msgspec
 
@@ -40,7 +40,13 @@ def aligned(
     return lines
 
 
-def _join(cells: Cells, widths: list[int], right: list[bool]) -> str:
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a list without colour, all columns to the left; every row has as many cells."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [_join(row, widths, [False] * len(widths)) for row in rows]
+
+
+def _join(cells: Sequence[str], widths: list[int], right: list[bool]) -> str:
     padded = (
         text.rjust(width) if to_right else text.ljust(width)
         for text, width, to_right in zip(cells, widths, right, strict=True)

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.incidents.incident import Incident, IncidentState
 from accelwatch.judging.describing import document_of
@@ -49,18 +51,8 @@ class IncidentPages:
             for one in incidents
             if severity in (None, one.severity.value) and (node is None or node in one.nodes)
         ]
-        page = IncidentsPage(
-            judged=True,
-            rules=len(runner.rules.rules),
-            digest=runner.rules.digest,
-            interval_s=runner.interval_s,
-            judged_age_s=runner.judged_age_s,
-            told_by=runner.told_by.value,
-            problems=runner.problems,
-            node=self._node(),
-            incidents=tuple(document_of(one, runner.mute_of(one)) for one in chosen[:limit]),
-        )
-        return json_page(page, headers)
+        page = incidents_page(runner, chosen[:limit])
+        return json_page(msgspec.structs.replace(page, node=self._node()), headers)
 
     def incident(self, id_: str, headers: Headers) -> Page:
         """`IncidentDocument`. Raises UnmetError."""
@@ -87,6 +79,20 @@ class IncidentPages:
             return json_page(RulesPage(digest="", rules=()), headers)
         page = RulesPage(digest=runner.rules.digest, rules=tuple(_rule_rows(runner)))
         return json_page(page, headers)
+
+
+def incidents_page(runner: "RuleRunner", incidents: Iterable[Incident]) -> IncidentsPage:
+    """These incidents, with the rules in force and what is wrong with them."""
+    return IncidentsPage(
+        judged=True,
+        rules=len(runner.rules.rules),
+        digest=runner.rules.digest,
+        interval_s=runner.interval_s,
+        judged_age_s=runner.judged_age_s,
+        told_by=runner.told_by.value,
+        problems=runner.problems,
+        incidents=tuple(document_of(one, runner.mute_of(one)) for one in incidents),
+    )
 
 
 def _rule_rows(runner: "RuleRunner") -> Iterable[RuleRow]:

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from accelwatch.clock import Clock
 from accelwatch.fleet.api.events import begin_of
 from accelwatch.incidents.incident import Incident
-from accelwatch.judging.describing import document_of
 from accelwatch.judging.documents import IncidentsPage
+from accelwatch.judging.pages import incidents_page
 from accelwatch.web.json_page import json_page
 from accelwatch.web.page import Headers, Page, Query, ask_again, limit_of, only, plain
 
@@ -60,17 +62,9 @@ class PastIncidents:
             if (one.is_open or one.updated >= begin) and (node is None or node in one.nodes)
         ]
         chosen.sort(key=lambda one: one.updated, reverse=True)
-        problems = runner.problems if self._journal() else (*runner.problems, _NOT_KEPT)
-        page = IncidentsPage(
-            judged=True,
-            rules=len(runner.rules.rules),
-            digest=runner.rules.digest,
-            interval_s=runner.interval_s,
-            judged_age_s=runner.judged_age_s,
-            told_by=runner.told_by.value,
-            problems=problems,
-            incidents=tuple(document_of(one, runner.mute_of(one)) for one in chosen[:limit]),
-        )
+        page = incidents_page(runner, chosen[:limit])
+        if self._journal() is None:
+            page = msgspec.structs.replace(page, problems=(*page.problems, _NOT_KEPT))
         return json_page(page, headers)
 
     async def _kept(self, begin: float) -> list[Incident]:

@@ -83,11 +83,8 @@ def of_windows(
 def of_silence(fleet: Fleet) -> Found:
     """Nodes that do not answer, or have never answered; one that was not asked yet is not among them."""
     for node in fleet.nodes.values():
-        state = fleet.state_of(node)
-        fault = next((one.fault for one in node.sources.values() if one.fault is not None), None)
-        if state not in (NodeState.DOWN, NodeState.NEVER):
-            continue
-        if state is NodeState.NEVER and fault is None:
+        state, fault = fleet.state_of(node), node.why_silent
+        if state not in (NodeState.DOWN, NodeState.NEVER) or _is_unasked(state, fault):
             continue
         said = "it has never answered" if state is NodeState.NEVER else "it does not answer"
         age_s = fleet.age_of(node)
@@ -95,7 +92,7 @@ def of_silence(fleet: Fleet) -> Found:
             node.name,
             AvoidReason(
                 kind=ReasonKind.UNREACHABLE,
-                text=said if fault is None else f"{said}: {fault}",
+                text=f"{said}: {fault}" if fault else said,
                 since=None if age_s is None else timestamp(fleet.clock.wall() - age_s),
             ),
         )
@@ -103,8 +100,8 @@ def of_silence(fleet: Fleet) -> Found:
 
 def unasked_nodes(fleet: Fleet) -> int:
     """How many nodes have neither answered nor failed to: a hub that has just started has many."""
-    return sum(
-        fleet.state_of(node) is NodeState.NEVER
-        and all(source.fault is None for source in node.sources.values())
-        for node in fleet.nodes.values()
-    )
+    return sum(_is_unasked(fleet.state_of(node), node.why_silent) for node in fleet.nodes.values())
+
+
+def _is_unasked(state: NodeState, fault: str) -> bool:
+    return state is NodeState.NEVER and not fault

@@ -63,7 +63,7 @@ def plainly(fault: TargetFault, name: str) -> AccelwatchError:
     return HubForbids(text) if fault.reason is Reason.CREDENTIALS else HubError(text)
 
 
-async def heard(
+async def wait_for_answers(
     session: HubSession,
     timeout_s: float,
     tell: Callable[[int, int], None] = lambda _done, _total: None,

@@ -27,7 +27,7 @@ def _of_machine(board: Board) -> Line:
     glyphs = board.paint.glyphs
     name = printable(worst.device.name, ascii_only=glyphs.ascii_only)
     text = f"{fmt.state_glyph(worst, glyphs)} {name} {fmt.state_word(worst)}"
-    return _told(text, fmt.state_role(worst), board)
+    return _fitted_hint(text, fmt.state_role(worst), board)
 
 
 def _severity(view: DeviceView) -> int:
@@ -48,10 +48,10 @@ def _of_fleet(board: Board) -> Line:
     text, role = cells.trouble(worst, sight)
     sign, _, what = text.partition(" ")
     if not worst.speaks or worst.worst is None:
-        return _told(f"{worst.node} {cells.state_of(worst, sight)}", "bad", board)
-    return _told(f"{sign} {worst.node} {what}", role, board)
+        return _fitted_hint(f"{worst.node} {cells.state_of(worst, sight)}", "bad", board)
+    return _fitted_hint(f"{sign} {worst.node} {what}", role, board)
 
 
-def _told(text: str, role: str, board: Board) -> Line:
+def _fitted_hint(text: str, role: str, board: Board) -> Line:
     shown = fit(text, min(len(text), _MOST), ellipsis=board.paint.glyphs.ellipsis)
     return [(f" {shown}: ", role)]

@@ -133,7 +133,7 @@ def with_node(
     known_ids = {one.id for one in scene.devices if one.node == node}
     before = scene.nodes.get(node) or SeenNode(node=node)
     added = [one for one in told.values() if one.id not in known_ids]
-    devices += [_unheard(one, before.state) for one in added] if silent else added
+    devices += [_on_silent_node(one, before.state) for one in added] if silent else added
     if silent:
         reason = silent.removeprefix(f"{node} is {before.state}: ")
         known = msgspec.structs.replace(before, reason=reason, remedy=remedy)
@@ -142,7 +142,7 @@ def with_node(
     return msgspec.structs.replace(scene, devices=devices, nodes={**scene.nodes, node: known})
 
 
-def _unheard(device: SeenDevice, state: str) -> SeenDevice:
+def _on_silent_node(device: SeenDevice, state: str) -> SeenDevice:
     """A device of a silent node: it does not hang, nothing is heard of it; a lost one is lost."""
     if device.word == DeviceState.LOST:
         return device
