@@ -8,12 +8,14 @@ import contextlib
 import getpass
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import bcrypt
 
+from accelwatch.lab.slurm import SlurmError
 from agents import AgentProcess
 from authority import Authority
 from standins import NvmlScenario
@@ -230,6 +232,19 @@ class SlurmSite:
             "breaker": {"overrides": 1000},
             "data_guard": {"startup_grace": "0s", "calm": "0s", "late": "60s"},
         }
+
+    def logs(self) -> dict[str, str]:
+        """What explains a failure: the hub's log, what it had Slurm change, Slurm's own log and jobs."""
+        files = (
+            self.hub.log,
+            self.folder / "commands" / "changes",
+            self.slurm.folder / "slurmctld.log",
+        )
+        texts = {file.name: file.read_text()[-8000:] for file in files if file.exists()}
+        for shown in ("job", "node", "reservation"):
+            with contextlib.suppress(SlurmError, subprocess.SubprocessError):
+                texts[f"scontrol show {shown}"] = self.slurm.scontrol("-o", "show", shown)
+        return texts
 
     def end(self) -> None:
         """End all of them."""

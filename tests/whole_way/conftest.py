@@ -1,7 +1,7 @@
 """One Slurm, its agents and a hub for all tests of the folder: they take seconds to start."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,18 @@ from working_slurm import working_slurm
 
 NODES = ("n1", "n2", "n3", "n5")
 """Those with an agent; the last one is the spare."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the site's logs with a failure: its folder is gone when the tests have ended."""
+    report = yield
+    site = getattr(item, "funcargs", {}).get("site")
+    if report.failed and isinstance(site, SlurmSite):
+        report.sections.extend(site.logs().items())
+    return report
 
 
 @pytest.fixture(scope="package")
