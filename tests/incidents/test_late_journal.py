@@ -1,6 +1,7 @@
 """A disk that is slow is told, and so is that it has caught up, though nothing else is to be written."""
 
 import asyncio
+import gc
 import threading
 from pathlib import Path
 
@@ -45,3 +46,36 @@ def test_what_is_written_late_is_well_again(
         await register.end()
 
     asyncio.run(asyncio.wait_for(story(), 30))
+
+
+def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = threading.Event()
+    unhandled: list[object] = []
+
+    def refuses(_: JournalFile, batches: list[Batch]) -> None:
+        disk.wait()
+        raise JournalError("the disk is full")
+
+    async def story() -> None:
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: unhandled.append(context["message"])
+        )
+        register = Register({}, lambda _: Facts())
+        disk.set()
+        await register.begin(tmp_path, RuleSet(rules={}), START)
+        monkeypatch.setattr(JournalFile, "write", refuses)
+        disk.clear()
+        writing = asyncio.create_task(register.remember({"f": START + 60}, START))
+        await asyncio.sleep(0.05)
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        disk.set()
+        await register.end()
+        await asyncio.sleep(0)
+        gc.collect()
+
+    asyncio.run(asyncio.wait_for(story(), 30))
+    gc.collect()
+    assert unhandled == []

@@ -137,6 +137,8 @@ class PatientJournal:
 
     async def _done_in_time(self, work: Coroutine[object, object, None]) -> str:
         writing = asyncio.ensure_future(work)
+        # Also when the caller is cancelled meanwhile: asyncio reports errors that nobody looked at.
+        writing.add_done_callback(_look_at_error)
         try:
             # `wait_for` of Python 3.11 forgets that it was cancelled when the disk answers just then.
             async with asyncio.timeout(COMMIT_WAIT_S):
@@ -158,3 +160,8 @@ class PatientJournal:
         error = None if writing.cancelled() else writing.exception()
         if not writing.cancelled():
             self._unwritten = "" if error is None else str(error)
+
+
+def _look_at_error(writing: "asyncio.Future[None]") -> None:
+    if not writing.cancelled():
+        writing.exception()
