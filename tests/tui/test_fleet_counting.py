@@ -218,9 +218,9 @@ def test_power_is_told_with_a_fitting_unit(value: float | None, shown: str) -> N
     assert watts(value) == shown
 
 
-@given(width=st.integers(20, 260), name=st.integers(1, 60))
-def test_columns_never_take_more_than_the_width(width: int, name: int) -> None:
-    layout = columns.layout(width, name)
+@given(width=st.integers(20, 260), name=st.integers(1, 60), odd=st.booleans())
+def test_columns_never_take_more_than_the_width(width: int, name: int, odd: bool) -> None:
+    layout = columns.layout(width, name, odd=odd)
     assert sum(size + GAP for _, size in layout) - GAP + 1 <= max(width, 41)
     assert {"node", "count", "worst"} <= {column.id for column, _ in layout}
 
@@ -256,7 +256,7 @@ def test_every_light_is_found_where_it_is_drawn(
 def test_heading_and_row_have_the_same_width() -> None:
     board = board_for(fleet_view(2))
     for width in (40, 80, 140):
-        heading = columns.heading(width, board.name_width, Preferences(), _glyphs())
+        heading = columns.heading(width, board, Preferences(), _glyphs())
         assert width_of(heading) == width
 
 

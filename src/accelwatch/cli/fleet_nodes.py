@@ -8,13 +8,16 @@ from accelwatch.cli.table_lines import Cells, Style
 from accelwatch.display import duration, printable, size
 from accelwatch.fleet.api.documents import NodeSummary
 from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.odd.documents import fields_of
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import ordered
 from accelwatch.fleet.picture.tally import Counting, FleetRow
 from accelwatch.schema.standing import standing, state_word
 
 _NODE_HEADER = ["NODE", "STATE", "AGE", "OK/ALL", "LOAD", "MEMORY", "POWER", "TEMP"]
-_SPARE = ("MEMORY", "TEMP", "POWER", "AGE")
+_ODD = "ODD"
+"""Column of the fields in which nodes differ from the many alike; shown where one does."""
+_SPARE = ("MEMORY", "TEMP", "POWER", "AGE", _ODD)
 """Columns that are left out, in this order, where the terminal is too narrow for them."""
 _NODE_COLUMNS = (
     "node",
@@ -28,6 +31,7 @@ _NODE_COLUMNS = (
     "memory_size_bytes",
     "power_watts",
     "temperature_celsius",
+    "odd",
 )
 _STATE_COLOURS = {"slow": "33", "stale": "33", "down": "31", "never": "31"}
 
@@ -46,9 +50,10 @@ def node_table(view: FleetView, answer: Answer, style: Style) -> list[str]:
     summaries = {node.node: node for node in answer.nodes}
     rows = node_rows(view)
     remarks = [_remark(row, summaries.get(row.node), view) for row in rows]
+    odd = any(row.odd for row in rows)
     return fitted(
-        _NODE_HEADER,
-        [_node_cells(row, style) for row in rows],
+        [*_NODE_HEADER, *([_ODD] if odd else [])],
+        [[*_node_cells(row, style), *([_odd(row, style)] if odd else [])] for row in rows],
         style,
         [_colour(row) for row in rows],
         remarks=[printable(text, ascii_only=style.ascii_only) for text in remarks],
@@ -76,6 +81,10 @@ def _node_cells(row: FleetRow, style: Style) -> Cells:
         quantity_cell("power_watts", row.power if shown else None, style),
         quantity_cell("temperature_celsius", row.hottest if shown else None, style),
     ]
+
+
+def _odd(row: FleetRow, style: Style) -> str:
+    return printable(" ".join(fields_of(row.odd)), ascii_only=style.ascii_only) or "-"
 
 
 def _age(seconds: float) -> str:
@@ -121,6 +130,7 @@ def node_csv(view: FleetView) -> bytes:
                 int(row.size) if known and row.size else None,
                 _rounded(row.power if known else None, 3),
                 row.hottest if known else None,
+                " ".join(fields_of(row.odd)) or None,
                 *(row.labels.get(name) for name in labels),
             )
         )

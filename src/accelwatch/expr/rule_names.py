@@ -12,6 +12,8 @@ from accelwatch.schema.standing import WORST_FIRST
 
 HEALTH_REASON = "health_reason"
 """A lookup is asked for what is wrong with a device, in words, by this name."""
+ODD = "odd"
+"""A lookup of a hub is asked in what a node differs from the many alike, in words, by this name."""
 LABEL_PREFIX = "labels."
 """A lookup is asked for the label `rack` of a node as `labels.rack`."""
 
@@ -23,7 +25,7 @@ def rule_names(base: NameTable | None = None) -> NameTable:
     """
     table = device_names() if base is None else base
     hosts = {row.key: row for row in catalogue() if _of_host(row)}
-    more = dict.fromkeys((*OWNER_NAMES, "node", "node_state", HEALTH_REASON), Type.STRING)
+    more = dict.fromkeys((*OWNER_NAMES, "node", "node_state", HEALTH_REASON, ODD), Type.STRING)
     words: Mapping[str, tuple[str, ...]] = {"state": WORST_FIRST}
     return msgspec.structs.replace(
         table,

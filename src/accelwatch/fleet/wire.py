@@ -6,6 +6,7 @@ decodes straight into them. A field that a newer hub adds is left out by an olde
 
 import msgspec
 
+from accelwatch.fleet.odd.documents import OddMark
 from accelwatch.fleet.outages import Outage, outage_text
 from accelwatch.judging.documents import IncidentDocument
 from accelwatch.schema.moments import unix_seconds
@@ -168,6 +169,8 @@ class NodeNow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     devices_missing: int
     why: str = ""
     """Of one that is not heard why it could not be read, of one that is what of it cannot be."""
+    odd: tuple[OddMark, ...] = ()
+    """In what it differs from the many alike."""
 
 
 class FleetTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):

@@ -53,15 +53,19 @@ class EventTexts(Protocol):
 def evidence_of(rule: Rule, environment: Environment) -> tuple[Evidence, ...]:
     """Lines of evidence: the detail, what the rule shows, the parts of its condition that hold."""
     shown = [_shown(expression, environment) for expression in rule.show]
+    detailed = False
     if rule.detail is not None and isinstance(words := rule.detail.value(environment), str):
         shown.insert(0, Evidence(signal=rule.detail.text, text=words, value=words))
+        detailed = True
     holding: list[Evidence] = []
     for expression in (rule.when, rule.confirm):
         if expression is not None:
             holding += _holding(expression.text, expression.tree, environment)
     # What is not there says little beside what is.
     telling = [one for one in holding if one.value is not None or one.since is not None]
-    by_text = {one.text: one for one in (*shown, *(telling or holding))}
+    if not telling and not detailed:
+        telling = holding
+    by_text = {one.text: one for one in (*shown, *telling)}
     return tuple(by_text.values())[:MOST]
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from accelwatch.errors import ExpressionError
 from accelwatch.expr.complaint import complaint
 from accelwatch.expr.rule import RuleExpression
-from accelwatch.expr.rule_names import LABEL_PREFIX, of_host
+from accelwatch.expr.rule_names import LABEL_PREFIX, ODD, of_host
 from accelwatch.expr.tree import Affected, Fold, Node, Peers, Reading, children
 from accelwatch.rules.document import Scope
 
-_OF_NODE = frozenset({"node", "node_state", "host", "boot_id"})
+_OF_NODE = frozenset({"node", "node_state", "host", "boot_id", ODD})
 _OF_JOB = frozenset({"job", "user", "account", "scheduler", "queue", "namespace", "pod"})
 _FIELDS = {
     Scope.NODE: _OF_NODE,

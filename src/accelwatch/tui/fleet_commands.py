@@ -160,7 +160,7 @@ class FleetCommands:
 
     def sort_at(self, width: int, x: int) -> None:
         """A click on a heading."""
-        self.sort_by(columns.sort_at(width, self._controller.board.name_width, x))
+        self.sort_by(columns.sort_at(width, self._controller.board, x))
 
     def do_sort_left(self) -> bool:
         """What is to the left."""

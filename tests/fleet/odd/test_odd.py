@@ -19,9 +19,7 @@ KIND = Kind("nvidia H100", "", "driver")
 def seen(*values: str) -> list[Seen]:
     """Two devices of each node have this value."""
     return [
-        Seen(KIND, value, f"n{number}", of_device=True)
-        for number, value in enumerate(values, 1)
-        for _ in range(2)
+        Seen(KIND, value, f"n{number}", ("gpu0", "gpu1")) for number, value in enumerate(values, 1)
     ]
 
 
@@ -46,21 +44,21 @@ def test_nothing_is_odd_among_two_or_where_all_are_alike(values: tuple[str, ...]
 
 
 def test_devices_of_one_node_that_differ_are_found() -> None:
-    mixed = [*seen("570", "570", "570"), Seen(KIND, "550", "n1", of_device=True)]
+    mixed = [*seen("570", "570", "570"), Seen(KIND, "550", "n1", ("gpu1",))]
     (found,) = differences(mixed)
     assert (found.usual, found.odd[0].nodes, found.odd[0].devices) == ("570", ("n1",), 1)
 
 
 def test_groups_and_fields_are_not_compared_with_each_other() -> None:
     other = Kind("amd MI300X", "", "driver")
-    mixed = [*seen("570", "570", "570"), Seen(other, "6.10", "n9", of_device=True)]
+    mixed = [*seen("570", "570", "570"), Seen(other, "6.10", "n9", ("gpu1",))]
     assert differences(mixed) == []
 
 
 def test_what_a_label_tells_apart_is_not_compared() -> None:
     pools = ("old", "old", "old", "new", "new", "new")
     mixed = [
-        Seen(KIND._replace(label=pool), "550" if pool == "old" else "570", f"n{at}", of_device=True)
+        Seen(KIND._replace(label=pool), "550" if pool == "old" else "570", f"n{at}", ("gpu1",))
         for at, pool in enumerate(pools)
     ]
     assert differences(mixed) == []
@@ -92,6 +90,15 @@ def test_the_page_and_the_command_of_a_real_hub() -> None:
                 (found,) = [one for one in page["differences"] if one["field"] == "driver"]
                 assert (found["usual"], found["usual_nodes"], found["nodes"]) == ("570.1", 2, 3)
                 assert found["odd"] == [{"value": "550.2", "nodes": [odd.address], "devices": 2}]
+                (row,) = [one for one in (await running.get("/v1/nodes"))["nodes"] if one["odd"]]
+                assert row["node"] == odd.address
+                usual_one = {"usual": "570.1", "usual_nodes": 2, "nodes": 3}
+                assert row["odd"] == [
+                    {"field": "driver", "value": "550.2", "devices": [], **usual_one}
+                ]
+                page_of_one = await running.get(f"/v1/nodes/{odd.address}")
+                assert page_of_one["odd"] == row["odd"]
+                assert (await running.get(f"/v1/nodes/{a.address}"))["odd"] == []
                 assert "no parameter 'pool'" in await running.get("/v1/odd?pool=a", 400)
 
                 words = ["odd", "--hub", running.base]
@@ -100,6 +107,14 @@ def test_the_page_and_the_command_of_a_real_hub() -> None:
                 assert head.split() == ["GROUP", "FIELD", "USUAL", "DIFFERS", "NODES"]
                 assert "570.1 (2 of 3 nodes)  550.2" in line
                 assert line.endswith(odd.address)
+                said = await asyncio.to_thread(
+                    CliRunner().invoke, build(), ["why", odd.address, "--hub", running.base]
+                )
+                assert "differs:    driver 550.2 (2 of 3 nodes have 570.1)" in said.stdout
+                said = await asyncio.to_thread(
+                    CliRunner().invoke, build(), ["why", a.address, "--hub", running.base]
+                )
+                assert "differs" not in said.stdout
                 words.append("--json")
                 result = await asyncio.to_thread(CliRunner().invoke, build(), words)
                 assert json.loads(result.stdout)["differences"] == page["differences"]

@@ -9,6 +9,7 @@ import machines
 from accelwatch.errors import UnmetError
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView, Past
 from accelwatch.fleet.picture.why.answer import Answer, answer, idle_since, waiting
+from accelwatch.fleet.picture.why.lines import lines_of
 from accelwatch.fleet.picture.why.scene import (
     Scene,
     scene_of_fleet,
@@ -17,6 +18,8 @@ from accelwatch.fleet.picture.why.scene import (
 )
 from accelwatch.fleet.picture.why.subject import Kind, subject_of
 from accelwatch.fleet.wire import DeviceNow
+from accelwatch.rules.document import Scope
+from accelwatch.rules.verdict import Entity
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import Owner, ReadFailure
@@ -393,3 +396,45 @@ def test_a_job_of_which_only_an_incident_knows_can_be_asked_about() -> None:
     said = asked(scene_of_fleet(view), "777")
 
     assert "Stands still" in said.sentence
+
+
+def differing(faults: Faults | None = None) -> Scene:
+    """The fleet with a node that differs from the others."""
+    scene = fleet(faults)
+    text = "driver 550.2 (3 of 4 nodes have 570.1)"
+    nodes = {**scene.nodes, "n002": msgspec.structs.replace(scene.nodes["n002"], odd=text)}
+    return msgspec.structs.replace(scene, nodes=nodes)
+
+
+@pytest.mark.parametrize("what", ["n002", "n002/nvidia1"])
+def test_in_what_a_node_differs_is_a_line_below_and_nothing_wrong(what: str) -> None:
+    said = asked(differing(), what)
+    assert said.sentence.startswith("nothing is wrong with n002")
+    assert not said.wrong
+    assert said.differs == "driver 550.2 (3 of 4 nodes have 570.1)"
+    assert lines_of(said, 100)[-1] == "  differs:    driver 550.2 (3 of 4 nodes have 570.1)"
+
+
+@pytest.mark.parametrize("what", ["n001", "n001/nvidia1", "", JOB])
+def test_of_others_it_is_not_told(what: str) -> None:
+    said = asked(differing(), what)
+    assert said.differs == ""
+    assert not any("differs" in line for line in lines_of(said, 100))
+
+
+def test_what_is_wrong_comes_before_it() -> None:
+    said = asked(differing({"n002/3": "lost"}), "n002")
+    assert said.sentence.startswith("n002/nvidia3 is lost")
+    assert lines_of(said, 100)[-1].startswith("  differs:")
+
+
+def test_what_an_incident_says_of_it_is_not_told_twice() -> None:
+    scene = differing()
+    found = incident(
+        title=f"A node differs from most nodes like it: {scene.nodes['n002'].odd}",
+        node="n002",
+        entity=Entity(scope=Scope.NODE, node="n002"),
+    )
+    said = asked(msgspec.structs.replace(scene, incidents=(told(found).incident,)), "n002")
+    assert scene.nodes["n002"].odd in said.sentence
+    assert said.differs == ""

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from accelwatch.fleet.odd.documents import OddMark
 from accelwatch.schema.reading import Number
 
 FLEET_HISTORY = "/v1/fleet/history"
@@ -72,6 +73,8 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     targets: tuple[TargetNote, ...]
     unusable: tuple[BackendNote, ...] = ()
     """What of it cannot be read, as its agent says."""
+    odd: tuple[OddMark, ...] = ()
+    """In what it differs from the many alike, where few nodes do."""
 
 
 class NodesPage(msgspec.Struct, frozen=True, kw_only=True):

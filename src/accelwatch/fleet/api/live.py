@@ -109,6 +109,7 @@ class Feed:
         nodes: list[NodeNow] = []
         work = LongWork()
         known = await brought(fleet, self._series, work.rest)
+        await fleet.odd.bring(work)
         for at in range(0, len(known), AT_ONCE):
             part = known[at : at + AT_ONCE]
             nodes += [_node_now(fleet, node) for node in part]
@@ -188,7 +189,8 @@ def _node_now(fleet: Fleet, node: Node) -> NodeNow:
     gone = seats.missing if seats is not None and node.best is not None else 0
     state = fleet.state_of(node)
     why = _what_is_unread(node) if state in SPEAKING else node.why_silent[:_MAX_WHY]
-    return NodeNow(node.name, state.value, fleet.age_of(node), gone, why)
+    odd = fleet.odd.of(node.name)
+    return NodeNow(node.name, state.value, fleet.age_of(node), gone, why, odd)
 
 
 def _what_is_unread(node: Node) -> str:

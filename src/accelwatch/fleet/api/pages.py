@@ -269,6 +269,7 @@ class HubPages:
         rows: list[bytes] = []
         last = ""
         async with self._turns.walk() as walk:
+            await self._fleet.odd.bring(walk)
             for name in self.names():
                 await walk.rest()
                 node = self._fleet.nodes.get(name)
@@ -286,7 +287,13 @@ class HubPages:
         if rest.endswith(_HISTORY) and rest not in self._fleet.nodes:
             return self._history(rest.removesuffix(_HISTORY), query, headers)
         ask_again(query, ())
-        node = self._named(rest)
+        return self._summary(rest, headers)
+
+    async def _summary(self, name: str, headers: Headers) -> Page:
+        self._named(name)
+        async with self._turns.walk() as walk:
+            await self._fleet.odd.bring(walk)
+        node = self._named(name)
         summary = msgspec.to_builtins(node_summary(self._fleet, node))
         return json_page({**summary, "snapshot": node_snapshot(self._fleet, node)}, headers)
 

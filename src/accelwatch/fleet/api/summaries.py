@@ -83,6 +83,7 @@ def node_summary(fleet: Fleet, node: Node) -> NodeSummary:
             BackendNote(name=one.name, reason=one.reason, message=one.message, remedy=one.remedy)
             for one in node.unusable
         ),
+        odd=fleet.odd.of(node.name),
     )
 
 

@@ -21,6 +21,10 @@ OF_DEVICES: Mapping[str, str] = MappingProxyType(
 """Fields of a difference, and the device's own."""
 
 
+USUAL_LABEL = "cluster"
+"""Nodes with different values of this label are not compared, unless another label is asked for."""
+
+
 class Kind(NamedTuple):
     """What is compared with each other."""
 
@@ -30,17 +34,33 @@ class Kind(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A value, the node that has it, and whether a device of it does."""
+    """A value, the node that has it, and the names of the devices of it that do."""
 
     kind: Kind
     value: str
     node: str
-    of_device: bool
+    devices: tuple[str, ...] = ()
+    """Empty for what a node has once."""
 
 
-def seen_on(node: Node, label: str) -> Iterator[Seen]:
+def seen_on(node: Node, label: str) -> list[Seen]:
     """Everything of a node that is compared; a value that is not known is left out."""
     group_label = node.labels.get(label, "") if label else ""
+    devices: dict[tuple[Kind, str], list[str]] = defaultdict(list)
+    for kind, value, name in _of_devices(node, group_label):
+        devices[kind, value].append(name)
+    seen = [Seen(kind, value, node.name, tuple(names)) for (kind, value), names in devices.items()]
+    for source in node.sources.values():
+        if source.host is not None and source.host.device.driver_version:
+            host = source.host.device
+            kind = Kind(host.model or "unknown machine", group_label, "kernel")
+            seen.append(Seen(kind, host.driver_version or "", node.name))
+        if source.host_name and source.version:
+            seen.append(Seen(Kind("agents", "", "agent"), source.version, node.name))
+    return list(dict.fromkeys(seen))
+
+
+def _of_devices(node: Node, label: str) -> Iterator[tuple[Kind, str, str]]:
     for present in node.devices.values():
         device = present.device
         if device.parent_id is not None:
@@ -49,24 +69,16 @@ def seen_on(node: Node, label: str) -> Iterator[Seen]:
         for field, name in OF_DEVICES.items():
             value: str | None = getattr(device, name)
             if value:
-                yield Seen(Kind(group, group_label, field), value, node.name, of_device=True)
-    for source in node.sources.values():
-        if source.host is not None and source.host.device.driver_version:
-            host = source.host.device
-            kind = Kind(host.model or "unknown machine", group_label, "kernel")
-            yield Seen(kind, host.driver_version or "", node.name, of_device=False)
-        if source.host_name and source.version:
-            yield Seen(Kind("agents", "", "agent"), source.version, node.name, of_device=False)
+                yield Kind(group, label, field), value, device.name
 
 
 def differences(seen: Iterable[Seen]) -> list[Difference]:
     """What differs, by group and field; the usual value is that of more than half of the nodes."""
     places: dict[Kind, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
-    for kind, value, node, of_device in seen:
-        devices = places[kind][value]
-        devices[node] = devices.get(node, 0) + of_device
+    for kind, value, node, devices in seen:
+        places[kind][value][node] = len(devices)
     found = (_difference(kind, values) for kind, values in sorted(places.items()))
-    return [one for one in found if one is not None]
+    return [difference for difference in found if difference is not None]
 
 
 def _difference(kind: Kind, values: Mapping[str, Mapping[str, int]]) -> Difference | None:

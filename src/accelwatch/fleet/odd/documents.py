@@ -1,5 +1,7 @@
 """`/v1/odd` as the API answers it."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 
@@ -37,3 +39,34 @@ class OddPage(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int
     """Nodes that were compared: those that have told of themselves."""
     differences: tuple[Difference, ...] = ()
+
+
+class OddMark(msgspec.Struct, frozen=True, kw_only=True):
+    """In what one node differs from the many alike."""
+
+    field: str
+    value: str
+    devices: tuple[str, ...] = ()
+    """The devices of the node that have the value; empty where all have it, or the node itself."""
+    usual: str
+    """What more than half of the nodes have."""
+    usual_nodes: int
+    nodes: int
+    """Nodes of the group of which it is known."""
+
+    @property
+    def text(self) -> str:
+        """`driver 550.2 (62 of 63 nodes have 570.1)`."""
+        where = f" on {', '.join(self.devices)}" if self.devices else ""
+        many = f"{self.usual_nodes} of {self.nodes} nodes have {self.usual}"
+        return f"{self.field} {self.value}{where} ({many})"
+
+
+def fields_of(marks: Iterable[OddMark]) -> tuple[str, ...]:
+    """In which fields a node differs."""
+    return tuple(dict.fromkeys(mark.field for mark in marks))
+
+
+def text_of(marks: Iterable[OddMark]) -> str:
+    """All of it in words."""
+    return "; ".join(mark.text for mark in marks)

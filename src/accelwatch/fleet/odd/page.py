@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 
-from accelwatch.fleet.odd.comparing import differences, seen_on
+from accelwatch.fleet.odd.comparing import USUAL_LABEL, differences, seen_on
 from accelwatch.fleet.odd.documents import OddPage
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.moments import timestamp
@@ -24,12 +24,13 @@ class OddPages:
     async def page(self, query: Query, headers: Headers) -> Page:
         """`OddPage`. Raises UsageError."""
         ask_again(query, ("by",))
-        label = only(query, "by") or ""
+        by = only(query, "by")
+        label = USUAL_LABEL if by is None else by
         async with self._counting:
             work, seen, nodes = LongWork(), [], 0
             for node in list(self._fleet.nodes.values()):
                 await work.rest()
-                of_node = list(seen_on(node, label))
+                of_node = seen_on(node, label)
                 nodes += bool(of_node)
                 seen.append(of_node)
         page = OddPage(

@@ -25,6 +25,7 @@ VALUES: dict[str, Value] = {
     "memory": lambda row: row.memory_ratio if row.speaks or not row.node else None,
     "power": lambda row: row.power if row.speaks or not row.node else None,
     "temperature": lambda row: row.hottest if row.speaks or not row.node else None,
+    "odd": lambda row: row.odd_count,
 }
 """What rows are sorted by; `node` is their name."""
 SORTS = ("worst", "node", *[name for name in VALUES if name != "worst"])
@@ -37,6 +38,7 @@ TITLES = {
     "memory": "memory in use",
     "power": "power",
     "temperature": "temperature",
+    "odd": "how much differs from the others",
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from accelwatch.fleet.names import NODE_SEVERITY, SPEAKING, UNREAD_SEVERITY
+from accelwatch.fleet.odd.documents import OddMark, fields_of
 from accelwatch.fleet.picture.model import (
     TEMPERATURE,
     TEMPERATURE_HEADROOM,
@@ -47,6 +48,7 @@ class FleetRow:
         "members",
         "missing",
         "node",
+        "odd",
         "power",
         "severity",
         "size",
@@ -69,6 +71,8 @@ class FleetRow:
         self.missing = 0
         self.why = ""
         """Why the node could not be read, while it is not heard; what of it cannot be, while it is."""
+        self.odd: tuple[OddMark, ...] = ()
+        """In what the node differs from the many alike."""
         self.devices: list[DeviceNow] = []
         self.members: list[FleetRow] = []
         """The nodes of a group."""
@@ -107,6 +111,13 @@ class FleetRow:
     def memory_ratio(self) -> float | None:
         """Used of size, both summed up."""
         return self.used / self.size if self.size else None
+
+    @property
+    def odd_count(self) -> int | None:
+        """In how many fields the node differs, or how many nodes of the group do; None where none."""
+        if self.node:
+            return len(fields_of(self.odd)) or None
+        return sum(bool(member.odd) for member in self.members) or None
 
     def add(self, now: DeviceNow) -> None:
         """Count a device."""
@@ -211,6 +222,7 @@ class Counting:
             row = self.rows[key] = FleetRow(group, name, node.state if node else "never")
             if node is not None:
                 row.age_s, row.missing, row.why = node.age_s, node.devices_missing, node.why
+                row.odd = node.odd
                 if row.speaks and row.why:
                     row.severity = max(row.severity, UNREAD_SEVERITY)
             row.labels = self._view.node_labels.get(name, {})

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from accelwatch.expr.kleene import Key
 from accelwatch.expr.needs import Needs
-from accelwatch.expr.rule_names import HEALTH_REASON, of_host
+from accelwatch.expr.rule_names import HEALTH_REASON, ODD, of_host
 from accelwatch.expr.tree import EventPattern
 from accelwatch.expr.windows import WindowKind
 from accelwatch.fleet.rules.columns import Places, Texts
@@ -17,6 +17,7 @@ from accelwatch.fleet.rules.groups import Groups
 from accelwatch.fleet.rules.heard import EventColumns, IsNews
 from accelwatch.fleet.rules.hearing import FleetHearing
 from accelwatch.fleet.rules.hosts import Hosts
+from accelwatch.fleet.rules.odd_texts import OddTexts
 from accelwatch.fleet.rules.past import Asked, Past
 from accelwatch.fleet.rules.said import Said
 from accelwatch.fleet.rules.standing import StandingTexts
@@ -69,6 +70,8 @@ class FleetColumns:
         self._numbers: dict[Key, Floats] = {}
         self._standing = StandingTexts()
         self._kept_reasons: Texts | None = None
+        self._odd = OddTexts(fleet)
+        self._asks_odd = ODD in needs.fields
         self._began = fleet.clock.wall() - fleet.clock.monotonic()
         self._now = fleet.clock.wall()
         self.here: Bools = np.zeros(0, dtype=np.bool_)
@@ -107,6 +110,8 @@ class FleetColumns:
             await work.rest()
         await self._said.bring(np.flatnonzero(self.here), work)
         self._heard.bring(self._now)
+        if self._asks_odd:
+            await self._fleet.odd.bring(work)
 
     def close(self) -> None:
         """Let go of the windows."""
@@ -155,6 +160,8 @@ class FleetColumns:
             return self._standing.of(key, self._node_state)
         if key == HEALTH_REASON:
             return self._reasons()
+        if key == ODD:
+            return self._odd.texts(self.here)
         texts = self._said.text(key, self.size)
         if len(texts.codes) == self.size:
             return texts

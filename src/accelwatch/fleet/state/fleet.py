@@ -12,6 +12,7 @@ from accelwatch.fleet.dialects.precedence import PRECEDENCE, ranker
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.names import NodeState
+from accelwatch.fleet.odd.board import OddBoard
 from accelwatch.fleet.state.claims import Claims
 from accelwatch.fleet.state.events import EventLog, counted, first_seen
 from accelwatch.fleet.state.evidence import EvidenceBoard
@@ -53,6 +54,8 @@ class Fleet:
         self._history = History()
         self.table = Table(self._history.clear)
         self.groups = GroupIndex(self.table)
+        self.odd = OddBoard(self.nodes)
+        """Which nodes differ from the many alike."""
         self.events = EventLog()
         self.evidence = EvidenceBoard(clock.wall)
         """What others have told and is not over."""

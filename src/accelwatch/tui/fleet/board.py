@@ -68,6 +68,8 @@ class FleetBoard:
         """How many devices of the whole fleet have each standing."""
         self.name_width = 6
         """Cells that the longest name takes, of a group with its sign and number."""
+        self.has_odd = False
+        """Whether a node that is counted differs from the many alike."""
         self.ends = NONE
         """What the names of the nodes have in common."""
         self.version = 0
@@ -177,6 +179,7 @@ class FleetBoard:
             self.rows = ordered(rows, sort, descending=descending)
         names = {name for _, name in self.counted.rows}
         self.shown_nodes = len(names)
+        self.has_odd = any(row.odd for row in rows)
         self.ends = common_ends(names)
         self.name_width = max(map(len, names), default=6) + 2 * self.grouped
         for group in self.groups:

@@ -6,6 +6,7 @@ import msgspec
 
 from accelwatch.display import printable, size
 from accelwatch.fleet.names import SPEAKING
+from accelwatch.fleet.odd.documents import fields_of
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.tally import FleetRow, device_class
 from accelwatch.fleet.wire import DeviceNow
@@ -253,6 +254,16 @@ def trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:
     place = sight.board.device(row.worst.slot)
     name = place.name if place is not None else ""
     return f"{glyph} {name} {device_signs.device_word(word)}{more}", role
+
+
+def odd_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+    """In which fields the node differs from the many alike; of a group how many nodes do."""
+    count = row.odd_count
+    if count is None:
+        return [(" " * width, "text")]
+    if row.node:
+        return [(sight.cut(" ".join(fields_of(row.odd)), width), "text")]
+    return [(sight.cut(f"{count}n", width), "text")]
 
 
 def work_cell(row: FleetRow, sight: Sight, width: int) -> Line:

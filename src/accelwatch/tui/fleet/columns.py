@@ -11,6 +11,7 @@ from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet import cells
+from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells import Sight
 
 Cell = Callable[[FleetRow, Sight, int], Line]
@@ -75,6 +76,9 @@ COLUMNS = (
     FleetColumn(
         id="worst", title="WORST", width=18, cell=cells.worst_cell, grow=4, most=80, sort="worst"
     ),
+    FleetColumn(
+        id="odd", title="ODD", width=7, cell=cells.odd_cell, rank=8, grow=1, most=24, sort="odd"
+    ),
     FleetColumn(id="work", title="WORK", width=14, cell=cells.work_cell, rank=8, grow=1),
     FleetColumn(id="labels", title="LABELS", width=14, cell=cells.labels_cell, rank=9, grow=1),
 )
@@ -82,11 +86,15 @@ _SIGN = FleetColumn(id="state", title="", width=1, cell=cells.state_cell, sort="
 
 
 @lru_cache(maxsize=64)
-def layout(width: int, name: int) -> tuple[tuple[FleetColumn, int], ...]:
-    """The columns that fit, with the width of each; `name` is how long names are."""
+def layout(width: int, name: int, *, odd: bool) -> tuple[tuple[FleetColumn, int], ...]:
+    """The columns that fit, with the width of each.
+
+    `name` is how long names are, `odd` whether a node differs from the many alike.
+    """
     more = min(max(name - NAME, 0), MOST_NAME - NAME, max(width - 60, 0) // 3)
     left = width - 1 - more
-    chosen = fitting(COLUMNS, left, _SIGN)
+    columns = [column for column in COLUMNS if odd or column.id != "odd"]
+    chosen = fitting(columns, left, _SIGN)
     widths = filled(chosen, left - needed(chosen))
     sizes = [
         size + more if column.id == "node" else size
@@ -95,10 +103,15 @@ def layout(width: int, name: int) -> tuple[tuple[FleetColumn, int], ...]:
     return tuple(zip(chosen, sizes, strict=True))
 
 
-def heading(width: int, name: int, preferences: Preferences, glyphs: Glyphs) -> Line:
+def layout_of(board: FleetBoard, width: int) -> tuple[tuple[FleetColumn, int], ...]:
+    """The columns for what the board shows."""
+    return layout(width, board.name_width, odd=board.has_odd)
+
+
+def heading(width: int, board: FleetBoard, preferences: Preferences, glyphs: Glyphs) -> Line:
     """The titles, the sorted one marked."""
     return columns.heading(
-        layout(width, name),
+        layout_of(board, width),
         width,
         glyphs,
         sort=preferences.fleet_sort,
@@ -114,15 +127,15 @@ def _title(column: FleetColumn, group: str) -> str:
     return {"node": group.upper(), "lights": "NODES"}.get(column.id, column.title)
 
 
-def sort_at(width: int, name: int, x: int) -> str:
+def sort_at(width: int, board: FleetBoard, x: int) -> str:
     """What a click on a cell of the heading sorts by; empty for nothing."""
-    column = columns.at(layout(width, name), x)
+    column = columns.at(layout_of(board, width), x)
     return "" if column is None else column.sort
 
 
 def row_line(row: FleetRow, sight: Sight, width: int) -> Line:
     """One row."""
     line: Line = [(" ", "text")]
-    for column, size in layout(width, sight.board.name_width):
+    for column, size in layout_of(sight.board, width):
         line += [*column.cell(row, sight, size), (" " * GAP, "text")]
     return clipped(line, width)

@@ -1,6 +1,7 @@
 """The selected row of the fleet's list in whole sentences, for the lines below the table. Pure."""
 
 from accelwatch.display import printable
+from accelwatch.fleet.odd.documents import text_of
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.ordering import ordered
 from accelwatch.fleet.picture.tally import FleetRow, device_class
@@ -66,4 +67,5 @@ def _what(row: FleetRow, sight: Sight) -> str:
     labels = " ".join(f"{name}={value}" for name, value in row.labels.items())
     parts = [f"{len(row.devices)} x {', '.join(models)}" if models else "", labels]
     parts.append(cells.work(row, sight))
+    parts.append(text_of(row.odd))
     return "  ".join([row.node, *filter(None, parts)])

@@ -42,8 +42,7 @@ class FleetList:
         board = self._board
         if self._fleet.view is not None and not len(self):
             return None
-        name = self._fleet.name_width
-        return columns.heading(width, name, board.preferences, board.paint.glyphs)
+        return columns.heading(width, self._fleet, board.preferences, board.paint.glyphs)
 
     def line(self, index: int, width: int, _: int, /) -> Line:
         """One node or group."""

@@ -38,6 +38,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Devices that stand idle because of it."""
     others: int = 0
     """How many more things are wrong with it."""
+    differs: str = ""
+    """In what its node differs from the many alike, where the sentence does not say so."""
 
 
 def answer(scene: Scene, subject: Subject) -> Answer:
@@ -55,8 +57,13 @@ def answer(scene: Scene, subject: Subject) -> Answer:
     if others:
         text += f"; {counted(others, 'more thing')} {'is' if others == 1 else 'are'} wrong"
     sentence = text if text.endswith(("?", ".", "!")) else f"{text}."
+    differs = _differs(scene, subject)
     base = Answer(
-        subject=subject.name, kind=subject.kind, wrong=chief is not None, sentence=sentence
+        subject=subject.name,
+        kind=subject.kind,
+        wrong=chief is not None,
+        sentence=sentence,
+        differs="" if differs in sentence else differs,
     )
     if chief is None:
         return base
@@ -71,6 +78,17 @@ def answer(scene: Scene, subject: Subject) -> Answer:
         waiting=len(_waiting(_fellows(scene, subject, chief), chief)),
         others=others,
     )
+
+
+def _differs(scene: Scene, subject: Subject) -> str:
+    """In what the node that was asked about, or the device's, differs from the many alike."""
+    name = subject.name
+    if subject.kind is Kind.DEVICE:
+        name = subject.devices[0].node
+    elif subject.kind is not Kind.NODE:
+        return ""
+    node = scene.nodes.get(name)
+    return "" if node is None else node.odd
 
 
 def about(found: Iterable[Trouble], subject: Subject) -> list[Trouble]:

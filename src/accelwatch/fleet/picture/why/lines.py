@@ -15,7 +15,7 @@ def lines_of(said: Answer, width: int, more: str = "accelwatch incidents {}") ->
     `more` is where more of an incident is found by its id.
     """
     told = [("evidence", text) for text in said.evidence]
-    told += [("what to do", said.remedy), ("the hub", said.step)]
+    told += [("what to do", said.remedy), ("the hub", said.step), ("differs", said.differs)]
     if said.incident:
         told.append(("more", more.format(said.incident)))
     lines = textwrap.wrap(printable(said.sentence), width)

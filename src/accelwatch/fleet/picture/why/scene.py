@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from accelwatch.fleet.names import GONE, NodeState
+from accelwatch.fleet.odd.documents import text_of
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView
 from accelwatch.incidents.incident import IncidentState
 from accelwatch.judging.documents import IncidentDocument
@@ -50,6 +51,8 @@ class SeenNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why it is silent; of one that is heard, what of it cannot be read."""
     remedy: str = ""
     """What to do about that."""
+    odd: str = ""
+    """In what it differs from the many alike, in words."""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +108,7 @@ def scene_of_fleet(view: FleetView, steps: Mapping[str, str] | None = None) -> S
             age_s=one.age_s,
             missing=one.devices_missing,
             reason=one.why,
+            odd=text_of(one.odd),
         )
         for one in view.nodes
     )

@@ -1,0 +1,104 @@
+"""Which nodes are marked as odd: few against many, in devices, host and agent, and no roll-out."""
+
+import asyncio
+
+import pytest
+
+from accelwatch.fleet.odd.board import marks_of
+from accelwatch.fleet.odd.comparing import Kind, Seen
+from accelwatch.fleet.odd.documents import OddMark, fields_of, text_of
+from accelwatch.fleet.target import targets_of
+from alike_fleet import AlikeFleet, views
+
+DRIVER = Kind("nvidia H100", "", "driver")
+BOTH = ("nvidia0", "nvidia1")
+
+
+def drivers(*values: str) -> list[list[Seen]]:
+    """A node for each value."""
+    return [[Seen(DRIVER, value, f"n{at}", BOTH)] for at, value in enumerate(values, 1)]
+
+
+def test_a_mark_names_the_value_that_of_the_many_and_how_many_have_it() -> None:
+    marks = marks_of(drivers("570", "570", "550", "570"))
+    assert marks == {
+        "n3": (OddMark(field="driver", value="550", usual="570", usual_nodes=3, nodes=4),)
+    }
+    assert text_of(marks["n3"]) == "driver 550 (3 of 4 nodes have 570)"
+
+
+@pytest.mark.parametrize(
+    ("odd", "usual", "marked"),
+    [(1, 2, 1), (2, 6, 2), (3, 6, 0), (1, 1, 0), (4, 4, 0), (25, 75, 25), (26, 74, 0), (50, 50, 0)],
+)
+def test_only_what_few_have_is_odd_and_no_roll_out_is(odd: int, usual: int, marked: int) -> None:
+    assert len(marks_of(drivers(*["570"] * usual, *["580"] * odd))) == marked
+
+
+def test_where_no_value_is_that_of_most_nobody_is_odd() -> None:
+    assert marks_of(drivers("570", "570", "550", "560", "580")) == {}
+
+
+def test_one_value_of_few_is_marked_beside_another_that_is_rolled_out() -> None:
+    marks = marks_of(drivers(*["570"] * 6, *["580"] * 4, "550"))
+    assert list(marks) == ["n11"]
+
+
+def test_partitioning_differs_on_purpose() -> None:
+    kind = DRIVER._replace(field="partition_mode")
+    nodes = [[one._replace(kind=kind) for one in seen] for seen in drivers("1", "1", "1", "0")]
+    assert marks_of(nodes) == {}
+
+
+def test_a_device_that_differs_from_the_others_of_its_node_is_named() -> None:
+    nodes = drivers("570", "570", "570")
+    nodes[0].append(Seen(DRIVER, "550", "n1", ("nvidia2",)))
+    (mark,) = marks_of(nodes)["n1"]
+    assert mark.text == "driver 550 on nvidia2 (3 of 3 nodes have 570)"
+
+
+def test_nodes_that_are_alike_have_no_mark_and_one_that_changes_has() -> None:
+    alike = AlikeFleet()
+    assert alike.marks() == {}
+    version = alike.fleet.odd.version
+    alike.tell("b", *views(driver="550.2", kernel="5.15.0"))
+    assert alike.marks() == {
+        "b": "kernel 5.15.0 (3 of 4 nodes have 6.8.0); driver 550.2 (3 of 4 nodes have 570.1)"
+    }
+    assert fields_of(alike.fleet.odd.of("b")) == ("kernel", "driver")
+    assert alike.fleet.odd.version > version
+    alike.tell("b", *views())
+    assert alike.marks() == {}
+
+
+def test_nothing_is_compared_again_while_all_say_the_same() -> None:
+    alike = AlikeFleet()
+    alike.tell("b", *views(driver="550.2"))
+    alike.marks()
+    before, version = alike.fleet.odd.of("b"), alike.fleet.odd.version
+    alike.tell("b", *views(driver="550.2"))
+    alike.marks()
+    assert alike.fleet.odd.of("b") is before
+    assert alike.fleet.odd.version == version
+
+
+def test_a_node_that_is_no_target_any_more_is_compared_no_more() -> None:
+    alike = AlikeFleet()
+    alike.tell("b", *views(driver="550.2"))
+    assert list(alike.marks()) == ["b"]
+    alike.fleet.set_targets(targets_of(["b", "c"], {}))
+    for gone in ("a", "d"):
+        asyncio.run(alike.fleet.acknowledge(gone))
+    assert alike.marks() == {}
+
+
+@pytest.mark.parametrize(
+    ("clusters", "odd"),
+    [(("x", "x", "x", "x"), ["b"]), (("x", "y", "x", "x"), []), (("", "", "", ""), ["b"])],
+)
+def test_clusters_are_not_compared_with_each_other(
+    clusters: tuple[str, ...], odd: list[str]
+) -> None:
+    alike = AlikeFleet(clusters)
+    alike.tell("b", *views(driver="550.2"))
+    assert list(alike.marks()) == odd
