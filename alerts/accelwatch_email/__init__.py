@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from accelwatch.alert import Notice, Outcome, SinkContext, Status
+from accelwatch.alert import Notice, NoticeKind, Outcome, SinkContext, Status
 from accelwatch.delivery.blocking import Blocking, StillBusyError
 from accelwatch.delivery.post import tls_context
 from accelwatch.errors import ConfigError
@@ -23,6 +23,9 @@ from accelwatch_email.letter import letter, reference_of
 _USER = "{user}"
 _MAILBOX = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _MOST_USERS = 50
+_NO_RECIPIENT = (
+    "to: is missing: expected to, a list of addresses, or to_users, as in {user}@example.org"
+)
 _REFUSED_FROM = 500
 """Replies from here on are permanent (RFC 5321, 4.2.1)."""
 _LATER = frozenset({530, 534, 535, 538})
@@ -37,9 +40,10 @@ class EmailOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     tls: Literal["starttls", "always", "never"] = "starttls"
     """`always` speaks TLS from the first byte, as port 465 does; `starttls` is not optional."""
     sender: Annotated[str, Meta(max_length=254)]
-    to: Annotated[tuple[str, ...], Meta(min_length=1, max_length=50)]
+    to: Annotated[tuple[str, ...], Meta(min_length=1, max_length=50)] = ()
+    """Who gets every letter; may be left out where `to_users` is given."""
     to_users: Annotated[str, Meta(max_length=254)] = ""
-    """An address with `{user}` in it, to which the users of an incident's jobs are written as well."""
+    """An address with `{user}` in it: the users of an incident's jobs get the letter, too."""
     username: str = ""
     password: str = ""
     ca_file: str = ""
@@ -55,7 +59,9 @@ class EmailSink:
     def __init__(self, context: SinkContext) -> None:
         """Raises ConfigError."""
         options = checked(context.options, EmailOptions)
-        for key, address in (("sender", options.sender), *(("to", one) for one in options.to)):
+        if not options.to and not options.to_users:
+            raise ConfigError(_NO_RECIPIENT)
+        for key, address in (("sender", options.sender), *(("to", to) for to in options.to)):
             check_address(key, address)
         if options.to_users:
             if options.to_users.count(_USER) != 1:
@@ -76,6 +82,8 @@ class EmailSink:
         """Send a notice; the reference is the Message-ID of the incident's first letter."""
         options = self._options
         to = recipients(notice, options)
+        if not to:
+            return _without_recipient(notice, reference)
         made = letter(notice, options.sender, to, reference, self._clock.wall())
         first = reference or reference_of(made)
         encoded = made.as_bytes()
@@ -137,6 +145,8 @@ class EmailSink:
 def recipients(notice: Notice, options: EmailOptions) -> tuple[str, ...]:
     """Whom a letter goes to: always `to`, and with `to_users` the users whose jobs are concerned.
 
+    Nobody where there is no `to` and the incident concerns no job.
+
     The name of a user comes from a node or a scheduler, so one that could be anything but the name of a
     mailbox is left out.
     """
@@ -159,6 +169,14 @@ def _name() -> str:
     """What we call ourselves; a look-up of the full name may hang."""
     name = socket.gethostname()
     return name if name.isascii() and name.replace("-", "a").replace(".", "a").isalnum() else "host"
+
+
+def _without_recipient(notice: Notice, reference: str) -> Outcome:
+    """The sink writes to users only, and the notice has none: there is nothing to send."""
+    if notice.kind is NoticeKind.TEST:
+        text = "a test concerns no job, so to_users gives nobody to write to; add to: to try it"
+        return Outcome(status=Status.REFUSED, message=text, reference=reference)
+    return Outcome(status=Status.DELIVERED, reference=reference)
 
 
 def _failed(code: int, message: str, reference: str) -> Outcome:

@@ -151,6 +151,25 @@ def test_the_users_of_a_job_are_written_to_as_well(plain: int, mailbox: Mailbox)
     assert mailbox.letters[0]["To"].endswith("ana@hpc.example.org, ben.k@hpc.example.org")
 
 
+def test_users_may_be_all_that_are_written_to(plain: int, mailbox: Mailbox) -> None:
+    options = {key: value for key, value in MAIL.items() if key != "to"}
+    owners = sink(
+        "email", **{**options, "port": plain, "tls": "never", "to_users": "{user}@hpc.example.org"}
+    )
+    found = asyncio.run(
+        delivered(
+            owners,
+            notice(users=("ana",)),
+            notice(users=()),
+            notice(users=("a b",)),
+            notice(users=(), kind=NoticeKind.TEST),
+        )
+    )
+    assert [envelope.rcpt_tos for envelope in mailbox.envelopes] == [["ana@hpc.example.org"]]
+    assert [outcome.status for outcome in found] == [*[Status.DELIVERED] * 3, Status.REFUSED]
+    assert "a test concerns no job" in found[-1].message
+
+
 @pytest.mark.parametrize(
     "user", ["a@b", "a b", "", "-f", "<x>", "a,b", "a\r\nBcc: c", "é", "x" * 65]
 )

@@ -40,6 +40,13 @@ MAIL = {"host": "mail", "sender": "gpus@example.org", "to": ["ops@example.org"]}
         ("email", {**MAIL, "sender": "a@b\r\nBcc: c@d"}, "sender: expected an address"),
         ("email", {**MAIL, "to": []}, "to: expected a list of 1 to 50 texts"),
         ("email", {**MAIL, "to": "z"}, "to: expected a list of 1 to 50 texts"),
+        (
+            "email",
+            {"host": "mail", "sender": "a@b"},
+            "to: is missing: expected to, a list of addre",
+        ),
+        ("email", {"host": "m", "sender": "a@b", "to_users": ""}, "to: is missing: expected to,"),
+        ("email", {**MAIL, "to": [], "to_users": "{user}@b"}, "to: expected a list of 1 to 50"),
         ("email", {**MAIL, "to_users": "a@b"}, "to_users: expected one {user}"),
         ("email", {**MAIL, "to_users": "{user}"}, "to_users: expected an address"),
         ("email", {**MAIL, "to": [7]}, "to: expected a list of 1 to 50 texts"),
