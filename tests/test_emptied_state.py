@@ -1,39 +1,187 @@
-"""An emptied state file is a lost one, which is said; journal and inventory have tests of their own."""
+"""A state file that cannot be read is lost, and people are notified of it; one that never was is not.
 
+Beside those of the table: `history.json`, whose archive is refused, the key of links, without which a
+hub does not start, and `start-refused`, without which people are notified once more.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from accelwatch.blackbox.bounds import Bounds
+from accelwatch.blackbox.freezer import Freezer
+from accelwatch.damaged_state import damaged_files
+from accelwatch.errors import AccelwatchError, ConfigError
+from accelwatch.fleet.approval.secret import FILE as LINKS_KEY
+from accelwatch.fleet.approval.secret import signing_key
 from accelwatch.fleet.state.evidence_file import EvidenceFile
+from accelwatch.fleet.state.inventory import FILE as INVENTORY
+from accelwatch.fleet.state.inventory_writer import InventoryWriter
+from accelwatch.history.writer import Writer as ArchiveWriter
+from accelwatch.incidents.journal.file import FILE as JOURNAL
+from accelwatch.incidents.journal.opening import MARK, open_journal
+from accelwatch.judging.own_problems import journal_problem, state_problem
+from accelwatch.schema.frames import frame
 from accelwatch.store.counts import CountFile
 from accelwatch.store.known_file import KnownFile
 from accelwatch.usage.keeping import FILE as USAGE
 from accelwatch.usage.keeping import LedgerFile
 from accelwatch.usage.ledger import Ledger
+from accelwatch_kernel_log.backend import PositionStore
+
+Unread = tuple[str, ...]
+"""Why files were left as they are, as far as their keepers say so."""
+KEPT = "black box"
 
 
-def test_counters_and_known_devices(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    for name, load in (
-        ("event_counts.json", CountFile(tmp_path).load),
-        ("known_devices.json", KnownFile(tmp_path).load),
-    ):
-        (tmp_path / name).touch()
-        assert not load()
-        assert f"are damaged path={tmp_path / name}" in caplog.messages[-1]
-        assert (tmp_path / f"{name}.damaged").exists()
+def _counts(folder: Path) -> Unread:
+    assert CountFile(folder).load() == {}
+    return ()
 
 
-def test_evidence_is_left_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / "evidence.json").touch()
-    file = EvidenceFile(tmp_path)
+def _known(folder: Path) -> Unread:
+    assert KnownFile(folder).load() == ()
+    return ()
+
+
+def _position(folder: Path) -> Unread:
+    assert PositionStore(folder).load() is None
+    return ()
+
+
+def _usage(folder: Path) -> Unread:
+    ledger = Ledger(gap_limit_s=5.0)
+    LedgerFile(folder / USAGE).load(ledger, 0.0)
+    assert ledger.total is None
+    return ()
+
+
+def _black_box(folder: Path) -> Unread:
+    assert Freezer(folder / KEPT, Bounds()).pending is None
+    return ()
+
+
+def _evidence(folder: Path) -> Unread:
+    file = EvidenceFile(folder)
     assert file.read() == ()
-    assert "evidence that stood is not known" in file.problem
-    assert file.write(()) == file.problem
-    assert (tmp_path / "evidence.json").read_bytes() == b""
+    assert file.write(()) == file.problem, "what could not be read is not written over"
+    return (file.problem,) if file.problem else ()
 
 
-def test_sums_of_usage(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / USAGE).touch()
-    LedgerFile(tmp_path / USAGE).load(Ledger(gap_limit_s=5.0), 0.0)
-    assert "usage is counted anew" in caplog.text
-    assert (tmp_path / f"{USAGE}.damaged").exists()
+def _inventory(folder: Path) -> Unread:
+    writer = InventoryWriter(folder)
+    assert writer.expected == {}
+    writer.close()
+    return (writer.unusable,) if writer.unusable else ()
+
+
+def _journal(folder: Path) -> Unread:
+    opened = open_journal(folder, 0.0)
+    if opened.file is not None and opened.lock is not None:
+        opened.file.close()
+        os.close(opened.lock)
+    return (opened.problem,) if opened.problem else ()
+
+
+READERS: dict[str, Callable[[Path], Unread]] = {
+    "event_counts.json": _counts,
+    "known_devices.json": _known,
+    "kernel_log.json": _position,
+    USAGE: _usage,
+    f"{KEPT}/pending.json": _black_box,
+    "evidence.json": _evidence,
+    INVENTORY: _inventory,
+    JOURNAL: _journal,
+}
+"""By file, what reads it when a process starts."""
+_HEAD = {"type": "head", "version": 99, "time": 0.0, "total": None}
+LATER: dict[str, bytes] = {
+    "event_counts.json": b'{"format": 99, "counts": {}}',
+    "known_devices.json": b'{"format": 99, "devices": []}',
+    "kernel_log.json": b'{"format": 99, "boot": "b", "at": 7}',
+    USAGE: frame(msgspec.msgpack.encode(_HEAD)),
+    f"{KEPT}/pending.json": b'{"format": 99}',
+    "evidence.json": b'{"version": 99, "standing": []}',
+}
+"""What a later version might write."""
+
+
+def _damage(file: Path, kind: str, name: str) -> None:
+    file.parent.mkdir(exist_ok=True)
+    if kind == "emptied":
+        file.touch()
+    elif kind == "something else":
+        file.write_bytes(b"\x00\xff[core]\n\tbare = false\n" * 300)
+    elif name in LATER:
+        file.write_bytes(LATER[name])
+    else:
+        database = sqlite3.connect(file)
+        database.execute("CREATE TABLE later (x)")
+        database.execute("PRAGMA user_version=99")
+        database.close()
+    if name == JOURNAL:
+        (file.parent / MARK).touch()
+
+
+@pytest.mark.parametrize("kind", ["emptied", "something else", "of a later version"])
+@pytest.mark.parametrize("name", READERS)
+def test_a_lost_state_file_is_logged_and_notified(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, kind: str
+) -> None:
+    file = tmp_path / name
+    _damage(file, kind, name)
+    content = file.read_bytes()
+    unread = READERS[name](tmp_path)
+    assert len([one for one in caplog.messages if str(file) in one]) == 1, caplog.messages
+    aside = damaged_files(tmp_path)
+    assert bool(aside) is not bool(unread), "it is either set aside or left where it is"
+    assert (aside or (file,))[0].read_bytes() == content
+    by_file = {JOURNAL: journal_problem("", "".join(unread))}
+    problem = by_file.get(name, state_problem(aside, unread))
+    assert problem is not None
+    assert str((aside or (file,))[0]) in problem.text
+    # A second start says nothing new of what was set aside, and the message stays until it is removed.
+    caplog.clear()
+    READERS[name](tmp_path)
+    assert bool(caplog.messages) is bool(unread)
+    for one in aside:
+        one.unlink()
+    assert state_problem(damaged_files(tmp_path), ()) is None
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_first_start_is_nothing_to_speak_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    assert READERS[name](tmp_path) == ()
+    assert caplog.messages == []
+    assert damaged_files(tmp_path) == ()
+    assert state_problem((), ()) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"\x00" * 8])
+def test_a_key_of_links_that_is_none_stops_the_start(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / LINKS_KEY).write_bytes(content)
+    (tmp_path / LINKS_KEY).chmod(0o600)
+    with pytest.raises(ConfigError, match=r"the key of links has \d bytes.*openssl rand"):
+        signing_key(None, tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\xff", b'{"format": "later", "interval_s": 1}'])
+def test_an_archive_whose_description_is_lost_is_refused(tmp_path: Path, content: bytes) -> None:
+    ArchiveWriter(tmp_path, interval_s=1.0, source="test").close(0)
+    (tmp_path / "history.json").write_bytes(content)
+    with pytest.raises(AccelwatchError, match=r"history\.json"):
+        ArchiveWriter(tmp_path, interval_s=1.0, source="test")
+
+
+def test_no_folder_has_no_damaged_files(tmp_path: Path) -> None:
+    assert damaged_files(None) == ()
+    assert damaged_files(tmp_path / "gone") == ()
+    (tmp_path / "damaged").touch()
+    (tmp_path / "x.damaged-1-wal").touch()
+    assert damaged_files(tmp_path) == ()

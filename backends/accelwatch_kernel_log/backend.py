@@ -9,6 +9,7 @@ import msgspec
 
 from accelwatch.atomic_file import read_replaced, replace_file
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
+from accelwatch.damaged_state import set_aside
 from accelwatch.errors import BackendUnavailable, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
@@ -21,6 +22,10 @@ from accelwatch_kernel_log.record import Framer, Record
 
 _LOG = logging.getLogger(__name__)
 _FILE = "kernel_log.json"
+_UNKNOWN = (
+    "where the kernel log was read up to is not known: faults that it has from before this start "
+    "are not reported"
+)
 _MAX_READS = 2000
 """Reads in one call, so that a flood of messages cannot hold the caller."""
 _MAX_HISTORY = 1_000_000
@@ -42,13 +47,19 @@ class PositionStore:
         self._failing = False
 
     def load(self) -> Position | None:
-        """The stored position; None when there is none or it is damaged."""
+        """The stored position; None when there is none. A damaged file is set aside, which is logged."""
         if self._path is None:
             return None
         try:
             return msgspec.json.decode(read_replaced(self._path), type=Position)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        except FileNotFoundError:
             return None
+        except OSError as error:
+            _LOG.warning("%s path=%s error=%s", _UNKNOWN, self._path, error)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            aside = set_aside(self._path)
+            _LOG.warning("%s path=%s fault=%s kept=%s", _UNKNOWN, self._path, error, aside)
+        return None
 
     def save(self, position: Position) -> bool:
         """Replace the file in one step; a full disk costs the position, never an event."""

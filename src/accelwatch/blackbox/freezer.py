@@ -16,6 +16,7 @@ from accelwatch.atomic_file import PRIVATE, read_replaced, replace_file
 from accelwatch.blackbox.bounds import Bounds
 from accelwatch.blackbox.files import Segment, frozen_files, frozen_path, part_of
 from accelwatch.blackbox.triggers import Trigger
+from accelwatch.damaged_state import set_aside
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +123,11 @@ def _noted(path: Path) -> Pending | None:
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        logger.warning("the black box's note is damaged path=%s error=%s", path, error)
+        aside = set_aside(path)
+        logger.warning(
+            "the black box's note is damaged: what it was to freeze is lost path=%s error=%s kept=%s",
+            *(path, error, aside),
+        )
         return None
 
 

@@ -1,6 +1,7 @@
 """Notifies people, once each, of what is wrong with this process itself, and of its end."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from accelwatch.delivery.own_problem import OwnProblem, ended, incident_of
 from accelwatch.incidents.incident import Incident
@@ -79,6 +80,28 @@ def configuration_problem(refused: str) -> OwnProblem | None:
         text=refused,
         what_to_do="mend it: accelwatch config check says what is wrong; then reload once more. "
         "A hub or agent that is started anew does not begin with it",
+        severity=Severity.WARNING,
+    )
+
+
+def state_problem(set_aside: Sequence[Path], unread: Iterable[str]) -> OwnProblem | None:
+    """What people are notified of when kept state could not be read; None while all of it was.
+
+    `set_aside` are damaged files, in whose place new ones were begun; `unread` says of others why.
+    """
+    named = ", ".join(map(str, set_aside))
+    told = [*unread]
+    if named:
+        told.append(f"damaged, emptied or of another version, set aside and begun anew: {named}")
+    if not told:
+        return None
+    mend = f" Then remove {named}: this message ends with it." if named else ""
+    return OwnProblem(
+        key="state",
+        title="state on disk is damaged or cannot be read",
+        text="; ".join(told),
+        what_to_do="see whether the disk is full or broken (df, dmesg) and whether somebody emptied "
+        f"the files; nothing of what they held counts now.{mend}",
         severity=Severity.WARNING,
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings
+from accelwatch.damaged_state import damaged_files
 from accelwatch.delivery.asking import Asking
 from accelwatch.delivery.calling import call_of, entity_of
 from accelwatch.delivery.ending import end_wait_s
@@ -28,6 +29,7 @@ from accelwatch.judging.own_problems import (
     evaluation_problem,
     journal_problem,
     rules_problem,
+    state_problem,
 )
 from accelwatch.judging.switched_off import SWITCHED_OFF, SwitchedOffRules
 from accelwatch.judging.teller import Teller, Told
@@ -95,6 +97,8 @@ class RuleRunner:
         """What is wrong with those who act on what is judged here."""
         self.stalled: Callable[[], str] | None = None
         """Why those who act begin nothing new; None where nobody acts."""
+        self.unread: Callable[[], tuple[str, ...]] = tuple
+        """Which state is kept but could not be read, and why; without what was set aside."""
         self.refused = ""
         """Why the configuration that was read last is refused; empty when it is in force."""
         self._own_problems = OwnProblems(self._alerting.own)
@@ -268,11 +272,11 @@ class RuleRunner:
             await asyncio.sleep(LOOK_EVERY_S)
             try:
                 await self._register.check_journal(self._clock.wall())
-                self._notify_of_itself()
+                self._notify_of_itself(await asyncio.to_thread(damaged_files, self._folder))
             except Exception:
                 logger.exception("a look at this process itself failed")
 
-    def _notify_of_itself(self) -> None:
+    def _notify_of_itself(self, damaged: Sequence[Path]) -> None:
         """Notify people of what is wrong with this process itself, once, and of its end."""
         stalled = "" if self.stalled is None else self.stalled()
         unkept = next(iter(self._register.problems), "") if self._register.keeps else ""
@@ -285,6 +289,7 @@ class RuleRunner:
                 rules_problem(self._refused),
                 configuration_problem(refused),
                 evaluation_problem(self.late_s, acts=self.stalled is not None),
+                state_problem(damaged, self.unread()),
             ]
         standing = [one for one in problems if one is not None]
         self._own_problems.look(standing, self._clock.wall(), self._clock.monotonic())

@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from accelwatch.atomic_file import read_replaced, replace_file
+from accelwatch.damaged_state import set_aside
 
 logger = logging.getLogger(__name__)
 
@@ -104,9 +105,7 @@ class StateFile(Generic[T]):
                 self._failing = False
 
     def _set_aside(self, fault: str) -> None:
-        aside = self._path.with_name(f"{self._path.name}.damaged")
-        with contextlib.suppress(OSError):
-            self._path.replace(aside)
+        aside = set_aside(self._path)
         logger.warning(
             "%s are damaged path=%s fault=%s kept=%s", self._what, self._path, fault, aside
         )

@@ -14,6 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from accelwatch.atomic_file import PRIVATE, read_replaced, replace_file
+from accelwatch.damaged_state import set_aside
 from accelwatch.errors import WireError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.frames import Splitter, frame
@@ -104,12 +105,8 @@ class LedgerFile:
         except OSError as error:
             logger.warning("usage is counted anew: %s: %s", self._path, error.strerror)
         except (msgspec.DecodeError, WireError, ValueError) as error:
-            aside = self._path.with_name(f"{self._path.name}.damaged")
             logger.warning("usage is counted anew, %s is set aside: %s", self._path, error)
-            try:
-                self._path.replace(aside)
-            except OSError as refused:
-                logger.warning("%s: %s", aside, refused.strerror)
+            set_aside(self._path)
 
     async def save(self, ledger: Ledger, rest: Callable[[], Awaitable[None]]) -> None:
         """Write it down; nobody may count meanwhile. What goes wrong is logged, once."""

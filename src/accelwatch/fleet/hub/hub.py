@@ -179,6 +179,7 @@ class Hub:
                     self._rule_acts,
                 ),
             )
+            runner.unread = lambda: self.fleet.unread
             await runner.start()
             self.rules = runner
             await self._act(evaluator, runner, settings)

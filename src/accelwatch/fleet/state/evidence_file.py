@@ -1,5 +1,6 @@
 """The file in which standing evidence outlives the hub; one that cannot be read is left as it is."""
 
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import msgspec
 
 from accelwatch.atomic_file import read_replaced, replace_file
 from accelwatch.fleet.state.evidence import Standing
+
+logger = logging.getLogger(__name__)
 
 FILE = "evidence.json"
 _VERSION = 1
@@ -34,12 +37,18 @@ class EvidenceFile:
         except FileNotFoundError:
             return ()
         except (OSError, msgspec.MsgspecError) as error:
-            self.problem = f"{self._path}: evidence that stood is not known: {error}"
-            return ()
+            return self._refused(f"evidence that stood is not known: {error}")
         if document.version != _VERSION:
-            self.problem = f"{self._path}: written by version {document.version} of the file"
-            return ()
+            return self._refused(f"written by version {document.version} of the file")
         return document.standing
+
+    def _refused(self, why: str) -> tuple[Standing, ...]:
+        self.problem = (
+            f"{self._path}: {why}; nothing is written there until it is put back from a backup or "
+            "moved away and the hub restarted"
+        )
+        logger.error("%s", self.problem)
+        return ()
 
     def write(self, standing: Iterable[Standing]) -> str:
         """Write all of it, on any thread; what went wrong, or empty."""

@@ -344,6 +344,11 @@ class Fleet:
         return self._inventory.problems
 
     @property
+    def unread(self) -> tuple[str, ...]:
+        """Which files were left as they are because they could not be read, or be written, and why."""
+        return tuple(why for why in (self._inventory.unusable, self.evidence_file.problem) if why)
+
+    @property
     def problems(self) -> tuple[str, ...]:
         """What is wrong with the inventory, standing evidence, and finding targets."""
         evidence = (self.evidence_file.problem,) if self.evidence_file.problem else ()

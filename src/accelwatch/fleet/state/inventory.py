@@ -119,9 +119,9 @@ class InventoryFile:
     def _prepare(self, known: bool) -> None:
         if known:
             check_has_tables(self._database)
+        check_version(self._database, VERSION)  # first: what is not ours is not written to
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")
-        check_version(self._database, VERSION)
         for table in _TABLES:
             self._database.execute(table)
         self._database.execute(f"PRAGMA user_version={VERSION}")

@@ -70,6 +70,11 @@ class InventoryWriter:
         return _without_gone(opened, self.changes)
 
     @property
+    def unusable(self) -> str:
+        """Why the file is left as it is and the inventory is in memory; empty while it is not."""
+        return self._opened.problem if self._waits else ""
+
+    @property
     def _waits(self) -> bool:
         return self._folder is not None and not self._opened.kept
 
