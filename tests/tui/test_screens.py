@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.snapshot import BackendState, BackendStatus
+from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure
 from accelwatch.tui.drawing.palettes import PALETTES
 from accelwatch.tui.drawing.preferences import Preferences, document, load, save
 from accelwatch.tui.drawing.preferences import path_of as preferences_path
@@ -33,6 +33,23 @@ def test_every_screen_works_at_every_size(size: tuple[int, int]) -> None:
                 assert len(lines) == size[1]
                 assert ("1 lost" if size[0] >= 80 else "✕1") in lines[0]
                 assert "quit" in lines[-1]
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+def test_a_hung_device_has_one_clock_and_the_whole_of_what_to_do(size: tuple[int, int]) -> None:
+    error = ReadFailure(
+        backend="nvidia", device_id=hung(3).device.id, code="timeout", message="driver call stuck"
+    )
+    shot = msgspec.structs.replace(node(8, d3=hung(3)), errors=(error,))
+
+    async def go() -> None:
+        async with running(FedSource(shot), size=size) as stage:
+            (row,) = [line for line in stage.text().splitlines() if line.startswith(" nvidia3")]
+            assert "driver call stuck → kill its jobs, then reset or reboot" in row
+            assert "…" not in row
+            assert len(re.findall(r"\d+ s\b", row)) == (size[0] > 80)
 
     asyncio.run(go())
 

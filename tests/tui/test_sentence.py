@@ -24,8 +24,14 @@ def test_all_of_it_where_there_is_room() -> None:
 def test_the_evidence_is_cut_first_then_the_remedy() -> None:
     assert at(50) == "18 s  fell off the bus → reboot node (NVML_ERROR_…"
     assert at(40) == "18 s  fell off the bus → reboot node"
-    assert at(34) == "18 s  fell off the bus → reboot n…"
+    assert at(36) == "18 s  fell off the bus → reboot node"
     assert at(25) == "18 s  fell off the bus"
+
+
+def test_since_when_gives_way_before_what_to_do_is_cut_where_that_is_enough() -> None:
+    assert at(35) == "fell off the bus → reboot node"
+    assert at(30) == "fell off the bus → reboot node"
+    assert at(29) == "18 s  fell off the bus"
 
 
 def test_since_when_gives_way_before_the_verdict() -> None:

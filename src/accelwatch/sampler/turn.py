@@ -25,12 +25,10 @@ from accelwatch.sysfs import is_left_asleep
 _EXCLUDED = Failure(
     absence=Absence.NOT_COLLECTED, code="excluded", message="left out by configuration"
 )
-
-
+_LATE = Failure(absence=Absence.TIMEOUT, code="timeout", message="driver call stuck")
+# Not for how long: the state of the device has its own beginning, and two clocks would differ.
 _WAS_LATE = Failure(
-    absence=Absence.TIMEOUT,
-    code="timeout",
-    message="the last call into the device came back too late",
+    absence=Absence.TIMEOUT, code="timeout", message="the last driver call returned too late"
 )
 
 
@@ -100,7 +98,7 @@ class Slot:
             return Failure(absence=Absence.ERROR, code=CRASHED, message=why)
         # A second call into a driver that hangs would hang another thread and tell nothing new.
         if self.busy:
-            return _late(now - self._began)
+            return _LATE
         if self._failure is not None and not self._backoff.ready(now):
             return self._failure
         return None
@@ -118,7 +116,7 @@ class Slot:
         """End the present turn as too late; the numbers count if only processes are late."""
         numbers = self._search.numbers(self._identity, self._around.collector.settings.groups)
         if numbers is None:
-            self._finish(_late(now - self._began), now)
+            self._finish(_LATE, now)
             return
         self._leave_to_search(now)
         self._deliver(numbers, now, self._around.collector.clock.wall())
@@ -281,11 +279,3 @@ class Slot:
         self.report(failure)
         if then is not None:
             then(failure)
-
-
-def _late(seconds: float) -> Failure:
-    return Failure(
-        absence=Absence.TIMEOUT,
-        code="timeout",
-        message=f"driver call has not returned for {seconds:.1f} s",
-    )

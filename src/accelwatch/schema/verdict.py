@@ -18,7 +18,7 @@ from accelwatch.schema.standing import standing
 REMEDIES = {
     "lost": "drain the node and reboot it",
     "missing": "see whether somebody took it out",
-    "unresponsive": "kill its jobs; if it stays hung, reset the GPU or reboot the node",
+    "unresponsive": "kill its jobs, then reset or reboot",
 }
 """What to do about a state (`schema.standing`) where whoever reports it does not say."""
 

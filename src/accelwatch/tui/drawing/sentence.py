@@ -14,12 +14,17 @@ def sentence(
 ) -> Line:
     """`lost 18 s  fell off the bus → reboot the node (NVML_ERROR_GPU_IS_LOST)` in `width` cells.
 
-    `word` and `since` stand before it; since when gives way before the verdict is cut.
+    `word` and `since` stand before it. Since when gives way where what to do fits without it, and
+    before the verdict is cut.
     """
     said, remedy, evidence = _parts(verdict, glyphs)
-    heads = ["".join(f"{part} " for part in parts if part) for parts in ((word, since), (word,))]
-    head = next((one for one in heads if cell_len(f"{one} {said}") <= width), heads[-1])
-    text = f"{head} {said}" if head else said
+    long, short = (
+        " ".join(("".join(f"{part} " for part in parts if part), said)).lstrip()
+        for parts in ((word, since), (word,))
+    )
+    needed = (f"{long} {remedy}", f"{short} {remedy}", long)
+    fitting = next((place for place, one in enumerate(needed) if cell_len(one) <= width), 1)
+    text = short if fitting == 1 else long
     text = fit(text, min(cell_len(text), width), ellipsis=glyphs.ellipsis)
     for part in filter(None, (remedy, evidence)):
         gap = " " if text else ""
