@@ -164,3 +164,21 @@ def test_people_read_one_word_for_a_device_that_hangs(tmp_path: Path) -> None:
     for text in (listed, table, "\n".join(groups)):
         assert "hung" in text
         assert "unresponsive" not in text
+
+
+@pytest.mark.parametrize(
+    ("chosen", "heading"),
+    [
+        (("power_watts",), "name     power_watts"),
+        (("power_watts", "name"), "power_watts  name"),
+        (("index", "power_watts"), "index  power_watts"),
+        (("pci_bus_id",), "pci_bus_id"),
+    ],
+)
+def test_chosen_fields_say_which_device_a_row_is_about(
+    chosen: tuple[str, ...], heading: str
+) -> None:
+    first, row, *_ = render(node(2), chosen, Style()).splitlines()
+    assert first == heading
+    if chosen == ("power_watts",):
+        assert row.split()[0] == "nvidia0"

@@ -94,6 +94,8 @@ def _device_row(view: DeviceView, now: float, style: Style) -> Cells:
     ]
 
 
+_NAMES = frozenset({"name", "id", "index", "uuid", "serial", "pci_bus_id"})
+"""Fields that tell one device from another."""
 _KNOWN_S = 60.0
 """A state of less than this may be as old as the look: a driver that hangs is waited for that long."""
 _HEADER = ["DEVICE", "MODEL", "STATE", "LOAD", "MEMORY", "TEMP", "POWER", "CLOCK"]
@@ -122,8 +124,12 @@ def _codes(snapshot: Snapshot) -> list[str]:
 
 
 def fields_table(snapshot: Snapshot, names: Sequence[str], style: Style) -> list[str]:
-    """Lines of a table of chosen fields; an absent value shows its reason in brackets."""
-    wide = columns(names, snapshot.devices)
+    """Lines of a table of chosen fields; an absent value shows its reason in brackets.
+
+    The device's name comes first where no chosen field says which device a row is about.
+    """
+    named = names if _NAMES.intersection(names) else ("name", *names)
+    wide = columns(named, snapshot.devices)
     rows: list[Cells] = []
     for view in snapshot.devices:
         cells: Cells = []
