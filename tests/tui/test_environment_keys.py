@@ -109,6 +109,6 @@ def test_without_a_process_it_says_what_to_do() -> None:
     async def check(stage: Stage) -> None:
         await stage.press("e")
         assert stage.screen_name == "local"
-        assert "choose a process first" in stage.text()
+        assert "no process is selected: go down past the last device" in stage.text()
 
     on(check)

@@ -235,3 +235,25 @@ def test_environment_hides_values_until_asked_again(monkeypatch: pytest.MonkeyPa
         assert "TOKEN=secret" in stage.text()
 
     on(check)
+
+
+def backgrounds(stage: Stage, line: int) -> set[str]:
+    """The background colours of a line of the processes, below their heading."""
+    rows = stage.app.screen.query_one("#processes", RowList)
+    (strip,) = rows.draw([line])
+    return {str(segment.style.bgcolor) for segment in strip if segment.style is not None}
+
+
+def test_a_process_stands_out_only_while_keys_go_to_it(sent: Sent) -> None:
+    async def check(stage: Stage) -> None:
+        assert backgrounds(stage, 1) == backgrounds(stage, 2)
+        await stage.press("K")
+        assert stage.screen_name == "local"
+        assert "no process is selected: go down past the last device, or press 4" in stage.text()
+        await stage.press(*["down"] * len(stage.app.board.devices))
+        assert backgrounds(stage, 1) != backgrounds(stage, 2)
+        await stage.press("K")
+        assert "Signal 1 process" in stage.text()
+
+    on(check)
+    assert sent.calls == []

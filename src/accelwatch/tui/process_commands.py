@@ -26,8 +26,9 @@ _MEANINGS = {
     signal.SIGKILL: "end it at once; it cannot tidy up",
     signal.SIGHUP: "hang up",
     signal.SIGSTOP: "stop it",
-    signal.SIGCONT: "let it go on",
+    signal.SIGCONT: "continue it",
 }
+_NONE_SELECTED = "no process is selected: go down past the last device, or press 4"
 
 
 class ProcessCommands:
@@ -54,7 +55,7 @@ class ProcessCommands:
         if process is not None:
             self._look(process, environment=True)
         elif self._here:
-            self._app.say("choose a process first")
+            self._app.say(_NONE_SELECTED)
         return True
 
     def _look(self, process: Process, *, environment: bool) -> None:
@@ -204,7 +205,7 @@ class ProcessCommands:
             whose = "another machine" if app.fleet_controller is not None else "a recording"
             app.say(f"{whose}'s processes cannot be signalled")
         elif not processes:
-            app.say("no process is selected")
+            app.say(_NONE_SELECTED)
         else:
             self._ask(processes)
         return True

@@ -76,7 +76,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         self.nodes = RowList(board, self._rows, id="nodes", moved=self._moved, bare=bare)
         self.lights = Lights(board, fleet, self._lights_moved, bare=bare)
         self._detail = Panel(board, self._draw_detail, id="detail")
-        self._events = RowList(board, self.event_rows, id="events")
+        self._events = RowList(board, self.event_rows, id="events", marked=False)
 
     def compose(self) -> ComposeResult:
         """Header, totals, troubles, nodes in either form, the selected light in words, events, keys."""

@@ -38,7 +38,7 @@ class LocalScreen(Screen[None], inherit_bindings=False):
         self._devices = RowList(board, rows, id="devices", moved=self._moved, bare=rows.bare)
         self._grid = HeatGrid(board)
         self._strip = Panel(board, self._draw_strip, id="strip")
-        self._list = RowList(board, processes, id="processes")
+        self._list = RowList(board, processes, id="processes", marked=False)
 
     def compose(self) -> ComposeResult:
         """Header, devices in either form, graphs, processes, keys."""

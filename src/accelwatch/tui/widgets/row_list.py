@@ -69,6 +69,7 @@ class RowList(Painted):
         *,
         id: str,
         pointed: bool = True,
+        marked: bool = True,
         moved: Callable[[], None] | None = None,
         bare: Callable[[int], list[Line]] | None = None,
     ) -> None:
@@ -80,6 +81,8 @@ class RowList(Painted):
         self.top = 0
         self.pointed = pointed
         """Whether a row is selected at all, or the lines only scroll."""
+        self._marked = marked
+        """Whether the selected row stands out while the keys go elsewhere: it still means something."""
         self._key: Hashable = None
         self._bare = bare
         self._moved = moved
@@ -211,7 +214,8 @@ class RowList(Painted):
         if not self.pointed and left > 1 and y + 1 + self._headed == self.size.height:
             line = without_headings(line, f"{paint.glyphs.ellipsis} {left} more lines")
         gap = self.rows.stride > 1 and part == self.rows.stride - 1
-        if not self.pointed or index != self.cursor or gap:
+        shown = self.pointed and (self.has_focus or self._marked)
+        if not shown or index != self.cursor or gap:
             return paint.strip(line, width)
         if self.has_focus and line and line[0][0].startswith(" "):
             first, role = line[0]
