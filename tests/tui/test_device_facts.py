@@ -1,5 +1,7 @@
 """Where a quantity stands among the facts of a device."""
 
+import re
+
 import msgspec
 import pytest
 
@@ -145,7 +147,8 @@ def test_flags_are_yes_or_no_and_energy_has_a_unit_for_people() -> None:
     }
     told = msgspec.structs.replace(one, reading=msgspec.structs.replace(one.reading, values=values))
     lines = texts(device_facts.lines(told, snapshot(told), 120, UNICODE)).splitlines()
-    figures = {line[:44].strip(): line[44:56].strip() for line in lines if len(line) > 50}
+    parts = (re.split(r"  +", line.strip()) for line in lines)
+    figures = {name: more[0] for name, *more in parts if more}
     assert figures["reset required"] == "no"
     assert figures["memory repair pending"] == "yes"
     assert figures["energy, hardware"] == "1.5 MWh"
@@ -155,3 +158,21 @@ def test_the_load_has_one_name() -> None:
     text = shown()
     assert "utilization" in text
     assert "utilisation" not in text
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_no_label_is_cut_beside_free_space(width: int) -> None:
+    one = view(0)
+    more = {
+        ("temperature_limit_celsius", "memory", "max_operating"): 95,
+        ("clock_hertz", "graphics"): 1980e6,
+        ("clock_limit_hertz", "graphics", "max"): 1980e6,
+        ("clock_hertz", "memory"): 2619e6,
+        ("clock_limit_hertz", "memory", "max"): 2619e6,
+    }
+    reading = msgspec.structs.replace(one.reading, values={**one.reading.values, **more})
+    one = msgspec.structs.replace(one, reading=reading)
+    text = texts(device_facts.lines(one, snapshot(one), width, UNICODE))
+    assert "…" not in text
+    for label in ("temperature limit, memory max operating", "clock graphics ", "clock memory "):
+        assert label in text

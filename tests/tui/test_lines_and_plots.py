@@ -12,7 +12,6 @@ from accelwatch.tui.drawing.lines import (
     plain,
     spread,
     width_of,
-    without_headings,
     wrapped,
 )
 from accelwatch.tui.drawing.looks import Looks
@@ -219,15 +218,3 @@ def test_process_history_is_bounded() -> None:
     )
     history.record(later)
     assert len(history.series(many[100], "gpu_memory_bytes", NOW)) == 1
-
-
-def test_a_heading_gives_its_place_to_a_sign_and_its_neighbour_stays() -> None:
-    head = [("- ", "rule"), ("Memory", "title"), (" ", "text"), ("-----", "rule"), ("  ", "text")]
-    beside = [(" power ", "dim"), ("70 W", "strong")]
-    line = without_headings([*head, *beside], "12 more")
-    assert plain(line) == f"{' 12 more':16} power 70 W"
-    assert without_headings(beside, "12 more") == beside
-    twice = plain(without_headings([*head, ("x", "text"), *head], "12 more"))
-    assert twice == f"{' 12 more':16}x{'':16}"
-    rule = [("-----", "rule"), (" last 5 min ", "dim")]
-    assert without_headings(rule, "12 more") == rule

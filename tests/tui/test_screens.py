@@ -9,6 +9,7 @@ import pytest
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure
+from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.drawing.palettes import PALETTES
 from accelwatch.tui.drawing.preferences import Preferences, document, load, save
 from accelwatch.tui.drawing.preferences import path_of as preferences_path
@@ -283,18 +284,32 @@ def test_a_picture_that_is_about_to_be_replaced_is_not_painted_twice(
 
 
 @pytest.mark.parametrize("size", [(160, 45), (80, 24)])
-def test_a_page_never_ends_with_a_bare_heading_while_it_goes_on(size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("key", ["3", "question_mark"])
+def test_a_page_says_how_much_follows_until_its_end(size: tuple[int, int], key: str) -> None:
     async def go() -> None:
-        signs = 0
         async with running(FedSource(node(2)), size=size) as stage:
-            await stage.press("3")
+            await stage.press(key)
             page = stage.app.screen.query_one("#text", RowList)
-            for _ in range(len(page.rows) - page.page):
+            for top in range(len(page.rows) - page.page):
                 last = stage.text().splitlines()[page.region.bottom - 1]
-                assert not re.search(r"^─ |  ─ ", last)
-                signs += "more lines" in last
+                left = len(page.rows) - top - page.page + 1
+                assert last.strip() == f"… {left} more lines below"
                 await stage.press("down")
             assert "more lines" not in stage.text()
-        assert signs
+
+    asyncio.run(go())
+
+
+def test_no_line_of_a_page_is_passed_over_by_whole_pages() -> None:
+    async def go() -> None:
+        async with running(FedSource(node(2)), size=(80, 24)) as stage:
+            await stage.press("question_mark")
+            page = stage.app.screen.query_one("#text", RowList)
+            seen = set()
+            for _ in range(len(page.rows)):
+                seen |= set(stage.text().splitlines()[page.region.y : page.region.bottom])
+                await stage.press("pagedown")
+            wanted = {plain(page.rows.line(place, 80, 0)).rstrip() for place in range(len(page.rows))}
+            assert wanted <= {line.rstrip() for line in seen}
 
     asyncio.run(go())

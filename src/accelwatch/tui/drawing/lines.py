@@ -72,24 +72,6 @@ def in_role(line: Iterable[Span], role: str) -> Line:
     return [(text, role) for text, _ in line]
 
 
-def without_headings(line: Iterable[Span], instead: str) -> Line:
-    """The line with a text in place of the title of a section, and blanks for further ones."""
-    given: Line = []
-    heads: Line = []
-    for span in [*line, ("", "")]:
-        if span[1] in ("rule", "title") or (heads and span[0].isspace()):
-            heads.append(span)
-            continue
-        if any(role == "title" for _, role in heads):
-            given.append((fit(f" {instead}", width_of(heads)), "faint"))
-            instead = ""
-        else:
-            given += heads
-        heads = []
-        given.append(span)
-    return given[:-1]
-
-
 def wrapped(text: str, width: int) -> list[str]:
     """Words on as many lines as needed; a longer word is cut."""
     rows: list[str] = []

@@ -12,15 +12,19 @@ from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit
 from accelwatch.tui.local.quantity_words import words
 
-_WIDTH = 24
-"""Cells of a tile at least."""
+_WIDTH = 25
+"""Cells of a tile at least: `clock graphics 1980 MHz` and a gap."""
 
 
 class Tile(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure; `share` is of its limit, None where the device tells no limit."""
+    """One figure; `share` is of its limit, None where the device tells no limit.
+
+    `short` is the figure without its limit, for a title that would be cut beside both.
+    """
 
     title: str
     text: str
+    short: str = ""
     share: float | None
     role: str
     bar: str
@@ -57,8 +61,10 @@ def tile_lines(view: DeviceView, width: int, glyphs: Glyphs) -> list[Line]:
 
 
 def _head(tile: Tile, width: int) -> Line:
-    title = fit(tile.title, max(width - len(tile.text) - 1, 0))
-    return [(f"{title} ", "dim"), (fit(tile.text, width - len(title) - 1, right=True), tile.role)]
+    whole = len(tile.title) + 1 + len(tile.text) <= width
+    text = tile.text if whole else tile.short or tile.text
+    title = fit(tile.title, max(width - len(text) - 1, 0))
+    return [(f"{title} ", "dim"), (fit(text, width - len(title) - 1, right=True), tile.role)]
 
 
 def _bar(tile: Tile, width: int, glyphs: Glyphs) -> Line:
@@ -90,6 +96,7 @@ def _temperatures(view: DeviceView, glyphs: Glyphs) -> Iterator[Tile]:
         yield Tile(
             title=words(("temp", series[1])).replace(",", ""),
             text=fmt.of_limit(value, limit, f"{glyphs.degree}C"),
+            short=fmt.of_limit(value, None, f"{glyphs.degree}C"),
             share=share,
             role="strong" if role == "text" else role,
             bar=fmt.level_role(share) if role == "text" else role,
@@ -133,6 +140,7 @@ def _clocks(view: DeviceView) -> Iterator[Tile]:
         yield Tile(
             title=words(("clock", series[1])).replace(",", ""),
             text=f"{of}{fmt.megahertz(limit if limit is not None else value)}",
+            short=fmt.megahertz(value),
             share=share,
             role="strong",
             bar=fmt.level_role(share),

@@ -142,10 +142,10 @@ def quantity_blocks(view: DeviceView, width: int, glyphs: Glyphs) -> list[list[L
 
 
 def _widths(width: int) -> tuple[int, int, int]:
-    """Of name, value and limit; the source gets what is left."""
-    if width >= 100:
-        return 42, 12, 14
-    return (36, 13, 12) if width >= 76 else (max(width - 14, 12), 12, 0)
+    """Of name, value and limit; the source gets what is left, names no more than the longest needs."""
+    if width >= 76:
+        return min(width - 41, 48), 13, 12
+    return max(width - 14, 12), 12, 0
 
 
 def _by_label(series: Series) -> tuple[Natural, ...]:

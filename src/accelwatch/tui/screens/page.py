@@ -90,8 +90,9 @@ class PageScreen(Screen[None], inherit_bindings=False):
 
     @property
     def lines_in_view(self) -> range:
-        """The numbers of the lines that are on the screen."""
-        return range(self._lines.top, min(self._lines.top + self._lines.page, len(self.text)))
+        """The numbers of the lines that are on the screen, less one where it says how many follow."""
+        end = self._lines.top + self._lines.page
+        return range(self._lines.top, end - 1 if end < len(self.text) else len(self.text))
 
     def bring_to_top(self, find: Callable[[], int]) -> None:
         """Bring a line to the top; `find` gives its number once the lines have been written anew."""
@@ -109,7 +110,8 @@ class PageScreen(Screen[None], inherit_bindings=False):
             self.show()
             return True
         rows = self._lines
-        steps = {**_STEPS, "page_up": -rows.page, "page_down": rows.page}
+        page = max(rows.page - 1, 1)  # its last line may have made room for how many more there are
+        steps = {**_STEPS, "page_up": -page, "page_down": page}
         if action in steps:
             rows.move(steps[action])
         elif action in ("first", "last"):

@@ -8,7 +8,7 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 
-from accelwatch.tui.drawing.lines import Line, without_headings
+from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.widgets.painted import Painted
 
@@ -211,8 +211,8 @@ class RowList(Painted):
             return paint.strip(bare[y] if y < len(bare) else [], width)
         line = self.rows.line(index, width, part)
         left = len(self.rows) - index
-        if not self.pointed and left > 1 and y + 1 + self._headed == self.size.height:
-            line = without_headings(line, f"{paint.glyphs.ellipsis} {left} more lines")
+        if not self.pointed and left > 1 and y + 1 + self._headed == self.size.height > 1:
+            line = [(f" {paint.glyphs.ellipsis} {left} more lines below", "accent")]
         gap = self.rows.stride > 1 and part == self.rows.stride - 1
         shown = self.pointed and (self.has_focus or self._marked)
         if not shown or index != self.cursor or gap:
