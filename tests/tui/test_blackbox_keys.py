@@ -64,17 +64,19 @@ def test_b_on_a_device_opens_what_was_frozen_when_it_broke(folder: Path) -> None
     async def check(stage: Stage) -> None:
         await stage.press("down", "B")
         await stage.until("What happened")
-        assert stage.screen_name == "moment"
-        assert "frozen 2 of 2: nvidia1 lost" in stage.text()
+        assert stage.screen_name == "black box"
+        assert "saved capture 2 of 2: nvidia1 lost" in stage.text()
+        assert "→ newer · h all that is kept · Esc back" in stage.text()
+        assert " black box " in stage.text().splitlines()[0]
         assert "nvidia1 lost  at " in stage.text()
         rows = [row for row in stage.text().splitlines() if " load " in row]
         assert [row.split()[0] for row in rows] == ["nvidia1", "nvidia0"]
         await stage.press("right")
-        await stage.until("frozen 1 of 2: nvidia0 lost")
+        await stage.until("saved capture 1 of 2: nvidia0 lost")
         await stage.press("right")
-        await stage.until("last 15 min; left: 2 saved captures")
+        await stage.until("last 15 min · ← 2 saved captures")
         await stage.press("right", "left", "left", "left")
-        await stage.until("frozen 2 of 2: nvidia1 lost")
+        await stage.until("saved capture 2 of 2: nvidia1 lost")
         await stage.press("escape")
         assert stage.screen_name == "local"
 
@@ -86,7 +88,7 @@ def test_h_shows_all_that_is_kept(folder: Path) -> None:
         await stage.press("down", "B")
         await stage.until("What happened")
         await stage.press("h")
-        assert stage.screen_name == "moment"
+        assert stage.screen_name == "black box"
         await stage.until("What happened")
 
     on(check, lambda: boxes([folder]), (-21,))
@@ -97,7 +99,7 @@ def test_enter_on_an_event_opens_the_file_that_has_it(folder: Path) -> None:
         await stage.press("7", "down")
         assert stage.app.screen.selected.name == "nvidia1"  # type: ignore[attr-defined]
         await stage.press("enter")
-        await stage.until("frozen 2 of 2: nvidia1 lost")
+        await stage.until("saved capture 2 of 2: nvidia1 lost")
         await stage.press("escape")
         assert stage.screen_name == "events"
 

@@ -13,7 +13,7 @@ from accelwatch.tui.drawing.lines import plain, width_of
 from accelwatch.tui.fleet.changes import FleetChanges
 from accelwatch.tui.fleet.events import event_line
 from accelwatch.tui.local.changes import Change, Changes
-from accelwatch.tui.views.change_list import change_line, span_text
+from accelwatch.tui.views.change_list import change_line, span_text, widths_of
 from dashboards import hung, lost, node, stale, unread
 from fleets import fleet_view
 
@@ -93,11 +93,11 @@ def test_what_is_said_of_a_state_is_renewed_while_it_goes_on() -> None:
     rows = changes.rows()
     changes.record(at(1, node(2, d1=hung(1)), since=0))
     assert changes.rows() is rows, "nothing is another"
-    out = msgspec.structs.replace(hung(1), health_reasons=("a call into the device is out",))
+    out = msgspec.structs.replace(hung(1), health_reasons=("driver call stuck",))
     changes.record(at(2, node(2, d1=out), since=0))
     (one,) = changes.rows()
     assert (one.text, one.began, one.key) == (
-        "a call into the device is out",
+        "driver call stuck",
         NOW,
         rows[0].key,
     )
@@ -249,3 +249,30 @@ def test_what_an_event_is_stands_whole_and_as_on_the_events_screen(
     text = plain(event_line(told(1, code, 5), width, NOW + 9, UNICODE))
     assert len(text) == width
     assert f" {word} " in f"{text} "
+
+
+@pytest.mark.parametrize("width", [120, 200])
+def test_what_is_wrong_and_what_to_do_have_the_room_that_names_leave(width: int) -> None:
+    changes = Changes()
+    changes.record(at(0, node(4, d1=hung(1), d3=lost(3))))
+    rows = changes.rows()
+    widths = widths_of(rows, width)
+    shown = {one.name: plain(change_line(one, width, NOW + 136, UNICODE, widths)) for one in rows}
+    assert shown["nvidia3"].rstrip().endswith("→ drain the node and reboot it")
+    assert shown["nvidia1"].rstrip().endswith("→ kill its jobs, then reset or reboot")
+    columns = {shown["nvidia3"].index("lost"), shown["nvidia1"].index("hung")}
+    assert columns == {len(" ✕ ") + 10 + len("nvidia3 ")}
+
+
+def test_what_is_over_asks_for_nothing() -> None:
+    changes = Changes()
+    changes.record(at(0, node(4, d3=lost(3))))
+    changes.record(at(9, node(4)))
+    (one,) = changes.rows()
+    assert "→" not in plain(change_line(one, 160, NOW + 136, UNICODE))
+
+
+def test_what_to_do_about_a_state_is_told_of_a_fleet_too() -> None:
+    view = msgspec.structs.replace(fleet_view(2, 2), events=[told(1, "device_lost", 5)])
+    (one, *_) = FleetChanges().rows(view)
+    assert (one.word, one.remedy) == ("lost", "drain the node and reboot it")

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from accelwatch.tui.drawing.looks import Looks, looks_for
+from accelwatch.tui.drawing.palettes import PALETTES, Palette
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.state.board import Board
 from dashboards import FedSource, Stage, board_of, hung, lost, node, running
@@ -74,3 +75,10 @@ def test_a_line_is_painted_anew_only_when_it_or_its_look_is_another() -> None:
     for other in (paint.strip([("a", "dim")], 5), paint.strip([("a", "text")], 5, "selected")):
         assert other.text == before.text
         assert other != before
+
+
+@pytest.mark.parametrize("palette", [one for one in PALETTES.values() if one.name != "mono"])
+def test_no_graph_has_the_colour_of_a_fault(palette: Palette) -> None:
+    plots = {palette.roles[f"plot{number}"] for number in range(4)}
+    assert len(plots) == 4
+    assert not plots & {palette.roles["bad"], palette.roles["warn"]}

@@ -1,6 +1,7 @@
 """The header: tabs that can be clicked and stay when something is wrong."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -157,3 +158,20 @@ def test_a_recording_bears_a_sign_on_every_terminal(width: int, ascii_only: bool
             dict(header(board, width, 2, NOW, "local")[0])[f" {sign} replay night.awz "]
             == "caution"
         )
+
+
+def test_screens_without_a_number_are_tabs_where_there_is_room() -> None:
+    assert "u usage" in first(board_with(node(2)), 200)
+    assert "u usage" not in first(board_with(node(2)), 80)
+    assert "L topology" not in first(board_with(node(2)), 200)  # nothing here to read it from
+    board = board_with(node(2))
+    board.root = Path("/")
+    assert "L topology  u usage" in first(board, 200)
+    assert "L topology" not in first(board, 200, "topology")
+
+    async def go() -> None:
+        async with running(FedSource(node(2)), (200, 50)) as stage:
+            await click(stage, " u ")
+            assert stage.screen_name == "usage"
+
+    asyncio.run(go())

@@ -98,7 +98,7 @@ _SAFE = Palette(
         levels=("#2c5a76", "#3b84ad", "#56b4e9", "#a9dcff"),
         quiet=("#364450", "#456072", "#547d96"),
         track="#2b3640",
-        plots=("#56b4e9", "#cc8fbe", "#e69f00", "#f2774b"),
+        plots=("#56b4e9", "#cc8fbe", "#e0d36b", "#c9a27e"),
     ),
 )
 _DARK = Palette(
@@ -123,7 +123,7 @@ _DARK = Palette(
         levels=("#3f6660", "#5f9d92", "#94e2d5", "#d3f7f0"),
         quiet=("#3a3c55", "#4b5f6c", "#5f8a8a"),
         track="#2d2e42",
-        plots=("#94e2d5", "#cba6f7", "#f9e2af", "#fab387"),
+        plots=("#94e2d5", "#cba6f7", "#89b4fa", "#fab387"),
     ),
 )
 _LIGHT = Palette(
@@ -149,7 +149,7 @@ _LIGHT = Palette(
         levels=("#9cc3dd", "#5a9dc9", "#0072b2", "#003f66"),
         quiet=("#c2c8cd", "#a3b5c2", "#7f9fb5"),
         track="#d8d5cc",
-        plots=("#0072b2", "#9c4f86", "#9a5b00", "#b83a06"),
+        plots=("#0072b2", "#9c4f86", "#6f6a00", "#80604d"),
     ),
 )
 _CONTRAST = Palette(
@@ -174,7 +174,7 @@ _CONTRAST = Palette(
         levels=("#00808f", "#00b3c7", "#00e5ff", "#b8f7ff"),
         quiet=("#808080", "#6f98a0", "#66b8c4"),
         track="#707070",
-        plots=("#00e5ff", "#ff9cff", "#ffd500", "#ff8a65"),
+        plots=("#00e5ff", "#ff9cff", "#b0a8ff", "#ffc9a3"),
     ),
 )
 _ANSI = Palette(
@@ -199,7 +199,7 @@ _ANSI = Palette(
         levels=("blue", "cyan", "cyan", "bold cyan"),
         quiet=("bright_black", "bright_black", "default"),
         track="bright_black",
-        plots=("cyan", "magenta", "yellow", "red"),
+        plots=("cyan", "magenta", "bright_blue", "default"),
     ),
 )
 _MONO = Palette(

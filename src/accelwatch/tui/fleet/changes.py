@@ -10,6 +10,8 @@ import msgspec
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import FleetEvent
 from accelwatch.schema.event import RECOVERED, SEVERITIES
+from accelwatch.schema.standing import state_word
+from accelwatch.schema.verdict import REMEDIES
 from accelwatch.tui.fleet.unwell import unwell
 from accelwatch.tui.local.changes import Change, in_order
 
@@ -23,6 +25,8 @@ _WORDS = {
 }
 """Codes by which a hub tells that a state has begun."""
 _BACK = "back"
+REMEDIES_BY_WORD = {state_word(state): remedy for state, remedy in REMEDIES.items()}
+"""What to do about a state by what it is called."""
 
 
 def event_word(code: str) -> str:
@@ -60,8 +64,9 @@ class FleetChanges:
 
     def _steady(self, change: Change) -> Change:
         before = self._begun.get(change.key, change.began)
-        same = abs(change.began - before) < _SAME_S
-        return msgspec.structs.replace(change, began=before) if same else change
+        began = before if abs(change.began - before) < _SAME_S else change.began
+        remedy = REMEDIES_BY_WORD.get(change.word, "") if change.device_id else ""
+        return msgspec.structs.replace(change, began=began, remedy=remedy)
 
 
 def changes(events: Sequence[FleetEvent]) -> list[Change]:
@@ -94,4 +99,5 @@ def _change(event: FleetEvent, *, begins: bool) -> Change:
         device_id=event.device,
         name=event.name,
         text=event.text + doubt,
+        remedy=REMEDIES_BY_WORD.get(event_word(event.code), "") if begins else "",
     )

@@ -36,6 +36,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     """The device's; empty: the machine's."""
     text: str = ""
+    remedy: str = ""
+    """What to do about it while it goes on."""
 
     @property
     def goes_on(self) -> bool:
@@ -89,7 +91,7 @@ class Changes:
         id_, word = view.device.id, fmt.state_word(view)
         before = self._open.get(id_)
         if before is not None and before.word == word:
-            self._renew(before, _words(view, snapshot))
+            self._renew(before, view, snapshot)
             return
         well = view.state is DeviceState.OK
         if before is not None:
@@ -104,14 +106,15 @@ class Changes:
                 severity=level,
                 device_id=id_,
                 name=view.device.name,
-                text=_words(view, snapshot),
+                **_words(view, snapshot),
             )
 
-    def _renew(self, change: Change, text: str) -> None:
+    def _renew(self, change: Change, view: DeviceView, snapshot: Snapshot) -> None:
         """What is said of a state may change while it goes on."""
-        if text != change.text:
+        renewed = msgspec.structs.replace(change, **_words(view, snapshot))
+        if renewed != change:
             self._order = None
-            self._open[change.device_id] = msgspec.structs.replace(change, text=text)
+            self._open[change.device_id] = renewed
 
     def _end(self, device_id: str, time: float) -> None:
         change = self._open.pop(device_id)
@@ -135,10 +138,12 @@ class Changes:
         self._events = set()
 
 
-def _words(view: DeviceView, snapshot: Snapshot) -> str:
+def _words(view: DeviceView, snapshot: Snapshot) -> dict[str, str]:
+    """`text` and `remedy` of a change."""
     told = verdict(view, snapshot)
     evidence = f"({told.evidence})" if told.evidence else ""
-    return " ".join(part for part in (told.said, evidence) if part)
+    text = " ".join(part for part in (told.said, evidence) if part)
+    return {"text": text, "remedy": told.remedy}
 
 
 def _key(event: ErrorEvent) -> Hashable:

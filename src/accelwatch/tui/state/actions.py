@@ -61,6 +61,13 @@ def numbered_screens(*, fleet: bool, judged: bool = False) -> tuple[tuple[str, s
     )
 
 
+@cache
+def further_screens(*, topology: bool) -> tuple[tuple[str, str], ...]:
+    """(key, id) of the actions that open screens without a number; `topology` where it can be read."""
+    wanted = ("topology", "usage") if topology else ("usage",)
+    return tuple((action.keys[0], action.id) for action in ACTIONS if action.id in wanted)
+
+
 def _without_fleet(name: str, *, judged: bool) -> bool:
     return judged if name == INCIDENTS else name not in OF_FLEET
 

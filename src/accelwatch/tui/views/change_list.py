@@ -17,6 +17,9 @@ _WITH_ENDS = 110
 _NEW_S = 60.0
 """So long a change is shown as new."""
 
+Widths = tuple[int, int, int, int]
+"""Of since when, where, what, and until when or how long; the text gets what is left."""
+
 
 def span_text(seconds: float) -> str:
     """`42 s`, `2 min 33 s`, `3 h 05 min`, `2 d 4 h`."""
@@ -41,6 +44,7 @@ class ChangeList:
         self._board = board
         self._changes = changes
         self._now = now
+        self._measured: tuple[Sequence[Change], int, Widths] = ((), 0, (0, 0, 0, 0))
 
     def __len__(self) -> int:
         return len(self._changes())
@@ -54,7 +58,7 @@ class ChangeList:
         """Titles; without any row there is nothing for them to stand above."""
         if not len(self):
             return None
-        since, where, what, until = _widths(width)
+        since, where, what, until = self._widths(width)
         titles = f"   {fit('SINCE', since)}{fit('WHERE', where)}{fit('WHAT', what)}"
         last = fit("UNTIL" if width >= _WITH_ENDS else "LASTS", until)
         return clipped([(titles + last, "head")], width)
@@ -64,7 +68,16 @@ class ChangeList:
         change = self.at(index)
         if change is None:
             return []
-        return change_line(change, width, self._now(), self._board.paint.glyphs)
+        return change_line(
+            change, width, self._now(), self._board.paint.glyphs, self._widths(width)
+        )
+
+    def _widths(self, width: int) -> Widths:
+        """Measured once for the same rows, which are the same list until one of them changes."""
+        rows = self._changes()
+        if self._measured[0] is not rows or self._measured[1] != width:
+            self._measured = rows, width, widths_of(rows, width)
+        return self._measured[2]
 
     def key(self, index: int) -> Hashable:
         """What it is, so that the selection stays with it."""
@@ -83,14 +96,23 @@ class ChangeList:
         return [clipped([(text, "dim")], width)]
 
 
-def _widths(width: int) -> tuple[int, int, int, int]:
-    """Of since when, where, what, and until when or how long; the text gets what is left."""
+def widths_of(rows: Sequence[Change], width: int) -> Widths:
+    """What the rows need, in bounds: so that what is wrong and what to do have the rest."""
+    where = max((len(_where(row)) for row in rows), default=0) + 1
+    what = max((len(row.word) for row in rows), default=0) + 2
+    over = any(row.ended is not None for row in rows)
     if width >= _WITH_ENDS:
-        return 10, 24, 14, 26
-    return 9, 24 if width >= 100 else 16, 9, 16 if width >= 80 else 0
+        return 10, min(max(where, 8), 24), min(max(what, 6), 14), 26 if over else 16
+    return 9, min(max(where, 8), 24 if width >= 100 else 16), 9, 16 if width >= 80 else 0
 
 
-def change_line(change: Change, width: int, now: float, glyphs: Glyphs) -> Line:
+def _where(change: Change) -> str:
+    return " ".join(part for part in (change.node, change.name) if part) or "machine"
+
+
+def change_line(
+    change: Change, width: int, now: float, glyphs: Glyphs, widths: Widths | None = None
+) -> Line:
     """What goes on is in the colour of its severity, what is new is bright, what is over is dim."""
     role = severity_role(change.severity)
     own = role if change.goes_on else "strong" if now - change.began < _NEW_S else "text"
@@ -99,21 +121,21 @@ def change_line(change: Change, width: int, now: float, glyphs: Glyphs) -> Line:
         shown = printable(text, ascii_only=glyphs.ascii_only)
         return fit(shown, cells - 1, ellipsis=glyphs.ellipsis) + " "
 
-    where = " ".join(part for part in (change.node, change.name) if part) or "machine"
-    since, room, what, until = _widths(width)
+    since, room, what, until = widths or widths_of([change], width)
     line: Line = [
         (f" {severity_sign(change.severity, glyphs)} ", role),
         (
             fit(moment(change.began, now) if change.dated else NOTHING, since),
             own if change.goes_on else "dim",
         ),
-        (cut(where, room), own),
+        (cut(_where(change), room), own),
         (cut(change.word, max(what, len(change.word) + 1)), role),
     ]
     over = _until(change, now, ends=width >= _WITH_ENDS)
     line.append((fit(over, until), own if change.goes_on else "dim"))
     left = width - width_of(line)
-    return clipped([*line, (cut(change.text, max(left + 1, 1)), "text")], width)
+    then = f" {glyphs.then} {change.remedy}" if change.remedy and change.goes_on else ""
+    return clipped([*line, (cut(change.text + then, max(left + 1, 1)), "text")], width)
 
 
 def _until(change: Change, now: float, *, ends: bool) -> str:

@@ -9,7 +9,7 @@ from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, spread, width_of
 from accelwatch.tui.state.action import INCIDENTS
-from accelwatch.tui.state.actions import numbered_screens
+from accelwatch.tui.state.actions import further_screens, numbered_screens
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.host_line import host_line
 
@@ -60,8 +60,9 @@ def _first_line(board: Board, width: int, now: float, screen: str) -> Line:
 def _parts(board: Board, width: int, now: float, screen: str) -> tuple[Line, tuple[Tabs, Line]]:
     """What is before the tabs, the tabs, and what is at the right end.
 
-    Tabs are the way to the other screens, so the brand gives way first, then the time, then the names of
-    the other tabs from the right, then the words of states, and at last the machine's name.
+    Tabs are the way to the other screens, so those without a number give way first, then the brand, then
+    the time, then the names of the other tabs from the right, then the words of states, and at last the
+    machine's name.
     """
     host = _host(board)
     played = _played(board)
@@ -69,9 +70,11 @@ def _parts(board: Board, width: int, now: float, screen: str) -> tuple[Line, tup
     brand: Line = [] if width < _NARROW else [(" accelwatch ", "title")]
     tabs = _tabs_by_room(board, screen)
     whole, short = tabs[0], tabs[-1]
+    every = [*whole, *_further_tabs(board, screen)]
     timed, untimed = _right(board, width, now), _right(board, width, now, time=False)
     signs = _right(board, width, now, words=False, time=False)
     choices = [
+        ([*brand, *named], (every, timed)),
         ([*brand, *named], (whole, timed)),
         (named, (whole, timed)),
         (named, (whole, untimed)),
@@ -152,6 +155,16 @@ def _tabs(board: Board, screen: str, nameless: Collection[str]) -> Tabs:
         if name == INCIDENTS:
             tabs += [(text, role, name) for text, role in _open_incidents(board)]
     return tabs
+
+
+def _further_tabs(board: Board, screen: str) -> Tabs:
+    """The screens without a number, but for the present one, which stands first already."""
+    return [
+        tab
+        for key, name in further_screens(topology=board.root is not None)
+        if name != screen
+        for tab in ((f" {key} ", "key", name), (f"{name} ", "dim", name))
+    ]
 
 
 def _open_incidents(board: Board) -> Line:

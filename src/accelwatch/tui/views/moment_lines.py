@@ -23,12 +23,12 @@ _VALUE = 8
 """Cells behind it: the greatest value."""
 _LEAST_AXIS = 16
 _ROWS = {
-    "utilization_ratio": ("load", "load"),
-    "memory_ratio": ("memory", "memory"),
-    "power_watts": ("power", "load"),
-    "temperature_celsius": ("temp", "warn"),
+    "utilization_ratio": ("load", "plot0"),
+    "memory_ratio": ("memory", "plot1"),
+    "power_watts": ("power", "plot2"),
+    "temperature_celsius": ("temp", "plot3"),
 }
-"""Key to what it is called and the role it is drawn in."""
+"""Key to what it is called and the role it is drawn in, the same as in the graphs of other screens."""
 _OF_OTHERS = ("utilization_ratio", "power_watts")
 """What is shown of a device that it is not about."""
 _UNITS = {"memory_ratio": "utilization_ratio"}

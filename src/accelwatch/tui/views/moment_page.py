@@ -1,6 +1,6 @@
 """Which moment of the black box is looked at: the last minutes, or one of the frozen files. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from accelwatch.blackbox.files import froze
@@ -8,7 +8,7 @@ from accelwatch.blackbox.places import newest_first
 from accelwatch.schema.standing import state_word
 from accelwatch.tui.drawing.format import clock_time
 from accelwatch.tui.drawing.glyphs import Glyphs
-from accelwatch.tui.drawing.lines import Line, clipped, paragraph
+from accelwatch.tui.drawing.lines import Line, paragraph
 from accelwatch.tui.views.moment_lines import lines
 
 if TYPE_CHECKING:
@@ -71,19 +71,30 @@ class MomentPage:
 
     def lines(self, width: int, glyphs: Glyphs) -> list[Line]:
         """Where it is among the others, and the moment."""
-        head = [clipped([(f" {self._where()}", "dim")], width), []]
+        where = f" {f' {glyphs.dot} '.join(self._where(glyphs))}"
+        head = [*paragraph(" ", where.strip(), "dim", width, glyphs), []]
         if self._given is None:
             return [*head, [(" reading ...", "dim")]]
         if isinstance(self._given, str):
             return [*head, *paragraph(" ", self._given, "warn", width, glyphs)]
         return [*head, *lines(self._given, width, glyphs)]
 
-    def _where(self) -> str:
+    def _where(self, glyphs: Glyphs) -> Iterator[str]:
+        """What is shown, and the keys that show more."""
         count = len(self._frozen)
         frozen = self.wanted
+        left, right = ("Left", "Right") if glyphs.ascii_only else ("←", "→")
         if frozen is None:
-            saved = f"saved capture{'' if count == 1 else 's'}"
-            more = f"; left: {count} {saved}" if count else ""
-            return f"last 15 min{more}"
-        what = f"{frozen.device or 'machine'} {state_word(frozen.reason)} {clock_time(frozen.time)}"
-        return f"frozen {self._place + 1} of {count}: {what}, {frozen.path.name}"
+            yield "last 15 min"
+            if count:
+                yield f"{left} {count} saved capture{'' if count == 1 else 's'}"
+        else:
+            what = (frozen.device or "machine", state_word(frozen.reason), clock_time(frozen.time))
+            yield f"saved capture {self._place + 1} of {count}: {' '.join(what)}"
+            if self._place + 1 < count:
+                yield f"{left} older"
+            yield f"{right} {'newer' if self._place else 'last 15 min'}"
+        yield f"h {'3 min around it' if self.wide else 'all that is kept'}"
+        yield "Esc back"
+        if frozen is not None:
+            yield frozen.path.name
