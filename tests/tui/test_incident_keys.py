@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from accelwatch.rules.verdict import Evidence
 from accelwatch.tui.screens.incidents import IncidentsScreen
 from dashboards import board_of
@@ -143,7 +145,7 @@ def test_a_page_follows_its_incident_and_stays_when_it_is_told_no_more() -> None
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "enter")
         await stage.until("no rule is in force")
-        assert "nothing is kept of the last 15 minutes" in stage.text()
+        assert "no history of this device in the last 15 min" in stage.text()
         await stage.wait(6.0)
         await stage.until("no rule is in force")
         assert len(stage.fed.explained) == 2
@@ -261,3 +263,20 @@ def test_a_click_in_the_footer_does_what_it_says() -> None:
 def test_counts_of_how_judging_goes_leave_members_and_what_is_muted_out() -> None:
     rules = rules_now(*everything())
     assert (rules.open, rules.muted) == ({"critical": 1, "warning": 3, "info": 1}, 1)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+def test_whose_work_and_what_to_do_stand_above_the_graphs(size: tuple[int, int]) -> None:
+    source = of(low_power())
+    source.past_of, source.explanation = past(), explanation()
+
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "enter")
+        await stage.until("last 15 min")
+        lines = stage.text().splitlines()
+        wanted = (" work  ", " what to do  ", "last 15 min")
+        places = [next(n for n, line in enumerate(lines) if word in line) for word in wanted]
+        assert places == sorted(places)
+        assert places[1] <= 8
+
+    on(check, source=source, size=size)

@@ -254,14 +254,14 @@ def _members(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line]
         ]
     left = total - len(facts.members)
     if left > 0:
-        yield [(f"   and {left} more, of which the hub tells no longer", "dim")]
+        yield [(f"   and {left} more that the hub no longer lists", "dim")]
 
 
 def _explained(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
     yield from _title("The rule now, part by part", width, glyphs)
     explanation = facts.explanation
     if explanation is None:
-        why = facts.unexplained or "being asked for"
+        why = facts.unexplained or "waiting for the hub"
         yield from paragraph(" ", why, "dim", width, glyphs)
         return
     phase = explanation.phase

@@ -99,19 +99,19 @@ class Changes:
         if not well:
             level = "warning" if fmt.is_stale(view) else state_severity(view.state)
             self._order = None
-            self._open[id_] = Change(
+            change = Change(
                 key=(id_, word, view.state_since),
                 word=word,
                 began=view.state_since,
                 severity=level,
                 device_id=id_,
                 name=view.device.name,
-                **_words(view, snapshot),
             )
+            self._open[id_] = _explained(change, view, snapshot)
 
     def _renew(self, change: Change, view: DeviceView, snapshot: Snapshot) -> None:
         """What is said of a state may change while it goes on."""
-        renewed = msgspec.structs.replace(change, **_words(view, snapshot))
+        renewed = _explained(change, view, snapshot)
         if renewed != change:
             self._order = None
             self._open[change.device_id] = renewed
@@ -138,12 +138,12 @@ class Changes:
         self._events = set()
 
 
-def _words(view: DeviceView, snapshot: Snapshot) -> dict[str, str]:
-    """`text` and `remedy` of a change."""
+def _explained(change: Change, view: DeviceView, snapshot: Snapshot) -> Change:
+    """The change with what is wrong and what to do."""
     told = verdict(view, snapshot)
     evidence = f"({told.evidence})" if told.evidence else ""
     text = " ".join(part for part in (told.said, evidence) if part)
-    return {"text": text, "remedy": told.remedy}
+    return msgspec.structs.replace(change, text=text, remedy=told.remedy)
 
 
 def _key(event: ErrorEvent) -> Hashable:

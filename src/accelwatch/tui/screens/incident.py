@@ -1,4 +1,4 @@
-"""One incident: where, since when, whose job, evidence with graphs, history, and its rule now."""
+"""One incident: where, since when, whose job, what to do, evidence, history, its rule now; graphs."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -144,4 +144,13 @@ def incident_screen(
     def handle(action: str) -> bool:
         return action in ("left", "right") and view.move(-1 if action == "left" else 1)
 
-    return PageScreen(board, INCIDENT, write, now, draw=draw, heights=heights, handle=handle)
+    return PageScreen(
+        board,
+        INCIDENT,
+        write,
+        now,
+        draw=draw,
+        heights=heights,
+        handle=handle,
+        text_first=True,  # whose work and what to do are asked before what it looked like
+    )

@@ -20,8 +20,8 @@ _LEAST = 28
 _BESIDE = ("utilization_ratio", "power_watts", "temperature_celsius.gpu")
 """What is drawn beside the evidence where there is room: it shows what happened to the work."""
 _ROLES = ("plot0", "plot1", "plot2", "plot3")
-_NO_NUMBER = "it has no number that could be drawn"
-_KEPT = "the hub keeps the past of six quantities, and of those over which rules have windows"
+_NO_NUMBER = "not a number"
+_NO_PAST = "no history is kept of it"
 
 
 class IncidentPast(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,25 +50,27 @@ def reasons(incident: IncidentDocument, known: IncidentPast) -> list[str]:
     """Why there is no graph of something that the incident rests on."""
     if not incident.device:
         what = "a group" if incident.group else f"a {incident.scope}"
-        return [f"no graph: this is about {what}, and the hub keeps the past of devices"]
+        return [f"no graph: history is kept of devices, and this is about {what}"]
     if not known.asked:
         return []
     if known.past is None:
-        return ["no graph: nothing is kept of the last 15 minutes of this device"]
+        return ["no graph: no history of this device in the last 15 min"]
     past = known.past
     numbers = {note.signal for note in incident.evidence if isinstance(note.value, int | float)}
     given = [
-        f"no graph of {signal}: {_KEPT if signal in numbers else _NO_NUMBER}"
+        f"no graph of {signal}: {_NO_PAST if signal in numbers else _NO_NUMBER}"
         for signal in signals(incident)
         if not _values(past, signal)
     ]
     if moment(incident.since) < _begin(past):
-        given.append(f"it began before the last {_minutes(past)} minutes, which graphs show")
+        given.append(f"it began before the last {_span(past)}, which graphs show")
     return given
 
 
-def _minutes(past: Past) -> int:
-    return round((past.end - _begin(past)) / 60)
+def _span(past: Past) -> str:
+    """`15 min`; `40 s` where there is less than a minute."""
+    seconds = past.end - _begin(past)
+    return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"
 
 
 def _begin(past: Past) -> float:
@@ -143,7 +145,7 @@ def _written(path: str, value: float, *, grows: bool) -> str:
 
 def _title(board: Board, incident: IncidentDocument, past: Past, width: int) -> Line:
     glyphs = board.paint.glyphs
-    span = f" last {_minutes(past)} min "
+    span = f" last {_span(past)} "
     left: Line = [(f"{glyphs.rule} ", "rule"), (incident.device_name, "strong"), (" ", "text")]
     fill = max(width - width_of(left) - len(span) - 1, 0)
     right: Line = [(span, "dim"), (glyphs.rule, "rule")]
