@@ -98,7 +98,10 @@ class AscendBackend(ToolBackend[Document, Chip]):
         """What the newest table says. Raises ReadError."""
         answer, chip = self.tool.entry_for(device)
         document = answer.document
-        numbers = mapping.read(device.id, chip, document.details.get(chip.key, Detail()))
+        detail = document.details.get(chip.key, Detail())
+        numbers = mapping.with_card_power(
+            mapping.read(device.id, chip, detail), chip, document.chips
+        )
         jobs = [job for job in document.jobs if job.key == chip.key]
         return self.readings(
             request,

@@ -1,7 +1,7 @@
 """From a chip of npu-smi to a device and its reading, as tables. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ import msgspec
 from accelwatch.listed_process import listed
 from accelwatch.quantity_text import CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.card_wide import BOARD_POWER, held_note, shared_note
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process, Reading
@@ -32,10 +33,11 @@ class Row(NamedTuple):
     units: Units
 
 
+_POWER = Row(("power",), ("power_watts",), WATTS)
 _TABLE = (
     Row(("aicore", "npu util"), ("utilization_ratio",), PERCENT),
     Row(("temp",), ("temperature_celsius", "gpu"), CELSIUS),
-    Row(("power",), ("power_watts",), WATTS),
+    _POWER,
 )
 _USAGES = (
     Row(
@@ -98,7 +100,7 @@ def identified(
         device,
         id=f"{VENDOR}:{place}",
         index=chip.number,
-        name=f"ascend{chip.number}",
+        name=_name(chip),
         kind=DeviceKind.NPU,
         model=f"Ascend {model}" if model and model[0].isdigit() else model,
         architecture=_architecture(model, chip),
@@ -109,6 +111,10 @@ def identified(
         pci_bus_id=chip.pci_bus_id,
         device_nodes=() if node is None else (node,),
     )
+
+
+def _name(chip: Chip) -> str:
+    return f"ascend{chip.number}"
 
 
 def _architecture(model: str | None, chip: Chip) -> str | None:
@@ -146,6 +152,23 @@ def read(device_id: str, chip: Chip, detail: Detail) -> Reading:
     if detail.errors:
         notes = (*notes, f"npu-smi reports error codes {detail.errors}")
     return out.reading(sources={"*": SOURCE}, notes=notes)
+
+
+def with_card_power(reading: Reading, chip: Chip, chips: Sequence[Chip]) -> Reading:
+    """Of an A3 the first die tells the power of both; a note on each says whose it is.
+
+    `chips` are all of the table.
+    """
+    card = [other for other in chips if other.npu == chip.npu]
+    first, others = _in(card[0].fields, _POWER), [_in(other.fields, _POWER) for other in card[1:]]
+    if isinstance(first, Absence) or not others or set(others) != {Absence.UNSUPPORTED}:
+        return reading
+    note = shared_note(_POWER.series, _name(card[0]))
+    if chip.key == card[0].key:
+        note = held_note(_POWER.series, [_name(other) for other in card])
+    return msgspec.structs.replace(
+        reading, values={**reading.values, BOARD_POWER: first}, notes=(*reading.notes, note)
+    )
 
 
 def _in(pairs: Pairs, row: Row) -> float | Absence:

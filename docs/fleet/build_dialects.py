@@ -7,6 +7,7 @@ from pathlib import Path
 from accelwatch.fleet.dialects import PRECEDENCE, Dialect, Row
 from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.table import Combine
+from accelwatch.schema.series import path_of
 
 TARGET = Path(__file__).with_name("dialects.md")
 
@@ -129,6 +130,11 @@ def _dialect(dialect: Dialect) -> list[str]:
             parts[-1] += (
                 f" {title[0].upper()}{title[1:]} from {', '.join(f'`{one}`' for one in labels)}."
             )
+    parts[-1] += "".join(
+        f" Chips behind one PCI function repeat the `{path_of(series)}` of their card: the first that "
+        f"answers has it, the others none (`unsupported`), and all have it as `{path_of(board)}`."
+        for series, board in dialect.card_wide.items()
+    )
     if not dialect.rows:
         return [
             *parts,

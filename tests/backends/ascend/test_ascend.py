@@ -25,7 +25,7 @@ from accelwatch_ascend.document import (
     parse_mapping,
     parse_pairs,
 )
-from accelwatch_ascend.mapping import identified, processes_of, read
+from accelwatch_ascend.mapping import identified, processes_of, read, with_card_power
 from accelwatch_ascend.table import parse_table
 from backends.ascend.machines import (
     TABLES,
@@ -110,6 +110,34 @@ def test_two_dies_of_one_npu() -> None:
     assert reading("a3", 0).values["power_watts",] == pytest.approx(178.9)
     assert reading("a3", 1).absent["power_watts",] is Absence.UNSUPPORTED
     assert [(job.key, job.pid) for job in told("a3").jobs] == [((0, 1), 632268)]
+
+
+def test_the_power_of_two_dies_is_that_of_their_card() -> None:
+    chips = told("a3").chips
+    readings = [with_card_power(reading("a3", at), chip, chips) for at, chip in enumerate(chips)]
+    assert [one.notes for one in readings] == [
+        ("power_watts is that of the whole card: ascend0, ascend1",),
+        ("power_watts is only known of the whole card, and counted on ascend0",),
+        ("power_watts is that of the whole card: ascend2, ascend3",),
+        ("power_watts is only known of the whole card, and counted on ascend2",),
+    ]
+    boards = [one.values["power_component_watts", "board"] for one in readings]
+    assert boards == pytest.approx([178.9, 178.9, 181.2, 181.2])
+
+
+@pytest.mark.parametrize("name", ["310p3-duo", "910b4-x2", "310"])
+def test_a_chip_with_its_own_power_or_none_is_left_as_it_is(name: str) -> None:
+    chips = told(name).chips
+    for at, chip in enumerate(chips):
+        assert with_card_power(reading(name, at), chip, chips) == reading(name, at)
+
+
+def test_the_backend_says_whose_power_it_is(tmp_path: Path) -> None:
+    with opened(tmp_path, "a3") as (machine, backend):
+        readings = [one.readings[0] for one in Poll(machine.clock)(backend)]
+    assert sum(one.values.get(("power_watts",), 0) for one in readings) == pytest.approx(360.1)
+    assert all(("power_component_watts", "board") in one.values for one in readings)
+    assert all("whole card" in one.notes[0] for one in readings)
 
 
 def test_a_die_has_the_node_that_its_table_names(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import msgspec
 from accelwatch.exposition import PageSeries
 from accelwatch.exposition.alike import Shape
 from accelwatch.fleet.dialects.arrangement import Arrangement
+from accelwatch.fleet.dialects.cards import card_of
 from accelwatch.fleet.dialects.host import HostLayout
 from accelwatch.fleet.dialects.identity import PLACEHOLDERS, device_of, place_of
 from accelwatch.fleet.dialects.ours import OURS
@@ -178,5 +179,6 @@ def _filled(plan: _SharedPlan, texts: Sequence[str]) -> PagePlan:
         ]
         devices = [device_of(dialect, number, one) for number, one in enumerate(told)]
         broken = [one.get("broken", "") for one in told]
-        dialects.append(DialectPlan(dialect, arrangement, devices, broken, {}))
+        cards = [card_of(one) for one in told]
+        dialects.append(DialectPlan(dialect, arrangement, devices, broken, {}, cards))
     return PagePlan(tuple(dialects), plan.hosts, plan.rejected)

@@ -20,6 +20,7 @@ from accelwatch.fleet.dialects.table import (
 )
 from accelwatch.pcie_link import GENERATIONS
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.card_wide import BOARD_POWER
 
 
 def _row(name: str, target: str, scale: Scale = ONE) -> Row:
@@ -136,8 +137,10 @@ ASCEND = Dialect(
         ),
     ),
     remarks={"npu_chip_info_error_code": "npu-exporter reports error code {:X}"},
+    card_wide={("power_watts",): BOARD_POWER},
 )
-"""MB is MiB; every sample has a timestamp; -1 is a failed read."""
+"""MB is MiB; every sample has a timestamp; -1 is a failed read. Of a 310P the power is what the card's
+microcontroller measures (mind-cluster, collectPower), told again by each chip of the card."""
 
 
 def _rebellions(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.arrangement import Arrangement, arranged
+from accelwatch.fleet.dialects.cards import card_of
 from accelwatch.fleet.dialects.family_names import kept_names
 from accelwatch.fleet.dialects.host import HostLayout, host_layout
 from accelwatch.fleet.dialects.identity import Roster
@@ -27,6 +28,8 @@ class DialectPlan(NamedTuple):
     """Of each device what the exporter says in place of a model when it is lost; mostly nothing."""
     doubts: dict[str, str]
     """By id of a device, why it does not go by its uuid."""
+    cards: Sequence[str]
+    """Of each device the PCI function that it is behind; empty where none is told."""
 
 
 class PagePlan(NamedTuple):
@@ -67,6 +70,7 @@ def plan_of(keys: Sequence[Key]) -> PagePlan:
             roster.devices(),
             [facts.get("broken", "") for facts in roster.facts],
             roster.doubts(),
+            [card_of(facts) for facts in roster.facts],
         )
         for dialect, arrangement, roster in outline.exporters
     ]

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.metrics import Series
 
 Scale = tuple[int, int]
 """Multiply by the first, divide by the second: a division by 100 is exact where a product is not."""
@@ -213,6 +214,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """A failed read is reported as 0."""
     remarks: Mapping[str, str] = {}
     """Families whose number, when it is not 0, is told in a note: a text with `{}` for it."""
+    card_wide: Mapping[Series, Series] = {}
+    """What each chip behind one PCI function repeats of its card, and the series that is the board's."""
     success: str = ""
     """Family that is 0 when the exporter's own last collection failed, its numbers being old."""
     lost: Mapping[str, float] = {}

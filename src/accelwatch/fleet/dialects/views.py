@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.fleet.dialects.arrangement import RowLayout
+from accelwatch.fleet.dialects.cards import counted_once
 from accelwatch.fleet.dialects.counts import recent_events
 from accelwatch.fleet.dialects.doubles import marked
 from accelwatch.fleet.dialects.page_plan import DialectPlan
@@ -51,6 +52,7 @@ class Plan:
         self._memory = memory
         self._rows = _rows(plan)
         self._doubts = plan.doubts
+        self._cards = _cards(plan)
         self._success, self._lost = plan.arrangement.success, plan.arrangement.lost
         self._sources = {"*": plan.dialect.name}
         self._blanks = blanks_of(plan.dialect)
@@ -63,6 +65,8 @@ class Plan:
         views = tuple(self._view(row, values, now, rejected, old) for row in self._rows)
         if self._doubts:
             views = marked(views, self._doubts)
+        if self._cards:
+            views = counted_once(views, self._cards, self.dialect.card_wide)
         return self._memory.completed(
             self.dialect.name, views, self._failure(values) if old else None, now
         )
@@ -223,6 +227,18 @@ def _rows(plan: DialectPlan) -> list[_Row]:
         rows.append(_Row(device, layout, "" if part else plan.broken[number]))
     rows.sort(key=lambda row: _order(devices[row.layout.place[0]], row.layout.place))
     return rows
+
+
+def _cards(plan: DialectPlan) -> dict[str, str]:
+    """By id of a device the card that it shares with others; nothing where no quantity is a card's."""
+    if not plan.dialect.card_wide:
+        return {}
+    chips = Counter(plan.cards)
+    return {
+        device.id: card
+        for device, card in zip(plan.devices, plan.cards, strict=True)
+        if card and chips[card] > 1
+    }
 
 
 def _order(device: Device, place: Place) -> tuple[int, str, Place]:
