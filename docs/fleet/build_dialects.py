@@ -51,6 +51,13 @@ both; the fleet's `conflicts` and `accel_fleet_identity_conflicts` tell it.
   `device_uuid`: rows without one are the host's. Of a command the program's name alone is shown.
 - A text in place of the model (nvitop-exporter: `ERROR: GPU is Lost`) is a lost device. It goes by the
   identity that the device of its index had before, unless that device is there.
+- Under Kubernetes DRA, dcgm-exporter 4.3.1-4.4.0 to 4.4.1-4.6.0 leaves out each GPU that no pod holds
+  ([#569](https://github.com/NVIDIA/dcgm-exporter/issues/569)). On a node whose page has or had
+  `dra_claim_name`, a known GPU that is not listed stays a row: `excluded`, health unknown, with the
+  reason; it is not missing and no rule fires. A GPU that vanishes is missing as anywhere else once the
+  exporter has listed GPUs with and without a claim side by side (releases from 4.4.2-4.7.0 on), and
+  while another source of the node lists NVIDIA GPUs. A hub that starts again knows what the exporters of
+  its nodes list. A GPU that was taken out is acknowledged by its id.
 - An exporter that says that it could read no device (nvidia_gpu_exporter: `last_collect_success 0`)
   is up. The devices that it told of before do not answer; with the code for a lost GPU the only device
   is lost, of several it is not said which.

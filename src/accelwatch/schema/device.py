@@ -22,7 +22,8 @@ class DeviceState(StrEnum):
     SUSPENDED = "suspended"
     """It sleeps and was left asleep."""
     EXCLUDED = "excluded"
-    """It is present but not for us: no permission, or left out by configuration."""
+    """It is present but not for us: no permission, or left out by configuration or by an exporter that
+    lists only what is in use."""
 
 
 UP = frozenset({DeviceState.OK, DeviceState.DEGRADED})

@@ -1,7 +1,8 @@
 """dcgm-exporter: fields of DCGM (dcgm_fields.h), up to 4.8 in vendor units, from 4.9 on in base units.
 
 The default set has no total memory before 4.9: it is the sum of used, free and reserved. Label values
-are not escaped, blank integers are near 2^63, and `XID_ERRORS` never clears and says no time.
+are not escaped, blank integers are near 2^63, and `XID_ERRORS` never clears and says no time. Under DRA
+some releases before 4.9 list only GPUs that pods hold.
 """
 
 from accelwatch.fleet.dialects import recovery
@@ -302,6 +303,7 @@ LEGACY = Dialect(
     vendor="nvidia",
     fingerprints=(*(_DEV + name for name in _NOT_WITH_BASE_UNITS), _PROF + "GR_ENGINE_ACTIVE"),
     labels=LABELS,
+    claim=("dra_claim_name",),
     partitions=(INSTANCE,),
     rows=(*_LEGACY, *BOTH),
     remarks={_DEV + "XID_ERRORS": _LAST_XID},

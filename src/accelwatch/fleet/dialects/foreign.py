@@ -15,6 +15,7 @@ from accelwatch.fleet.dialects.page_plan import PagePlan, plan_of
 from accelwatch.fleet.dialects.precedence import PRECEDENCE
 from accelwatch.fleet.dialects.remembered import Remembered
 from accelwatch.fleet.dialects.views import Plan
+from accelwatch.fleet.listing import Listing
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
 
@@ -40,6 +41,8 @@ class Foreign(msgspec.Struct, frozen=True, kw_only=True):
     by_dialect: dict[str, tuple[DeviceView, ...]] = {}
     node: DeviceView | None = None
     """The host itself, where our own agent tells of it, else the first of the others that does."""
+    listing: Listing | None = None
+    """Whether devices that no pod holds are listed, where the page shows it."""
 
 
 class ForeignReader:
@@ -57,6 +60,7 @@ class ForeignReader:
         self._hosts: tuple[HostPlan, ...] = ()
         self._memory = Remembered()
         self._rejected: Counter[str] = Counter()
+        self._listing: Listing | None = None
 
     def read(self, body: str | bytes, now: float) -> Foreign:
         """The devices of an exposition; `now` in Unix seconds. Never raises for what is in the body."""
@@ -86,7 +90,7 @@ class ForeignReader:
         return self._foreign(values, Counter(), now)
 
     def _take(self, plan: PagePlan) -> None:
-        self._rejected = plan.rejected
+        self._rejected, self._listing = plan.rejected, plan.listing
         plans = [Plan(dialect, self._memory) for dialect in plan.dialects]
         self._plans = (plan.ours, *plans) if plan.ours is not None else tuple(plans)
         self._hosts = tuple([HostPlan(layout, self._memory.times) for layout in plan.hosts])
@@ -110,6 +114,7 @@ class ForeignReader:
             rejected=counted,
             by_dialect=by_dialect,
             node=node,
+            listing=self._listing,
         )
 
 

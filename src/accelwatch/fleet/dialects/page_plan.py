@@ -7,6 +7,7 @@ from typing import NamedTuple
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.arrangement import Arrangement, arranged
 from accelwatch.fleet.dialects.cards import card_of
+from accelwatch.fleet.dialects.claims import listing_of
 from accelwatch.fleet.dialects.family_names import kept_names
 from accelwatch.fleet.dialects.host import HostLayout, host_layout
 from accelwatch.fleet.dialects.identity import Roster
@@ -14,6 +15,7 @@ from accelwatch.fleet.dialects.ours import OURS, OurPlan
 from accelwatch.fleet.dialects.plan import met
 from accelwatch.fleet.dialects.recognise import families, prefix_of, recognise
 from accelwatch.fleet.dialects.table import Dialect
+from accelwatch.fleet.listing import Listing
 from accelwatch.schema.device import Device
 
 
@@ -41,6 +43,8 @@ class PagePlan(NamedTuple):
     """Series that are not used whatever their numbers are, by reason."""
     ours: OurPlan | None = None
     """Where our own agent speaks."""
+    listing: Listing | None = None
+    """Whether devices that no pod holds are listed, where the page shows it."""
 
 
 class Exporter(NamedTuple):
@@ -58,6 +62,7 @@ class PageOutline(NamedTuple):
     hosts: tuple[HostLayout, ...]
     rejected: Counter[str]
     ours: OurPlan | None
+    listing: Listing | None
 
 
 def plan_of(keys: Sequence[Key]) -> PagePlan:
@@ -74,7 +79,7 @@ def plan_of(keys: Sequence[Key]) -> PagePlan:
         )
         for dialect, arrangement, roster in outline.exporters
     ]
-    return PagePlan(tuple(dialects), outline.hosts, outline.rejected, outline.ours)
+    return PagePlan(tuple(dialects), outline.hosts, outline.rejected, outline.ours, outline.listing)
 
 
 def outline_of(keys: Sequence[Key]) -> PageOutline:
@@ -83,6 +88,7 @@ def outline_of(keys: Sequence[Key]) -> PageOutline:
     exporters: list[Exporter] = []
     hosts: list[HostLayout] = []
     ours: OurPlan | None = None
+    listing: Listing | None = None
     for dialect in recognise(by_family):
         if dialect is OURS:
             ours = OurPlan(keys)
@@ -90,6 +96,7 @@ def outline_of(keys: Sequence[Key]) -> PageOutline:
         prefix = prefix_of(dialect, by_family) or ""
         roster = met(dialect, kept_names(dialect, prefix), keys)
         exporters.append(Exporter(dialect, arranged(dialect, prefix, keys, roster), roster))
+        listing = listing or listing_of(dialect, keys)
         if dialect.host:
             hosts.append(host_layout(dialect, prefix, keys))
     spoken: list[Arrangement | HostLayout | OurPlan] = [
@@ -102,4 +109,4 @@ def outline_of(keys: Sequence[Key]) -> PageOutline:
         rejected.update(each.rejected)
     if ours is not None:
         ours.mapped = frozenset()  # counted by now, and more memory than the rest of it
-    return PageOutline(tuple(exporters), tuple(hosts), rejected, ours)
+    return PageOutline(tuple(exporters), tuple(hosts), rejected, ours, listing)

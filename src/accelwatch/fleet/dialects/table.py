@@ -204,6 +204,9 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     processes: Processes | None = None
     kind: str = ""
     """Empty when labels or the vendor tell."""
+    claim: tuple[str, ...] = ()
+    """Labels of the claim by which a pod holds a device, where the exporter may list only devices with
+    one: its pages are looked at for that (`claims`)."""
     partitions: tuple[Partition, ...] = ()
     """The first that fits a sample names its partition."""
     device_name: str = ""

@@ -9,6 +9,7 @@ import msgspec
 
 from accelwatch.fleet.follow.pages import Pages
 from accelwatch.fleet.follow.turn import Turn
+from accelwatch.fleet.listing import Listing
 from accelwatch.schema.snapshot import DeviceView
 
 _SMALL_BYTES = 32 << 10
@@ -30,6 +31,8 @@ class Exposed(msgspec.Struct, frozen=True, kw_only=True):
     """Whether one of our own agents speaks, who has a stream."""
     interval_s: float | None = None
     """Until the next one; None where that is as configured for all."""
+    listing: Listing | None = None
+    """Whether devices that no pod holds are listed, where the page shows it."""
 
 
 ReadExposition = Callable[[bytes], Exposed]

@@ -32,6 +32,7 @@ def foreign_reader(
             devices=(*foreign.devices, *node),
             streams=OURS.name in foreign.dialects,
             rejected=dict(foreign.rejected),
+            listing=foreign.listing,
         )
 
     return read

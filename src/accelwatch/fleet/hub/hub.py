@@ -384,7 +384,9 @@ class Hub:
         for reason, count in exposed.rejected.items():
             source.rejected[reason] = source.rejected.get(reason, 0) + count
         interval_s = exposed.interval_s or self.settings.scrape.interval_s
-        self.fleet.read(target.key, exposed.devices, exposed.time, interval_s)
+        self.fleet.read(
+            target.key, exposed.devices, exposed.time, interval_s, listing=exposed.listing
+        )
 
     def failed(self, target: Target, fault: TargetFault) -> None:
         """An attempt failed."""

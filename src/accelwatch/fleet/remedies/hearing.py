@@ -13,13 +13,14 @@ from accelwatch.fleet.state.source import OURS
 from accelwatch.remedy.identity import Machine
 from accelwatch.remedy.world import NodeHeard
 from accelwatch.rules.timing import silence_s
-from accelwatch.schema.device import UP
+from accelwatch.schema.device import UP, DeviceState
 
 AGAIN_S = 20.0
 """After which a node is told of again though nothing but the time is another: what is decided upon may
 be a minute old."""
 SAMPLE_S = 30.0
 """A device that was not read for so long is not known to be well."""
+_MAY_BE_WELL = UP | {DeviceState.EXCLUDED}
 
 
 class Hearing:
@@ -129,10 +130,13 @@ def looks_well(fleet: Fleet, node: Node, troubled: Collection[str]) -> bool | No
         return None
     devices = node.devices.values()
     # What a degraded device amounts to is for rules to say.
-    if node.name in troubled or any(device.state not in UP for device in devices):
+    if node.name in troubled or any(device.state not in _MAY_BE_WELL for device in devices):
         return False
     if any(True for _ in node.missing()):
         return False
+    if any(device.state == DeviceState.EXCLUDED for device in devices):
+        # Nobody has read it: it may be well or not.
+        return None
     if best.dialect != OURS:
         # Another's exporter says nothing of when a device was read.
         return True

@@ -11,6 +11,7 @@ from accelwatch.errors import UnmetError
 from accelwatch.fleet.dialects.precedence import PRECEDENCE, ranker
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.follow.frames import Received
+from accelwatch.fleet.listing import Listing
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.odd.board import OddBoard
 from accelwatch.fleet.state.claims import Claims
@@ -30,7 +31,7 @@ from accelwatch.fleet.table.windows import Steps
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.wire import StoreState
 from accelwatch.schema.context import Event
-from accelwatch.schema.device import Device
+from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import DeviceView, EventCount
 
@@ -179,16 +180,30 @@ class Fleet:
         node_time: float | None,
         interval_s: float,
         age_s: float = 0.0,
+        *,
+        listing: Listing | None = None,
     ) -> None:
-        """The devices of a target's exposition, which is `age_s` old: a store tells of the past."""
+        """The devices of a target's exposition, which is `age_s` old: a store tells of the past.
+
+        `listing` is whether it lists devices that no pod holds, where it shows that.
+        """
         followed = self._by_key.get(key)
         if followed is None:
             return
         node, source = followed
         now = self.clock.monotonic()
-        counts = {key: device.event_counts for key, device in source.devices.items()}
+        # Of a device that its exporter has never listed since the hub began no count is known.
+        counts = {
+            key: device.event_counts
+            for key, device in source.devices.items()
+            if device.event_counts or device.state != DeviceState.EXCLUDED
+        }
         node.version += 1
-        others = source.read(views, interval_s)
+        if (learnt := node.learn_listing(listing)) is not None:
+            self._inventory.changes.seen[node.name] = learnt
+        listed = list(views)
+        left_out = node.left_out(source, listed, self.clock.wall() - age_s)
+        others = source.read([*listed, *left_out], interval_s)
         source.arrive(node_time, self.clock.wall() - age_s, now - age_s)
         events = [
             event
@@ -293,6 +308,7 @@ class Fleet:
     async def acknowledge(self, name: str, device_id: str | None = None) -> int:
         """Take note that missing devices have gone, one or all of a node; returns how many.
 
+        One that its exporter may leave out counts as missing where it is named.
         A node that is down is marked as acknowledged until it is seen again; one that no target stands
         for any more is forgotten. Durable when it returns. Raises UnmetError, InventoryError.
         """
@@ -301,7 +317,8 @@ class Fleet:
             raise UnmetError(f"no node {name[:100]!r}")
         if device_id is None and node.unlisted:
             return await self._forget(node)
-        missing = [device for device in self.missing(node) if device_id in (None, device.id)]
+        gone = self.missing(node) if device_id is None else [*self.missing(node), *node.not_listed]
+        missing = [device for device in gone if device_id in (None, device.id)]
         if device_id is not None and not missing:
             raise UnmetError(f"no device {device_id[:100]!r} is missing on {name}")
         if node.expected is not None:
@@ -367,6 +384,7 @@ class Fleet:
                 node.expected = kept
             else:
                 node.expected.devices = {**kept.devices, **node.expected.devices}
+                node.expected.listing = node.expected.listing or kept.listing
             node.shape += 1
         if expected:
             self.table.sync(self.nodes)

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.listing import Listing
 from accelwatch.schema.device import Device
 from accelwatch.sqlite_files import (
     WAIT_S,
@@ -32,6 +33,7 @@ _TABLES = (
     " last_seen REAL NOT NULL, acknowledged REAL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS devices (node TEXT NOT NULL, id TEXT NOT NULL,"
     " first_seen REAL NOT NULL, device BLOB NOT NULL, PRIMARY KEY (node, id)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS listings (node TEXT PRIMARY KEY, listing BLOB NOT NULL) WITHOUT ROWID",
 )
 
 
@@ -52,6 +54,8 @@ class Expected(msgspec.Struct, kw_only=True):
     """When somebody acknowledged that it is down; None again once it is seen."""
     devices: dict[str, Device] = {}
     """By id."""
+    listing: Listing | None = None
+    """Whether its exporter lists devices that no pod holds, where a page has shown it."""
 
 
 Added = tuple[str, Device, float]
@@ -148,7 +152,9 @@ class InventoryFile:
         gone = [(name,) for name in changes.forgotten]
         many("DELETE FROM devices WHERE node = ?", gone)
         many("DELETE FROM nodes WHERE name = ?", gone)
+        many("DELETE FROM listings WHERE node = ?", gone)
         many("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?)", _node_rows(changes.seen.items()))
+        many("INSERT OR REPLACE INTO listings VALUES (?, ?)", _listing_rows(changes.seen.items()))
         many(
             "INSERT OR REPLACE INTO devices VALUES (?, ?, ?, ?)",
             [
@@ -172,6 +178,14 @@ def _node_rows(
     ]
 
 
+def _listing_rows(nodes: Iterable[tuple[str, Expected]]) -> list[tuple[str, bytes]]:
+    return [
+        (name, msgspec.json.encode(expected.listing))
+        for name, expected in nodes
+        if expected.listing is not None
+    ]
+
+
 def _our_errors(doing: str) -> contextlib.AbstractContextManager[None]:
     return translated(doing, InventoryError, DamagedError)
 
@@ -191,4 +205,16 @@ def read_all(database: sqlite3.Connection) -> dict[str, Expected]:
             with contextlib.suppress(msgspec.DecodeError):
                 device = msgspec.json.decode(blob, type=Device)
                 expected[name].devices[device.id] = device
+    for name, blob in _listings(database):
+        if name in expected:
+            with contextlib.suppress(msgspec.DecodeError):
+                expected[name].listing = msgspec.json.decode(blob, type=Listing)
     return expected
+
+
+def _listings(database: sqlite3.Connection) -> list[tuple[str, bytes]]:
+    """Empty for a file that an older version wrote and this one only reads."""
+    tables = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'listings'"
+    if database.execute(tables).fetchone() is None:
+        return []
+    return database.execute("SELECT node, listing FROM listings").fetchall()

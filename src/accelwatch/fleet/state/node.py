@@ -1,7 +1,10 @@
 """One node: its sources put together, its age, and which of its expected devices are there."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+import msgspec
+
+from accelwatch.fleet.listing import Listing, unlisted_views
 from accelwatch.fleet.merge import identity
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.claims import claimed
@@ -11,8 +14,8 @@ from accelwatch.fleet.state.joined import Joined, merged
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.source import TargetSource
 from accelwatch.rules.timing import silence_s
-from accelwatch.schema.device import Device
-from accelwatch.schema.snapshot import BackendStatus
+from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.snapshot import BackendStatus, DeviceView
 
 _BEHIND_S = 30.0
 
@@ -190,8 +193,57 @@ class Node:
                 if key not in self.devices and identity(device) not in here:
                     yield device
 
+    def learn_listing(self, listing: Listing | None) -> Expected | None:
+        """What a page shows about which devices are listed; what is expected, where that has changed."""
+        if listing is None or self.expected is None:
+            return None
+        learnt = listing.after(self.expected.listing)
+        if learnt == self.expected.listing:
+            return None
+        self.expected.listing = learnt
+        return self.expected
+
+    def left_out(
+        self, source: TargetSource, views: Sequence[DeviceView], now: float
+    ) -> list[DeviceView]:
+        """Expected devices that are not among the views of a source which may leave them out; `now` in
+        Unix seconds. None where another source lists the vendor's devices: it would list them.
+        """
+        listing = self.expected.listing if self.expected is not None else None
+        if listing is None or not listing.claimed_only:
+            return []
+        others = (other for other in self._fresh() if other is not source)
+        if any(
+            device.device.vendor == listing.vendor
+            for other in others
+            for device in other.devices.values()
+        ):
+            return []
+        unlisted = unlisted_views(listing, views, self._expected_devices().values(), now)
+        return [_as_before(view, source.devices.get(view.device.id)) for view in unlisted]
+
+    @property
+    def not_listed(self) -> list[Device]:
+        """Expected devices that the exporter does not list and may leave out."""
+        listing = self.expected.listing if self.expected is not None else None
+        if listing is None or not listing.claimed_only:
+            return []
+        return [
+            present.device
+            for present in self.devices.values()
+            if present.state == DeviceState.EXCLUDED and present.device.vendor == listing.vendor
+        ]
+
     def _expected_devices(self) -> dict[str, Device]:
         return self.expected.devices if self.expected is not None else {}
+
+
+def _as_before(view: DeviceView, before: FleetDevice | None) -> DeviceView:
+    """An unlisted device with the counts of events it had, and since when it is not listed."""
+    if before is None:
+        return view
+    since = before.state_since if before.state == view.state else view.state_since
+    return msgspec.structs.replace(view, state_since=since, event_counts=before.event_counts)
 
 
 def speaks_for(state: NodeState) -> bool:

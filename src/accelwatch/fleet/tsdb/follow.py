@@ -195,7 +195,8 @@ class StoreFollower:
             source.rejected[reason] = source.rejected.get(reason, 0) + count
         node = () if scrape.foreign.node is None else (scrape.foreign.node,)
         views = (*scrape.foreign.devices, *node)
-        fleet.read(key, views, None, scrape.interval_s, age_s=scrape.age_s)
+        listing = scrape.foreign.listing
+        fleet.read(key, views, None, scrape.interval_s, age_s=scrape.age_s, listing=listing)
 
     def _take_down(self, read: StoreRead) -> None:
         down = set(read.down)

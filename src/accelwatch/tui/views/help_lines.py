@@ -15,7 +15,7 @@ SIGNS = (
     ("lost", "it was there and is gone"),
     ("unresponsive", "hung: a call into it has not come back"),
     ("suspended", "asleep, and left asleep"),
-    ("excluded", "present, but not for this user"),
+    ("excluded", "not for this user, or not listed by its exporter"),
 )
 NODE_SIGNS = (
     ("up", "a node that is heard of"),

@@ -1,0 +1,33 @@
+"""Whether an exporter lists devices that no pod holds, from the labels of claims on its samples."""
+
+from collections.abc import Sequence
+
+from accelwatch.exposition import Key
+from accelwatch.fleet.dialects.identity import known
+from accelwatch.fleet.dialects.partitions import name_of
+from accelwatch.fleet.dialects.table import Dialect
+from accelwatch.fleet.listing import Listing
+
+_Place = tuple[str, str]
+"""Uuid of a device, and its partition."""
+
+
+def listing_of(dialect: Dialect, keys: Sequence[Key]) -> Listing | None:
+    """None where no sample has a claim: nothing is to be learnt then."""
+    if not dialect.claim:
+        return None
+    claimed: dict[str, set[_Place]] = {}
+    unclaimed: dict[str, set[_Place]] = {}
+    for key in keys:
+        if uuid := known(key, dialect.labels.uuid):
+            by_family = claimed if known(key, dialect.claim) else unclaimed
+            place = uuid, name_of(dialect, key)
+            by_family.setdefault(key.name, set()).add(place)
+    if not claimed:
+        return None
+    # By family: one that is of devices without a claim alone is never left out. A device in both is of
+    # two scrapes, as a store without staleness markers keeps them for some minutes.
+    mixed = any(
+        name in unclaimed and places.isdisjoint(unclaimed[name]) for name, places in claimed.items()
+    )
+    return Listing(exporter=dialect.name, vendor=dialect.vendor, claimed_only=not mixed)
