@@ -6,11 +6,12 @@ import msgspec
 
 from accelwatch.backend import Backend, Request
 from accelwatch.clock import ManualClock
-from accelwatch.errors import ReadError
+from accelwatch.errors import DeviceLost, ReadError
 from accelwatch.sampler.contract import sound_readings
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.reading import Reading
+from accelwatch.unlisted import RUNS
 
 EVERYTHING = Request(groups=frozenset(opt_in_groups()))
 
@@ -45,6 +46,21 @@ class Poll:
                 one.error = error
         self._clock.advance(1.0)
         return polled
+
+
+def loss(backend: Backend, clock: ManualClock, device: Device) -> DeviceLost:
+    """Why a device is lost once several answers leave it out; before that it cannot be read."""
+    failures: list[ReadError] = []
+    for _ in range(RUNS):
+        try:
+            backend.identify(device)
+        except ReadError as error:
+            failures.append(error)
+        clock.advance(10.0)
+    assert [isinstance(error, DeviceLost) for error in failures] == [False] * (RUNS - 1) + [True]
+    last = failures[-1]
+    assert isinstance(last, DeviceLost)
+    return last
 
 
 def identities(polled: Sequence[Polled]) -> list[Device]:

@@ -257,7 +257,7 @@ class TenstorrentBackend:
         return node
 
     def _chip_of(self, device: Device) -> tuple[Answer[Snapshot], Chip]:
-        """The newest snapshot and the chip at the device's place. Raises DeviceLost when it has none."""
+        """The newest snapshot and the chip at the device's place. Raises ReadError when it has none."""
         answer, bus = self._opened.answer_for(device), device.pci_bus_id
         chips = [chip for chip in answer.document.chips if chip.pci_bus_id == bus]
         if bus is None:
@@ -265,13 +265,13 @@ class TenstorrentBackend:
             remote = [place.number for place in places if place.pci_bus_id is None]
             chips = [chip for chip in chips if remote[chip.at] == device.index]
         if chips:
+            self._opened.is_listed(device)
             return answer, chips[0]
         self._opened.must_be_ours(device)
         if (failure := answer.document.failures.get(bus or "")) is not None:
             raise failure
         where = "remote chip" if bus is None else f"chip at {bus}"
-        lost = f"{device.name}: {self._tool_name} does not list the {where}"
-        raise DeviceLost(lost, code="not_listed")
+        raise self._opened.not_listed(device, answer.document, f"the {where}")
 
     def _architecture(self, node: driver.Node) -> str | None:
         folder = sysfs.pci_device_dir(self._context.root, node.pci_bus_id)

@@ -20,6 +20,13 @@ def is_virtual_function(root: Path, pci_bus_id: str) -> bool:
     return sysfs.link_name(sysfs.pci_device_dir(root, pci_bus_id) / "physfn") is not None
 
 
+def is_unbound(root: Path, pci_bus_id: str, others: Sequence[str]) -> bool:
+    """Whether a driver holds some of `others` and none holds this function, which is on the bus."""
+    if not sysfs.pci_device_dir(root, pci_bus_id).is_dir() or _driver(root, pci_bus_id) is not None:
+        return False
+    return any(_driver(root, bus) not in {None, *_FOR_GUESTS} for bus in others)
+
+
 def why_withheld(root: Path, pci_bus_id: str, others: Sequence[str], pattern: str) -> str:
     """Why a function is somebody else's; empty where it may be ours.
 

@@ -1,9 +1,9 @@
 """A vendor's command as the source of all its devices: found on the PCI bus, read by one answer for all.
 
 What is on the bus is a device even when the command does not answer or does not list it; what only the
-command lists, as in a container that hides the bus, is one too. A device that the command does not list
-is lost when nobody else can have it (`device_nodes`); one that was listed before is lost when several
-answers in a row leave it out (`unlisted`), or when the bus has it no more.
+command lists, as in a container that hides the bus, is one too. A device that the command does not list,
+and that nobody else can have (`device_nodes`), cannot be read. It is lost when several answers in a row
+leave it out (`unlisted`), when the bus has it no more, or when the driver holds the others and not it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -178,21 +178,32 @@ class VendorTool(Generic[T, E]):
     def entry_for(self, device: Device) -> tuple[Answer[T], E]:
         """The newest answer, and what it lists at the device's place. Raises ReadError.
 
-        DeviceLost when that is nothing several times in a row, DevicePermission when the device was
-        never ours.
+        What `not_listed` says when that is nothing.
         """
         answer, bus = self.answer_for(device), device.pci_bus_id
         for entry in self._entries(answer.document):
             if entry.pci_bus_id == bus if bus else entry.number == device.index:
                 self._known.add(bus)
-                self._unlisted.forget(device.id)
+                self.is_listed(device)
                 return answer, entry
         self.must_be_ours(device)
-        text = f"{device.name}: {self._command} does not list the {self._kind.upper()} at {bus}"
-        enough = self._unlisted.note(device.id, answer.document)
-        if bus not in self._known or self._has_left(bus) or enough:
-            raise DeviceLost(text, code="not_listed")
-        raise ReadError(f"{text} in this run", code="not_listed")
+        raise self.not_listed(device, answer.document, f"the {self._kind.upper()} at {bus}")
+
+    def is_listed(self, device: Device) -> None:
+        """The newest answer lists the device."""
+        self._unlisted.forget(device.id)
+
+    def not_listed(self, device: Device, document: T, what: str) -> ReadError:
+        """Why a device of ours that a document leaves out is not read: lost only if more says so.
+
+        A table may be cut short: one answer alone is no proof, be it the first or a later one.
+        """
+        text = f"{device.name}: {self._command} does not list {what}"
+        enough = self._unlisted.note(device.id, document)
+        bus = device.pci_bus_id
+        if enough or self._has_left(bus) or self._is_unbound(bus):
+            return DeviceLost(text, code="not_listed")
+        return ReadError(f"{text} in this run", code="not_listed")
 
     def _entries(self, document: T) -> Sequence[E]:
         """What a document lists, each at its place; the same for as long as the document is."""
@@ -230,6 +241,11 @@ class VendorTool(Generic[T, E]):
         if bus not in self._was_on_bus:
             return False
         return bus not in accelerators(self._context, self._vendor_id, self._classes)
+
+    def _is_unbound(self, bus: str | None) -> bool:
+        """Whether the driver holds others of the vendor's devices and not this one."""
+        others = accelerators(self._context, self._vendor_id, self._classes)
+        return bus is not None and device_nodes.is_unbound(self._context.root, bus, others)
 
     def _is_part(self, bus: str) -> bool:
         return device_nodes.is_virtual_function(self._context.root, bus)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import backends.cambricon.machines
 import machines
 from accelwatch.agent.rules.counts import DeviceCounts
 from accelwatch.agent.rules.glance import Finding
@@ -291,3 +292,15 @@ def test_the_only_reason_is_not_repeated_and_several_are_listed() -> None:
     assert alone == "ACCELWATCH UNKNOWN - n no accelerator was found | devices=0 lost=0 silent=0\n"
     both = nagios(Report(host="n", blind=("one", "two"))).splitlines()
     assert both[1:] == ["one", "two"]
+
+
+def test_a_card_that_one_table_leaves_out_is_no_lost_one(tmp_path: Path) -> None:
+    with backends.cambricon.machines.staged(tmp_path, "mlu370x8-x2"):
+        info = tmp_path / "info"
+        info.write_text(info.read_text().partition("Card 1\n")[0])
+        words = ("--agent", "none", "--root", str(tmp_path), "-b", "cambricon", "--pack", "device")
+        run = accelwatch("check", *PATIENT, *words)
+    assert run.returncode == Status.WARNING, run.stdout + run.stderr
+    assert "mlu1" in run.stdout
+    assert "does not list the NPU at 0000:3d:00.0 in this run" in run.stdout
+    assert "lost=0" in run.stdout

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
-from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceTimeout, ReadError
+from accelwatch.errors import BackendUnavailable, DeviceTimeout, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health, judge
@@ -22,7 +22,7 @@ from accelwatch_metax.mapping import collect, reading_of
 from accelwatch_metax.sections import listed_of, sections_of
 from accelwatch_metax.table import parse_table
 from backends.metax.machines import OUTPUT, lay_out_function, stage, write_program
-from polling import Poll, Polled, assert_all_believed, identities, readings
+from polling import Poll, Polled, assert_all_believed, identities, loss, readings
 from samples import sample
 from staged_machines import Stage
 
@@ -221,9 +221,10 @@ def test_a_gpu_that_is_not_listed_is_lost(tmp_path: Path) -> None:
         lay_out_function(tmp_path, "0000:35:00.0")
         backend = staged.backend()
         backend.open()
-        *_, lost = Poll(staged.clock)(backend)
-    assert isinstance(lost.error, DeviceLost)
-    assert lost.found.index == 2, "takes no other's number"
+        *_, unlisted = Poll(staged.clock)(backend)
+        lost = loss(backend, staged.clock, unlisted.found)
+    assert "does not list the GPU at 0000:35:00.0" in str(lost)
+    assert unlisted.found.index == 2, "takes no other's number"
 
 
 @pytest.mark.parametrize(("code", "present"), [("0x030000", True), ("0x060400", False)])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
-from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.errors import BackendUnavailable, ReadError
 from accelwatch.quantity_text import BYTES
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, DeviceState
@@ -23,7 +23,7 @@ from accelwatch_mthreads.document import parse_json, parse_text
 from accelwatch_mthreads.mapping import read
 from accelwatch_mthreads.table import parse_table
 from backends.mthreads.machines import DOCUMENTS, document, staged, write_program
-from polling import Poll, assert_all_believed, identities, readings
+from polling import Poll, assert_all_believed, identities, loss, readings
 from samples import sample
 from staged_machines import Stage
 
@@ -300,10 +300,10 @@ def test_an_unlisted_gpu_is_lost_and_takes_no_name_of_another(tmp_path: Path) ->
             msgspec.json.encode({**rest, "GPU": [{**gpus[1], "Index": "0"}]})
         )
         machine.clock.advance(10.0)
-        lost, there = backend.discover()
-        assert (lost.name, there.name) == ("mtgpu1", "mtgpu0")
-        with pytest.raises(DeviceLost, match="does not list the GPU at 0000:18:00.0"):
-            backend.identify(lost)
+        gone, there = backend.discover()
+        assert (gone.name, there.name) == ("mtgpu1", "mtgpu0")
+        lost = loss(backend, machine.clock, gone)
+    assert "does not list the GPU at 0000:18:00.0" in str(lost)
 
 
 def test_gpus_stand_in_the_order_of_the_bus(tmp_path: Path) -> None:
