@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import socket
 import ssl
 from collections.abc import Callable, Iterable
@@ -141,11 +142,50 @@ def test_no_reload_takes_a_protection_away(
         await front.stop()
 
     with caplog.at_level(logging.ERROR):
-        asyncio.run(asyncio.wait_for(main(), 20))
+        asyncio.run(asyncio.wait_for(main(), GUARD_S))
     (record,) = caplog.records
     assert str(path) in record.getMessage()
     assert told in record.getMessage()
     assert "restart to serve without" in record.getMessage()
+
+
+def test_a_refused_file_stays_refused_when_it_is_touched(
+    authority: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    authority.issue("server")
+    path = authority.folder / "web.yml"
+    path.write_text(FULL)
+    before = load_protection(path)
+    outcomes: list[bool | None] = []
+
+    async def until(count: int, outcome: bool) -> None:
+        while outcomes.count(outcome) < count:
+            await asyncio.sleep(0.01)
+
+    async def main() -> None:
+        server = Idle(before)
+        front = Front(server, Web(config_file=str(path)), outcomes.append, look_every_s=0.02)
+        front.start(())
+        await until(1, True)
+        refused_from = len(outcomes)
+        for time in (1.0, 2.0, 3.0):
+            replace(path, "# nothing\n")
+            os.utime(path, (time, time))
+            await until(int(time), False)
+        assert True not in outcomes[refused_from:]
+        assert server.protection is before
+        replace(path, FULL)
+        while outcomes[-1:] != [True]:
+            await asyncio.sleep(0.01)
+        replace(path, "# nothing\n")
+        while outcomes[-1:] != [False]:
+            await asyncio.sleep(0.01)
+        await front.stop()
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(asyncio.wait_for(main(), GUARD_S))
+    # Said once for each time that it has become wrong.
+    assert len(caplog.records) == 2
 
 
 @pytest.mark.parametrize("said", ["", "http_server_config: {http2: true}\n"])

@@ -34,7 +34,8 @@ class Watch:
     ) -> None:
         """`apply` takes a new protection and may refuse it with a ConfigError; both run on the loop."""
         self._path = path
-        self._loaded = loaded
+        self._files = tuple(loaded.files)
+        self._in_force = loaded.files
         self._apply = apply
         self._outcome = outcome
         self._every_s = every_s
@@ -42,6 +43,7 @@ class Watch:
         self._wake = threading.Event()
         self._ended = False
         self._complaint = ""
+        self._refusal = ""
         # Empty, so that the first look loads again: a change just after loading is not missed.
         self._stamps: dict[str, Stamp | None] = {}
         self._thread = threading.Thread(target=self._run, name="web-config", daemon=True)
@@ -64,7 +66,7 @@ class Watch:
 
     def _look(self) -> None:
         """Load again when a stamp differs, and every time while the files are not good."""
-        stamps = {name: _stamp(name) for name in (*self._loaded.files, str(self._path))}
+        stamps = {name: _stamp(name) for name in (*self._files, str(self._path))}
         if stamps == self._stamps and not self._complaint:
             return
         self._stamps = stamps
@@ -76,14 +78,8 @@ class Watch:
                 self._hand_over(functools.partial(self._refused, error))
             return
         self._complaint = ""
-        same = protection.files == self._loaded.files
-        self._loaded = protection
-        act = (
-            functools.partial(self._outcome, True)
-            if same
-            else functools.partial(self._reload, protection)
-        )
-        self._hand_over(act)
+        self._files = tuple(protection.files)
+        self._hand_over(functools.partial(self._reload, protection))
 
     def _hand_over(self, act: Callable[[], None]) -> None:
         try:
@@ -92,16 +88,22 @@ class Watch:
             self._ended = True  # the loop was closed: the agent has stopped
 
     def _reload(self, protection: Protection) -> None:
-        try:
-            self._apply(protection)
-        except ConfigError as error:
-            self._refused(error)
-            return
-        logger.info("web configuration read again file=%s", self._path)
+        """Apply what differs from what is in force; a refused one may come again and is no better."""
+        if protection.files != self._in_force:
+            try:
+                self._apply(protection)
+            except ConfigError as error:
+                self._refused(error)
+                return
+            self._in_force = protection.files
+            logger.info("web configuration read again file=%s", self._path)
+        self._refusal = ""
         self._outcome(True)
 
     def _refused(self, error: ConfigError) -> None:
-        logger.error("web configuration refused, the one before stays in force: %s", error)
+        if self._refusal != str(error):
+            self._refusal = str(error)
+            logger.error("web configuration refused, the one before stays in force: %s", error)
         self._outcome(False)
 
 
