@@ -1,5 +1,6 @@
 """Clients that say nothing, half of something, or read nothing: each is let go, none delays a scrape."""
 
+import asyncio
 import contextlib
 import socket
 import ssl
@@ -220,8 +221,13 @@ def test_a_scrape_under_way_is_answered_while_stopping(serve: Serve) -> None:
 
     def slow(password: bytes, given: bytes) -> bool:
         asked.set()
-        go_on.wait(10)
+        go_on.wait(GUARD_S)
         return real(password, given)
+
+    async def begun_to_stop() -> "asyncio.Task[None]":
+        stopping = asyncio.create_task(served.server.stop(GUARD_S))
+        await asyncio.sleep(0)
+        return stopping
 
     served = serve(Protection(users={"a": hashed}))
     with pytest.MonkeyPatch.context() as patch, served.connect() as client:
@@ -229,14 +235,13 @@ def test_a_scrape_under_way_is_answered_while_stopping(serve: Serve) -> None:
         client.sendall(
             b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic YTp4\r\n\r\n"
         )
-        assert asked.wait(10)
-        stopping = threading.Thread(target=served.stop, args=(10.0,))
-        stopping.start()
+        assert asked.wait(GUARD_S)
+        stopping = served.run(begun_to_stop())
         go_on.set()
         answer = b""
         while chunk := client.recv(65536):
             answer += chunk
-        stopping.join(20)
+        served.run(asyncio.wait_for(stopping, GUARD_S))
     assert answer.startswith(b"HTTP/1.1 200 OK")
     assert b"Connection: close" in answer
 
