@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+import machines
+from accelwatch import snapshots
 from accelwatch.cli.completion import completer
 from installed_command import accelwatch
 from standins import NvmlScenario
+from waiting import wait_until
 
 
 def test_lists_are_completed_word_by_word() -> None:
@@ -24,7 +27,17 @@ def test_devices_of_the_machine_are_offered(tmp_path: Path) -> None:
     scenario.write()
     asked = {"COMP_WORDS": "accelwatch --device nvidia:7", "COMP_CWORD": "2"}
     environ = {**scenario.environment(), "_ACCELWATCH_COMPLETE": "complete_bash", **asked}
-    assert accelwatch(environ=environ).stdout.split() == ["nvidia:7"]
+    # A shell waits a second at most, and gets no list then.
+    wait_until(lambda: accelwatch(environ=environ).stdout.split() == ["nvidia:7"])
+
+
+def test_a_device_whose_uuid_is_not_known_yet_is_offered_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = machines.device(7, id="nvidia:7", uuid=None)
+    known = machines.snapshot(machines.view(7, device=device))
+    monkeypatch.setattr(snapshots, "read_once", lambda _: known)
+    assert completer("devices")("nvidia:7") == ["nvidia:7"]
 
 
 @pytest.mark.parametrize(

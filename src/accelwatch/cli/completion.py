@@ -39,7 +39,8 @@ def _devices() -> Iterable[str]:
     )
     for view in read_once(settings).devices:
         yield f"{view.device.vendor}:{view.device.index}"
-        yield view.device.uuid or view.device.id
+        if view.device.uuid:  # which is not known yet where the time is over before the reading
+            yield view.device.uuid
 
 
 def _query_fields() -> Iterable[str]:
