@@ -74,6 +74,9 @@ def test_nodes_with_a_critical_incident_and_silent_ones_are_listed(tmp_path: Pat
             assert "'loud' is not one of info, warning" in await running.get(
                 "/v1/avoid?severity=loud", 400
             )
+            # An empty value is a mistake, not a parameter that was left out.
+            assert "severity: ''" in await running.get("/v1/avoid?severity=", 400)
+            await running.get("/v1/avoid?within=", 400)
             assert "'broken' is not one of" in await running.get("/v1/avoid?reason=broken", 400)
             assert "no unit" in await running.get("/v1/avoid?within=4", 400)
             assert "no parameter 'reasons'" in await running.get("/v1/avoid?reasons=incident", 400)

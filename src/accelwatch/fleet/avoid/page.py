@@ -47,7 +47,8 @@ class AvoidPages:
         """`AvoidPage`. Raises UsageError."""
         ask_again(query, ("severity", "reason", "within"))
         severities, kinds = _severities(query), _kinds(query)
-        within_s = durations.seconds_with_unit(only(query, "within") or "0s")
+        within = only(query, "within")
+        within_s = 0.0 if within is None else durations.seconds_with_unit(within)
         reasons: dict[str, list[AvoidReason]] = {}
         for node, reason in self._found(severities, within_s):
             if reason.kind in kinds:
@@ -99,7 +100,9 @@ class AvoidPages:
 def _severities(query: Query) -> frozenset[Severity]:
     """The severity asked for and those above it; `critical` unless asked."""
     words = list(Severity)
-    text = only(query, "severity") or Severity.CRITICAL.value
+    text = only(query, "severity")
+    if text is None:
+        text = Severity.CRITICAL.value
     if text not in words:
         raise UsageError(f"severity: {text[:40]!r} is not one of {', '.join(words)}")
     return frozenset(words[words.index(Severity(text)) :])
