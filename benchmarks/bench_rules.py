@@ -121,9 +121,11 @@ class Fleet(PlainColumns):
         heard = Heard(self.size, self._arrived, np.ones(self.size), generation)
         self._windows.sample(self.at, heard, lambda series: self.numbers[series])
 
-    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> Floats:
+    def window(
+        self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
+    ) -> Floats:
         """A window over the samples."""
-        found = self._past.window(Asked(kind, key, seconds, quantile))
+        found = self._past.window(Asked(kind, key, seconds, quantile, of_job))
         assert found is not None
         return found
 

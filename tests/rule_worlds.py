@@ -58,7 +58,9 @@ class Row:
             told = self.world.texts[key][self.at]
         return MISSING if told is None else told
 
-    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> float | None:
+    def window(
+        self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
+    ) -> float | None:
         told = self.world.windows.get((kind, key, seconds, quantile))
         return None if told is None else told[self.at]
 

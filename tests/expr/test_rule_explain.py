@@ -28,7 +28,7 @@ class Reasoned:
         self.group = self._row.group
         self.firing = self._row.firing
 
-    def coverage(self, key: Series, seconds: int) -> float | None:
+    def coverage(self, key: Series, seconds: int, *, of_job: bool = False) -> float | None:
         return self._share
 
     def absence(self, key: Key) -> str:

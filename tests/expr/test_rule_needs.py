@@ -24,7 +24,10 @@ def test_what_a_rule_needs() -> None:
     assert needs.series == {POWER, GPU, JUNCTION}
     assert needs.fields == {"vendor"}
     assert needs.labels == {"pool"}
-    assert needs.windows == {WindowNeed("min", GPU, 90), WindowNeed("min", JUNCTION, 90)}
+    assert needs.windows == {
+        WindowNeed("min", GPU, 90, of_job=True),
+        WindowNeed("min", JUNCTION, 90, of_job=True),
+    }
     assert needs.events == {
         EventNeed(EventPattern("xid", "(code == 79)"), 600),
         EventNeed(EventPattern("boot", ""), 86400),
@@ -36,6 +39,27 @@ def test_what_a_rule_needs() -> None:
 def test_how_a_window_reads() -> None:
     assert str(WindowNeed("avg", POWER, 90)) == "avg of power_watts over 90s"
     assert str(WindowNeed("age", GPU, 0)) == "age of temperature_celsius.gpu"
+    of_job = WindowNeed("avg", POWER, 90, of_job=True)
+    assert str(of_job) == "avg of power_watts over 90s since its job began"
+
+
+@pytest.mark.parametrize(
+    ("text", "of_job"),
+    [
+        ('avg(power_watts, "5m") > 1', False),
+        ('node.any(avg(power_watts, "5m") > 1)', False),
+        ('avg(power_watts, "5m") < peer_median(power_watts, by="model")', False),
+        ('job.any(avg(power_watts, "5m") > 1)', True),
+        ('avg(power_watts, "5m") > 1 and job.count() > 2', True),
+        ('avg(power_watts, "5m") < peer_median(power_watts, by="stage_model")', True),
+        ('avg(power_watts, "5m") > 1 and peers_affected("a.b", by="job") > 1', True),
+        ('job.any(avg(host_memory_available_bytes, "5m") > 1)', False),
+        ("job.any(age(power_watts) > 1)", False),
+    ],
+)
+def test_a_rule_that_looks_at_a_job_has_windows_of_the_job(text: str, of_job: bool) -> None:
+    (window,) = compile_rule(text).needs.windows
+    assert window.of_job is of_job
 
 
 def test_needs_of_several_rules_are_joined() -> None:

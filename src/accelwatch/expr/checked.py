@@ -10,7 +10,7 @@ from accelwatch.expr.complaint import complaint
 from accelwatch.expr.event_calls import event
 from accelwatch.expr.events import EVENT_FUNCTIONS
 from accelwatch.expr.functions import Function
-from accelwatch.expr.group_calls import fold, is_fold, peers
+from accelwatch.expr.group_calls import fold, groups_by_job, is_fold, peers
 from accelwatch.expr.kleene import INTEGER_LIMIT
 from accelwatch.expr.names import Fault, NameTable, Type, did_you_mean
 from accelwatch.expr.parse import Parsed, column
@@ -69,6 +69,7 @@ class Checker:
         """`rule` says whether windows, events, peers and folds may be used."""
         self.parsed = parsed
         self.names = names
+        self.of_job = groups_by_job(parsed)
         self._functions = functions
         self._rule = rule
         self._inside = ""

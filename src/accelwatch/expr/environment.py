@@ -50,8 +50,13 @@ class Environment(Protocol):
         """The current value of a field, a label or a series; those of the host by the same way."""
         ...
 
-    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> float | None:
-        """What a `WindowKind` gives in base units; None without half of the samples."""
+    def window(
+        self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
+    ) -> float | None:
+        """What a `WindowKind` gives in base units; None without half of the samples.
+
+        With `of_job` none counts that was taken before the job of the device began.
+        """
         ...
 
     def last(self, pattern: EventPattern) -> float | None:
@@ -79,7 +84,8 @@ def windowed(environment: Environment, node: Window) -> Raw:
     """The window of the first series that has one."""
     for key in node.reading.keys:
         if isinstance(key, tuple):
-            found = number(environment.window(node.kind, key, node.seconds, node.quantile))
+            asked = node.kind, key, node.seconds, node.quantile
+            found = number(environment.window(*asked, of_job=node.of_job))
             if found is not None:
                 return found
     return None

@@ -31,7 +31,7 @@ from accelwatch.schema.series import path_of
 class Reasons(Protocol):
     """What an environment may know besides: why a value is missing."""
 
-    def coverage(self, key: Series, seconds: int) -> float | None:
+    def coverage(self, key: Series, seconds: int, *, of_job: bool = False) -> float | None:
         """Share of the samples of a window that there are, 0 to 1; None if there never was one."""
         ...
 
@@ -142,7 +142,7 @@ def _incomplete(node: Window, environment: Environment) -> str:
     key = node.reading.keys[0]
     what = f"{_key(key)} {node.kind}" + (f" {spoken(node.seconds)}" if node.seconds else "")
     shares = [
-        environment.coverage(one, node.seconds)
+        environment.coverage(one, node.seconds, of_job=node.of_job)
         for one in node.reading.keys
         if isinstance(environment, Reasons) and isinstance(one, tuple) and node.seconds
     ]
@@ -154,6 +154,7 @@ def _incomplete(node: Window, environment: Environment) -> str:
     best = max(share for share in shares if share is not None)
     if best < LEAST_SHARE:
         told = f"{what} has {best:.0%} of its samples".replace("%", " %")
+        told += " since the job began" if node.of_job else ""
         return f"{told}; now {now}" if now else told
     return f"{what} has no value yet"
 

@@ -3,7 +3,8 @@
 import ast
 
 from accelwatch.expr.names import Type, did_you_mean
-from accelwatch.expr.peers import FOLDS, GROUPS, PEERS
+from accelwatch.expr.parse import Parsed
+from accelwatch.expr.peers import FOLDS, GROUPS, JOB_GROUPS, PEERS
 from accelwatch.expr.tree import Affected, Fold, Peers
 from accelwatch.expr.typing_pass import Typing, keyword_of, literal, only_keywords, word_of
 
@@ -26,6 +27,22 @@ def peers(typing: Typing, call: ast.Call, name: str) -> Peers | Affected:
     return Peers(
         name.removeprefix("peer_"), typing.inside(name, call.args[0], condition=False), group
     )
+
+
+def groups_by_job(parsed: Parsed) -> bool:
+    """Whether an expression compares or counts devices of a job anywhere."""
+    calls = [one for one in ast.walk(parsed.tree) if isinstance(one, ast.Call)]
+    return any(_group_of(parsed, one) in JOB_GROUPS for one in calls)
+
+
+def _group_of(parsed: Parsed, call: ast.Call) -> str | None:
+    """The group that a call names, whether or not there is such a group."""
+    if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
+        return call.func.value.id
+    by = keyword_of(call, "by")
+    if isinstance(by, ast.Constant) and isinstance(by.value, str):
+        return parsed.string(by)
+    return None
 
 
 def is_fold(call: ast.Call) -> bool:

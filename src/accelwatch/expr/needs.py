@@ -53,6 +53,8 @@ class WindowNeed(msgspec.Struct, frozen=True, cache_hash=True):
     series: Series
     seconds: int
     quantile: float | None = None
+    of_job: bool = False
+    """Whether only samples of the job that runs on the device count."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -63,7 +65,8 @@ class WindowNeed(msgspec.Struct, frozen=True, cache_hash=True):
 
     def __str__(self) -> str:
         length = f" over {spoken(self.seconds)}" if self.seconds else ""
-        return f"{self.kind} of {path_of(self.series)}{length}"
+        whose = " since its job began" if self.of_job else ""
+        return f"{self.kind} of {path_of(self.series)}{length}{whose}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ def needs(tree: Node) -> Needs:
         fields=frozenset(fields - labels),
         labels=frozenset(one.removeprefix(LABEL_PREFIX) for one in labels),
         windows=frozenset(
-            WindowNeed(one.kind, key, one.seconds, one.quantile)
+            WindowNeed(one.kind, key, one.seconds, one.quantile, one.of_job)
             for one in parts
             if isinstance(one, Window)
             for key in one.reading.keys

@@ -19,6 +19,8 @@ GROUPS: Mapping[str, str] = MappingProxyType(
     }
 )
 """By what devices are grouped. Within a job, devices of a vendor that tell no model are alike."""
+JOB_GROUPS = frozenset({"job", "stage", "job_model", "stage_model"})
+"""Groups whose members are together because a job runs on them."""
 
 LEAST_PEERS = 3
 """With fewer others that have a value nothing can be said."""

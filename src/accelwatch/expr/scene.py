@@ -186,11 +186,25 @@ class Device:
             return self._of_host(key)
         return self._lookup(key)
 
-    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> float | None:
+    def window(
+        self,
+        kind: str,
+        key: Series,
+        seconds: int,
+        quantile: float | None,
+        *,
+        of_job: bool = False,  # noqa: ARG002 - what belongs to a job is not known here
+    ) -> float | None:
         """A window over what was kept."""
         return self._scene.window(self._device, kind, key, seconds, quantile)
 
-    def coverage(self, key: Series, seconds: int) -> float | None:
+    def coverage(
+        self,
+        key: Series,
+        seconds: int,
+        *,
+        of_job: bool = False,  # noqa: ARG002 - as above
+    ) -> float | None:
         """Share of the samples of a window that there are; None where there never was one."""
         keeper = self._scene.keeper
         past = keeper.past(self._device, key)

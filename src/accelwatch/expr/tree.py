@@ -111,6 +111,8 @@ class Window:
     """0 for the age of a value."""
     quantile: float | None
     type: Type
+    of_job: bool = False
+    """Whether only samples of the job that runs on the device count."""
     span: Span = field(default=(0, 0), compare=False, repr=False)
 
 

@@ -23,6 +23,11 @@ class Typing(Protocol):
         """The names that may be used."""
         ...
 
+    @property
+    def of_job(self) -> bool:
+        """Whether the whole expression looks at a job."""
+        ...
+
     def typed(self, node: ast.expr) -> Node:
         """Of any type."""
         ...

@@ -3,6 +3,7 @@
 import ast
 
 from accelwatch.expr.names import Type
+from accelwatch.expr.rule_names import of_host
 from accelwatch.expr.tree import Constant, Reading, Window
 from accelwatch.expr.typing_pass import Typing, literal, only_keywords, seconds_of
 from accelwatch.expr.windows import LEAST_S, LONGEST_S, WINDOWS, WindowKind, WindowRow
@@ -28,7 +29,10 @@ def window(typing: Typing, call: ast.Call, name: str) -> Window:
     reading, kind = _over(typing, call.args[0], row)
     seconds = 0 if wanted == 1 else seconds_of(typing, call.args[-1], LEAST_S, LONGEST_S)
     share = _share(typing, call.args[1], row) if wanted == 3 else None
-    return Window(kind.value, reading, seconds, share, row.result)
+    # What a host did is no job's own: others run there too.
+    of_host_itself = any(isinstance(key, tuple) and of_host(key) for key in reading.keys)
+    of_job = typing.of_job and kind is not WindowKind.AGE and not of_host_itself
+    return Window(kind.value, reading, seconds, share, row.result, of_job)
 
 
 def _over(typing: Typing, source: ast.expr, row: WindowRow) -> tuple[Reading, WindowKind]:

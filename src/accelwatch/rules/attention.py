@@ -121,7 +121,7 @@ def reads_of(rule: Rule) -> Reads:
     whole = [*parts, *selecting]
     readings = [key for one in whole if isinstance(one, Reading) for key in one.keys]
     windows = [
-        WindowNeed(one.kind, key, one.seconds, one.quantile)
+        WindowNeed(one.kind, key, one.seconds, one.quantile, one.of_job)
         for one in whole
         if isinstance(one, Window)
         for key in one.reading.keys

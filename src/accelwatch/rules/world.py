@@ -140,7 +140,15 @@ class View:
             return self.member.device or MISSING
         return self.own(key)
 
-    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> float | None:
+    def window(
+        self,
+        kind: str,
+        key: Series,
+        seconds: int,
+        quantile: float | None,
+        *,
+        of_job: bool = False,  # noqa: ARG002 - a device of a test has one job from beginning to end
+    ) -> float | None:
         """A window over what was told so far."""
         keeper = self._world.keepers.get(self.member.node)
         past = None if keeper is None else keeper.past(self.member.device or HOST, key)

@@ -259,6 +259,52 @@ def test_groups_follow_jobs() -> None:
     assert hub.truth(counted) is False
 
 
+def test_a_rule_about_a_job_reads_no_samples_of_the_job_before() -> None:
+    of_job, of_device = 'job.any(max(power_watts, "1m") > 650)', 'max(power_watts, "1m") > 650'
+    growth = 'job.any(rate(energy_joules_total, "1m") > 5)'
+    own = 'job.count() == 1 and max(power_watts, "1m") > 650'
+    hub = Hub(of_job, of_device, growth, own)
+
+    def work(job: str | None, watts: float, begun: int, joules: float) -> None:
+        owners = () if job is None else (Owner(kind="job", job_id=job),)
+        for second in range(begun, begun + 60):
+            told: dict[Series, Number | None] = {POWER: watts, ENERGY: second * joules}
+            hub.tell("a", view(0, told, owners=owners))
+            hub.bring()
+            hub.clock.advance(1)
+
+    work("7", 700.0, 0, 10.0)
+    assert [hub.truth(one) for one in (of_job, of_device, growth)] == [True, True, True]
+    hub.tell("a", view(0, {POWER: 300.0, ENERGY: 400.0}, owners=(Owner(kind="job", job_id="8"),)))
+    hub.bring()
+    assert [hub.truth(one) for one in (of_job, of_device, growth)] == [UNKNOWN, True, UNKNOWN]
+    assert hub.truth(own) is UNKNOWN
+    parts = explain(own, hub.rules[own].tree, Row(hub.columns, hub.row("a", 0)))
+    reason = "power_watts max 1m has 0 % of its samples since the job began"
+    assert reason in [one.reason for one in parts]
+    hub.clock.advance(1)
+    work("8", 300.0, 400, 1.0)
+    assert [hub.truth(one) for one in (of_job, growth)] == [False, False]
+    work(None, 300.0, 460, 1.0)
+    work("8", 300.0, 520, 1.0)  # nothing was told of the job for a while, and it went on
+    assert hub.truth(of_job) is False
+
+
+def test_a_rule_about_a_job_goes_on_when_rules_are_loaded_again() -> None:
+    text = 'job.any(max(power_watts, "1m") > 650)'
+    hub = Hub(text)
+    seven = (Owner(kind="job", job_id="7"),)
+    for _ in range(60):
+        hub.tell("a", view(0, {POWER: 700.0}, owners=seven))
+        hub.bring()
+        hub.clock.advance(1)
+    before, hub.columns = hub.columns, FleetColumns(hub.fleet, hub.needs)
+    before.close()
+    hub.tell("a", view(0, {POWER: 700.0}, owners=seven))
+    hub.bring()
+    assert hub.truth(text) is True
+
+
 def test_text_is_the_same_object_until_it_changes() -> None:
     hub = Hub('vendor == "nvidia" and state == "ok"')
     hub.tell("a", view(0))

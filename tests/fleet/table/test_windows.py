@@ -45,6 +45,8 @@ class Saying(NamedTuple):
     """Whether anything has arrived since the tick before."""
     other: bool = False
     """Whether something else stands in the row from now on."""
+    begins: bool = False
+    """Whether another job has begun there."""
 
 
 class Feed:
@@ -62,6 +64,9 @@ class Feed:
         self.arrived = np.full(rows, nan)
         self.generation = np.ones(rows, dtype=np.uint32)
         self.samples: list[list[tuple[float, float, float]]] = [[] for _ in range(rows)]
+        self.jobs = np.zeros(rows, dtype=np.uint32)
+        self.job_since = [-math.inf] * rows
+        """When the first sample was taken of the job of each row; infinite before."""
 
     def tick(self, sayings: Sequence[Saying], after_s: float = 1.0) -> None:
         self.now += after_s
@@ -70,12 +75,18 @@ class Feed:
                 self.generation[row] += 1
                 self.samples[row] = []
             if saying.heard:
+                if self.job_since[row] == math.inf:
+                    self.job_since[row] = self.now
                 self.arrived[row] = self.now - saying.late_s
                 if not math.isnan(saying.value):
                     self.samples[row].append((self.now, self.now - saying.late_s, saying.value))
+            if saying.begins:
+                self.jobs[row] += 1
+                self.job_since[row] = math.inf
         values = np.array([saying.value for saying in sayings])
         rows = len(sayings)
-        heard = Heard(rows, self.arrived, np.full(rows, self.interval_s), self.generation)
+        interval_s = np.full(rows, self.interval_s)
+        heard = Heard(rows, self.arrived, interval_s, self.generation, self.jobs.copy())
         self.windows.sample(self.now, heard, lambda _series: values)
 
     def run(self, values: Iterable[float]) -> None:
@@ -86,7 +97,8 @@ class Feed:
     def expected(self, window: Window, row: int) -> float:
         """What a window says of a row, worked out from its samples."""
         start = math.floor((self.now - self.shift) / 10) * 10 + self.shift - window.count * 10
-        inside = [value for at, _, value in self.samples[row] if at >= start]
+        counted = max(start, self.job_begin(row)) if window.of_job else start
+        inside = [value for at, _, value in self.samples[row] if at >= counted]
         if window.kind is Kind.AGE:
             return self.now - self.samples[row][-1][1] if self.samples[row] else nan
         least = max((self.now - start) / max(self.interval_s, 1.0) * 0.5, 1.0)
@@ -100,18 +112,24 @@ class Feed:
             Kind.CHANGED: float(np.float32(min(inside)) != np.float32(max(inside))),
         }
         if window.kind in (Kind.DELTA, Kind.QUANTILE):
-            return self.of_means(window, row, start)
+            return self.of_means(window, row, counted)
         if window.kind in simple:
             return simple[window.kind]
         rise = span = 0.0
         limit = max(300.0, 3 * max(self.interval_s, 1.0))
         for before, after in itertools.pairwise(self.samples[row]):
             gap = after[1] - before[1]
-            if after[0] >= start and after[2] >= before[2] and gap <= limit:
+            if after[0] >= counted and after[2] >= before[2] and gap <= limit:
                 rise, span = rise + after[2] - before[2], span + max(gap, 0.0)
         if window.kind is Kind.INCREASE:
             return rise
         return rise / span if span > 0 else nan
+
+    def job_begin(self, row: int) -> float:
+        """Where the first bucket begins that is all of the job's."""
+        if math.isinf(self.job_since[row]):
+            return self.job_since[row]
+        return (math.floor((self.job_since[row] - self.shift) / 10) + 1) * 10 + self.shift
 
     def of_means(self, window: Window, row: int, start: float) -> float:
         """What is asked of the means of buckets."""

@@ -27,6 +27,7 @@ from accelwatch.fleet.state.liveness import ORDER, Thresholds
 from accelwatch.fleet.state.losses import are_lost, says_lost
 from accelwatch.fleet.state.moment import standing_number
 from accelwatch.fleet.table.belief import Bools, Floats
+from accelwatch.fleet.table.jobs import RowJobs
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.windows import Heard, Windows
 from accelwatch.fleet.table.words import HEALTH, NODE_STATE, STATE
@@ -65,6 +66,7 @@ class ArchiveColumns:
         self._windows, self._node_windows = Windows(1.0), Windows(1.0)
         self._past = Past(self._windows, [w for w in needs.windows if not of_host(w.series)])
         self._node_past = Past(self._node_windows, [w for w in needs.windows if of_host(w.series)])
+        self._row_jobs = RowJobs()
         self._events = EventColumns(hearing, needs.events)
         self._place = {one: at for at, one in enumerate(self.series)}
         self._node_place = {one: at for at, one in enumerate(self.node_series)}
@@ -119,7 +121,10 @@ class ArchiveColumns:
         self._numbers = {}
         self.here = roster.here.copy()
         interval_s = np.full(roster.size, self._step_s)
-        heard = Heard(len(roster.devices), roster.told_at, interval_s, roster.generation)
+        self._belonging.bring(self._now)
+        job = self._belonging.by("job")
+        jobs = self._row_jobs.bring(job, job.codes, job.words)
+        heard = Heard(len(roster.devices), roster.told_at, interval_s, roster.generation, jobs)
         self._windows.sample(self._now, heard, lambda one: self._values[self._place[one]])
         once = np.ones(roster.node_size, dtype=np.uint32)
         interval_s = np.full(roster.node_size, self._step_s)
@@ -130,7 +135,6 @@ class ArchiveColumns:
         self._hear_losses()
         self._stand()
         await work.rest()
-        self._belonging.bring(self._now)
         self._events.bring()
 
     def _hear_losses(self) -> None:
@@ -232,20 +236,22 @@ class ArchiveColumns:
             return self._standing.of(key, self._node_state)
         return self._belonging.text(key)
 
-    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> Floats:
+    def window(
+        self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
+    ) -> Floats:
         """A window."""
-        asked = Asked(kind, key, seconds, quantile)
+        asked = Asked(kind, key, seconds, quantile, of_job)
         if of_host(key):
             found, current = self._by_row(self._node_past.window(asked)), self._node_current
         else:
             found, current = self._whole(self._past.window(asked)), self._current
         return found if kind == WindowKind.AGE else np.where(current, found, math.nan)
 
-    def coverage(self, key: Series, seconds: int) -> Floats:
+    def coverage(self, key: Series, seconds: int, *, of_job: bool = False) -> Floats:
         """Share of the samples of such a window that there are."""
         if of_host(key):
             return self._by_row(self._node_past.coverage(key, seconds))
-        return self._whole(self._past.coverage(key, seconds))
+        return self._whole(self._past.coverage(key, seconds, of_job=of_job))
 
     def _whole(self, values: Floats | None) -> Floats:
         if values is None:

@@ -49,11 +49,16 @@ class Columns(Protocol):
         """A field or label; the very same object as long as it has not changed."""
         ...
 
-    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> Floats:
-        """What a `WindowKind` gives; NaN without half of the samples."""
+    def window(
+        self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
+    ) -> Floats:
+        """What a `WindowKind` gives; NaN without half of the samples.
+
+        With `of_job` none counts that was taken before the job of a device began.
+        """
         ...
 
-    def coverage(self, key: Series, seconds: int) -> Floats:
+    def coverage(self, key: Series, seconds: int, *, of_job: bool = False) -> Floats:
         """Share of the samples of such a window that there are; NaN where there never was one."""
         ...
 

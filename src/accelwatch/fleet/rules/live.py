@@ -89,7 +89,7 @@ class FleetColumns:
         fleet = self._fleet
         wanted = self._series | set(fleet.table.windows.series)
         nodes = await brought(fleet, wanted, work.rest)
-        fleet.table.sample(fleet.clock.monotonic())
+        fleet.table.sample(fleet.clock.monotonic(), fleet.groups.jobs())
         moment = await whole_moment(fleet, nodes, work.rest)
         size = fleet.table.rows.size
         self._now = self._began + fleet.clock.monotonic()
@@ -183,20 +183,22 @@ class FleetColumns:
             kept = self._kept_reasons = found
         return kept
 
-    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> Floats:
+    def window(
+        self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
+    ) -> Floats:
         """A window."""
-        asked = Asked(kind, key, seconds, quantile)
+        asked = Asked(kind, key, seconds, quantile, of_job)
         if of_host(key):
             return self._hosts.window(asked, self.size)
         found = self._whole(self._past.window(asked))
         # A window that ends in a silence says nothing of now; how long that lasts is what `age` asks.
         return found if kind == WindowKind.AGE else np.where(self._current, found, math.nan)
 
-    def coverage(self, key: Series, seconds: int) -> Floats:
+    def coverage(self, key: Series, seconds: int, *, of_job: bool = False) -> Floats:
         """Share of the samples of such a window that there are."""
         if of_host(key):
             return self._hosts.coverage(key, seconds, self.size)
-        return self._whole(self._past.coverage(key, seconds))
+        return self._whole(self._past.coverage(key, seconds, of_job=of_job))
 
     def _whole(self, values: Floats | None) -> Floats:
         if values is None:

@@ -21,6 +21,7 @@ class Asked(NamedTuple):
     series: Series
     seconds: int
     quantile: float | None
+    of_job: bool = False
 
 
 class Past:
@@ -32,9 +33,13 @@ class Past:
         self._held: dict[Asked, Window] = {}
         try:
             for one in sorted(needs, key=str):
-                asked = Asked(one.kind, one.series, one.seconds, one.quantile)
+                asked = Asked(one.kind, one.series, one.seconds, one.quantile, one.of_job)
                 self._held[asked] = windows.want(
-                    one.series, one.seconds, one.kind, quantile=one.quantile or 0.0
+                    one.series,
+                    one.seconds,
+                    one.kind,
+                    quantile=one.quantile or 0.0,
+                    of_job=one.of_job,
                 )
         except UsageError:
             self.close()
@@ -56,9 +61,10 @@ class Past:
         window = self._held.get(asked)
         return None if window is None else window.value()
 
-    def coverage(self, series: Series, seconds: int) -> Floats | None:
+    def coverage(self, series: Series, seconds: int, *, of_job: bool = False) -> Floats | None:
         """Share of the samples of such a window that there are; None for one not asked for."""
         for asked, window in self._held.items():
-            if asked.series == series and asked.seconds == seconds and seconds:
-                return np.where(window.samples() > 0, window.coverage(), math.nan)
+            meant = asked.series, asked.seconds, asked.of_job
+            if seconds and meant == (series, seconds, of_job):
+                return np.where(np.isnan(window.age()), math.nan, window.coverage())
         return None

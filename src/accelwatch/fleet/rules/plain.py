@@ -44,12 +44,26 @@ class PlainColumns:
         found = self.texts.get(key)
         return found or Texts(np.full(self.size, -1, dtype=np.intp), ())
 
-    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> Floats:
+    def window(
+        self,
+        kind: str,
+        key: Series,
+        seconds: int,
+        quantile: float | None,
+        *,
+        of_job: bool = False,  # noqa: ARG002 - what is given is given for all
+    ) -> Floats:
         """A window that was worked out before."""
         found = self.windows.get((kind, key, seconds, quantile))
         return self._nothing() if found is None else found
 
-    def coverage(self, key: Series, seconds: int) -> Floats:
+    def coverage(
+        self,
+        key: Series,
+        seconds: int,
+        *,
+        of_job: bool = False,  # noqa: ARG002 - as above
+    ) -> Floats:
         """Share of samples of a series within so many seconds."""
         found = self.coverages.get((key, seconds))
         return self._nothing() if found is None else found

@@ -37,9 +37,11 @@ class Row:
         code = int(texts.codes[self.row])
         return MISSING if code < 0 else texts.words[code]
 
-    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> float | None:
+    def window(
+        self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
+    ) -> float | None:
         """A window."""
-        return self._at(self.columns.window(kind, key, seconds, quantile))
+        return self._at(self.columns.window(kind, key, seconds, quantile, of_job=of_job))
 
     def last(self, pattern: EventPattern) -> float | None:
         """When an event was last."""
@@ -84,9 +86,9 @@ class Row:
         told = self.columns.firing(rule)
         return None if told is None else bool(told[self.row])
 
-    def coverage(self, key: Series, seconds: int) -> float | None:
+    def coverage(self, key: Series, seconds: int, *, of_job: bool = False) -> float | None:
         """Share of the samples of a window that there are."""
-        return self._at(self.columns.coverage(key, seconds))
+        return self._at(self.columns.coverage(key, seconds, of_job=of_job))
 
     def _at(self, column: Floats) -> float | None:
         found = float(column[self.row])

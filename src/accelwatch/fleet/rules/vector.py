@@ -228,7 +228,8 @@ def _column(key: Key) -> Number:
 
 
 def _windowed(node: Window, key: tuple[str, ...]) -> Number:
-    return lambda tick: tick.columns.window(node.kind, key, node.seconds, node.quantile)
+    asked = node.kind, key, node.seconds, node.quantile
+    return lambda tick: tick.columns.window(*asked, of_job=node.of_job)
 
 
 def _told(node: Event) -> Number:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from accelwatch.fleet.state.seats import Seats
 from accelwatch.fleet.state.table import Places, Table
 from accelwatch.fleet.state.usage import Occupancy
+from accelwatch.fleet.table.jobs import Jobs, RowJobs
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import OWNER_NAMES
 
@@ -52,6 +53,12 @@ class GroupIndex:
     def __init__(self, table: Table) -> None:
         self._table = table
         self._kept: dict[str, _Memberships] = {}
+        self._row_jobs = RowJobs()
+
+    def jobs(self) -> Jobs:
+        """By row a number that is another when another job has begun there; of several the first's."""
+        belonging = self.by("job")
+        return self._row_jobs.bring(belonging, belonging.of_row, belonging.names)
 
     def by(self, key: str) -> Groups:
         """The groups by a name, as of when nodes were last brought up to date.

@@ -81,7 +81,7 @@ async def sampled(fleet: Fleet, rest: Callable[[], Awaitable[None]]) -> None:
     """Take samples of all nodes into the windows that are asked for; once a second or so."""
     if fleet.table.windows.series:
         await brought(fleet, fleet.table.windows.series, rest)
-        fleet.table.sample(fleet.clock.monotonic())
+        fleet.table.sample(fleet.clock.monotonic(), fleet.groups.jobs())
 
 
 async def whole_moment(

@@ -18,6 +18,7 @@ from accelwatch.fleet.state.standing import Standing
 from accelwatch.fleet.state.tracing import of_device, of_node
 from accelwatch.fleet.state.usage import NOBODY, Occupancy
 from accelwatch.fleet.table.belief import Floats
+from accelwatch.fleet.table.jobs import Jobs
 from accelwatch.fleet.table.pick import (
     DOUBLE,
     EXACT,
@@ -215,9 +216,12 @@ class Table:
         if stale:
             self._fill(self._stand(stale))
 
-    def sample(self, now: float) -> None:
-        """Take what the rows say now into the windows, once their series were brought."""
-        rows = Heard(self.rows.used, self.arrived, self.interval_s, self.rows.generation)
+    def sample(self, now: float, jobs: Jobs | None = None) -> None:
+        """Take what the rows say now into the windows, once their series were brought.
+
+        `jobs` is of what job each row is, as a number.
+        """
+        rows = Heard(self.rows.used, self.arrived, self.interval_s, self.rows.generation, jobs)
         self.windows.sample(now, rows, lambda series: self.planes.column(series).values)
 
     def _stand(self, seated: Iterable[tuple[Node, Seats]]) -> Standing:

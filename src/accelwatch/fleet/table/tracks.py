@@ -39,6 +39,16 @@ class Part(Enum):
     SPAN = auto()
     """Seconds in which it did."""
 
+    @property
+    def empty(self) -> float:
+        """The number of a bucket without samples."""
+        return _FORMS[self].empty
+
+    @property
+    def fold(self) -> np.ufunc:
+        """What makes one number of two buckets."""
+        return _FORMS[self].fold
+
 
 class _Form(NamedTuple):
     width: type[np.float32] | type[np.uint8]
@@ -230,6 +240,14 @@ class Track:
     def total(self, part: Part, count: int) -> Floats:
         """A part over the open bucket and so many closed ones."""
         return self._planes[part].total(self.bucket, count)
+
+    def closed_total(self, part: Part, count: int) -> Floats:
+        """A part over so many closed buckets alone; it is not to be written to."""
+        return self._planes[part].closed(self.bucket, count)
+
+    def closed_of(self, part: Part, count: int, rows: npt.NDArray[np.intp]) -> Floats:
+        """A part of so many closed buckets of a few rows, a bucket a line, oldest first."""
+        return self._planes[part].past.some(self.bucket - count, self.bucket - 1, rows)
 
     def now(self, part: Part) -> Floats:
         """A part of the open bucket."""

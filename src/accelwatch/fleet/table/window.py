@@ -8,6 +8,7 @@ import numpy as np
 
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.buckets import BUCKET_S
+from accelwatch.fleet.table.jobs import JobStarts, JobTotals
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.tracks import Part, Track
 from accelwatch.schema.metrics import Kind as MetricKind
@@ -65,6 +66,8 @@ class Pace:
         """By row for which there are windows; NaN of one that was never heard."""
         self.size = 0
         """Rows of the table."""
+        self.starts = JobStarts()
+        """Since when samples are of the job of a row."""
 
 
 class Window:
@@ -79,8 +82,9 @@ class Window:
         pace: Pace,
         *,
         quantile: float = 0.5,
+        of_job: bool = False,
     ) -> None:
-        """`quantile` from 0 to 1 is for that kind only."""
+        """`quantile` from 0 to 1 is for that kind only; `of_job`: only the job's own samples count."""
         self.series = series
         self.kind = kind
         self.quantile = quantile
@@ -90,8 +94,12 @@ class Window:
         """What is kept for it."""
         self._track = track
         self._pace = pace
+        self.of_job = of_job
+        self._job = JobTotals(track, count, pace.starts) if of_job else None
         self._folded: tuple[int, tuple[Floats, ...]] = (-1, ())
         """What was made of closed buckets, and of which version of them."""
+        self._starts_known = 0
+        """Which version of starts of jobs that knows."""
 
     @property
     def _counts(self) -> bool:
@@ -131,11 +139,19 @@ class Window:
 
     def delta(self) -> Floats:
         """By how much a gauge is above where it was; 0 without a closed bucket that has samples."""
-        first, last = self._once(lambda: self._track.edges(self.count))
-        count = self._track.now(Part.COUNT)
-        mean = self._track.now(Part.SUM) / np.maximum(count, 1)
+        first, last = self._once(self._edges)
+        count, total = self._now(Part.COUNT), self._now(Part.SUM)
+        mean = total / np.maximum(count, 1)
         change = np.where(count > 0, mean, last) - first
         return self._known(np.where(np.isnan(first), 0, change))
+
+    def _edges(self) -> tuple[Floats, Floats]:
+        if self._job is None:
+            return self._track.edges(self.count)
+        means = self._means(range(self._track.rows))
+        known, rows = ~np.isnan(means), np.arange(means.shape[1])
+        oldest, newest = known.argmax(axis=0), len(means) - 1 - known[::-1].argmax(axis=0)
+        return means[oldest, rows], means[newest, rows]
 
     def quantiles(self) -> Floats:
         """The quantile of the means of the closed buckets."""
@@ -152,7 +168,7 @@ class Window:
         version, rows = self._track.version, self._track.rows
         if self.kind is not Kind.QUANTILE or self._folded[0] == version:
             return
-        found = np.full(rows, math.nan)
+        found, starts = np.full(rows, math.nan), self._pace.starts.version
         step = max(_CELLS_AT_ONCE // self.count, 1)
         for begin in range(0, rows, step):
             some = range(begin, min(begin + step, rows))
@@ -160,7 +176,7 @@ class Window:
             yield
             if (self._track.version, self._track.rows) != (version, rows):
                 return
-        self._folded = version, (found,)
+        self._folded, self._starts_known = (version, (found,)), starts
 
     def changed(self) -> Floats:
         """1 or 0."""
@@ -180,13 +196,18 @@ class Window:
         if version != self._track.version:
             folds = make()
             self._folded = self._track.version, folds
+        elif self._job is not None:
+            for numbers in folds:
+                numbers[self._pace.starts.begun_after(self._starts_known)] = math.nan
+        self._starts_known = self._pace.starts.version
         return folds
 
     def _means(self, rows: range) -> Floats:
         """Means of the closed buckets of some rows, a bucket a line; NaN without samples."""
         counts = self._track.closed(Part.COUNT, self.count, rows)
         sums = self._track.closed(Part.SUM, self.count, rows)
-        return np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
+        means = np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
+        return means if self._job is None else self._job.means(means, rows)
 
     def samples(self) -> Floats:
         """How many samples each row has in it."""
@@ -208,7 +229,12 @@ class Window:
         return self._pace.now - first * BUCKET_S - self._track.shift
 
     def _total(self, part: Part) -> Floats:
+        if self._job is not None:
+            return self._job.total(part)
         return self._track.total(part, self.count)
+
+    def _now(self, part: Part) -> Floats:
+        return self._track.now(part) if self._job is None else self._job.now(part)
 
     def _expected(self) -> Floats:
         return self.span_s / self._pace.interval_s

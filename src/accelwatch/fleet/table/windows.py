@@ -16,6 +16,7 @@ import numpy.typing as npt
 from accelwatch.errors import UsageError
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.buckets import BUCKET_S, PART
+from accelwatch.fleet.table.jobs import Jobs
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.tracks import Part, Sample, Track, bytes_a_row
 from accelwatch.fleet.table.window import Kind, Pace, Window
@@ -47,6 +48,8 @@ class Heard(NamedTuple):
     interval_s: Floats
     """How often each is heard."""
     generation: npt.NDArray[np.uint32]
+    jobs: Jobs | None = None
+    """Of what job each is, where that is known of any."""
 
 
 class Windows:
@@ -80,9 +83,17 @@ class Windows:
         return max(0, self._pace.size - self._rows) if self._asked else 0
 
     def want(
-        self, series: Series, seconds: float, kind: Kind | str, quantile: float = 0.5
+        self,
+        series: Series,
+        seconds: float,
+        kind: Kind | str,
+        quantile: float = 0.5,
+        *,
+        of_job: bool = False,
     ) -> Window:
         """A window over the last seconds, rounded up to whole buckets. What was gathered before counts.
+
+        With `of_job` nothing counts that was gathered before the job of a row began.
 
         The age of a value has no length, its seconds are 0. Raises UsageError for a length that makes
         no sense, WindowsError for one that takes too much.
@@ -94,7 +105,9 @@ class Windows:
         if track is None:
             track = Track(self._begun % BUCKET_S, self._rows, self._pace.now)
         count = math.ceil(seconds / BUCKET_S)
-        window = Window(series, count, asked_for, track, self._pace, quantile=quantile)
+        window = Window(
+            series, count, asked_for, track, self._pace, quantile=quantile, of_job=of_job
+        )
         _check([*self._asked, window], max(self._rows, 1))
         self._begun += series not in self._tracks
         self._tracks[series] = track
@@ -130,6 +143,8 @@ class Windows:
         pace.interval_s = np.maximum(rows.interval_s[:count], self._tick_s)
         new = (arrived != self._arrived) & ~np.isnan(arrived)
         self._arrived = arrived.copy()
+        jobs = np.zeros(count, dtype=np.uint32) if rows.jobs is None else rows.jobs[:count]
+        pace.starts.bring(now, jobs, new)
         gap_s, any_new = 3 * pace.interval_s, bool(new.any())
         for series, track in self._tracks.items():
             track.roll(now)

@@ -1,0 +1,126 @@
+"""Since when the samples of each row are those of its job, for windows that ask about a job.
+
+A row may have been another job's before, or nobody's. Of a job that begins the first sample counts that
+comes after the job was known; buckets count from the one after that.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from accelwatch.fleet.table.belief import Bools, Floats
+from accelwatch.fleet.table.buckets import BUCKET_S
+from accelwatch.fleet.table.rows import grown
+from accelwatch.fleet.table.tracks import Part, Track
+
+Jobs = npt.NDArray[np.uint32]
+"""By row a number that is another when another job has begun there; 0: none was ever known."""
+
+
+class RowJobs:
+    """Tells one job of a row from the next; a job that is not told of for a while is still the same."""
+
+    def __init__(self) -> None:
+        self._numbers: Jobs = np.empty(0, dtype=np.uint32)
+        self._names: npt.NDArray[np.object_] = np.empty(0, dtype=object)
+        """The job of each row that was known last."""
+        self._told: object = None
+
+    def bring(self, told: object, codes: npt.NDArray[np.integer], names: Sequence[str]) -> Jobs:
+        """The numbers by row; `codes` are places among the names of jobs, negative without one.
+
+        `told` is the same object as long as neither has changed.
+        """
+        if told is not self._told:
+            self._told = told
+            now = np.array(["", *names], dtype=object)[np.maximum(codes, -1) + 1]
+            before = grown(self._names, len(now), math.nan)
+            other = (codes >= 0) & (now != before)
+            self._numbers = grown(self._numbers, len(now), 0) + other
+            self._names = np.where(other, now, before)
+        return self._numbers
+
+
+class JobStarts:
+    """Since when; shared by all windows of a table."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        """Grows when another job has begun on any row."""
+        self._jobs: Jobs = np.empty(0, dtype=np.uint32)
+        self._since: Floats = np.empty(0)
+        """Monotonic seconds; infinite before the first sample, minus infinity without a known start."""
+        self._begun: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        """By row what `version` was when its job began."""
+
+    def bring(self, now: float, jobs: Jobs, sampled: Bools) -> None:
+        """The jobs of all rows at `now`, and which rows have a sample then."""
+        self._jobs = grown(self._jobs, len(jobs), 0)
+        self._since = grown(self._since, len(jobs), -math.inf)
+        self._begun = grown(self._begun, len(jobs), 0)
+        other = jobs != self._jobs
+        # What came with the news of the job may be older than the job.
+        self._since[np.isposinf(self._since) & sampled] = now
+        if other.any():
+            self.version += 1
+            self._since[other], self._begun[other] = math.inf, self.version
+            self._jobs = jobs.copy()
+
+    def begun_after(self, version: int) -> npt.NDArray[np.intp]:
+        """Rows on which a job has begun since `version`."""
+        return np.flatnonzero(self._begun > version)
+
+    def first(self, shift: int) -> Floats:
+        """By row the first bucket that is all the job's; buckets begin `shift` seconds later."""
+        return np.floor((self._since - shift) / BUCKET_S) + 1
+
+
+class JobTotals:
+    """What a window sees of a series when only buckets of the row's job count."""
+
+    def __init__(self, track: Track, count: int, starts: JobStarts) -> None:
+        """`count` is how many closed buckets the window has."""
+        self._track, self._count, self._starts = track, count, starts
+        self._version = -1
+        self._closed: dict[Part, tuple[int, Floats]] = {}
+        """Folds of closed buckets, with the version of starts that they know."""
+
+    def total(self, part: Part) -> Floats:
+        """A part over the open bucket and the closed ones."""
+        track = self._track
+        if self._version != track.version:
+            self._version, self._closed = track.version, {}
+        known, closed = self._closed.get(part) or (self._starts.version, self._folded(part))
+        closed[self._starts.begun_after(known)] = part.empty
+        self._closed[part] = self._starts.version, closed
+        total: Floats = part.fold(closed, self.now(part))
+        return total
+
+    def now(self, part: Part) -> Floats:
+        """A part of the open bucket."""
+        counts = self._first() <= self._track.bucket
+        return np.where(counts, self._track.now(part), part.empty)
+
+    def means(self, means: Floats, rows: range) -> Floats:
+        """Means of closed buckets of some rows, a bucket a line, without those before the job."""
+        before = self._buckets()[:, np.newaxis] < self._first()[rows.start : rows.stop]
+        return np.where(before, math.nan, means)
+
+    def _folded(self, part: Part) -> Floats:
+        closed = self._track.closed_total(part, self._count).copy()
+        first = self._first()
+        empty = np.isnan(closed) if math.isnan(part.empty) else closed == part.empty
+        young = np.flatnonzero((first > self._track.bucket - self._count) & ~empty)
+        if len(young):
+            buckets = self._track.closed_of(part, self._count, young)
+            buckets[self._buckets()[:, np.newaxis] < first[young]] = part.empty
+            closed[young] = part.fold.reduce(buckets, axis=0)
+        return closed
+
+    def _first(self) -> Floats:
+        return grown(self._starts.first(self._track.shift), self._track.rows, -math.inf)
+
+    def _buckets(self) -> npt.NDArray[np.int64]:
+        return np.arange(self._track.bucket - self._count, self._track.bucket)
