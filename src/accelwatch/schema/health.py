@@ -80,7 +80,8 @@ BY_EXPORTER = MappingProxyType(
         Health.DEGRADED: "the exporter reports degraded",
     }
 )
-"""What is told where nobody but an exporter judges a device; the pack `device` looks for it."""
+"""What is told where nobody but an exporter judges a device; the pack `device` looks for it at the
+beginning of the reasons, after which only the vendor's word and error codes may stand."""
 _STATUS = "reported_status_info"
 _REPORTED = "reported_health_info"
 _CODES = "error code"
@@ -106,6 +107,11 @@ def signals(reading: Reading) -> list[tuple[Health, str]]:
         for series, health, text in SIGNALS
         if values.get(series) and not (named and series == _ASKED)
     ]
+
+
+def by_exporter(health: Health, reading: Reading) -> str:
+    """What an exporter says of a device, with the vendor's word and error codes where it passes them on."""
+    return _in_vendors_words(BY_EXPORTER[health], reading)
 
 
 def _in_vendors_words(text: str, reading: Reading) -> str:

@@ -64,3 +64,23 @@ def test_the_network_of_an_ascend_npu() -> None:
 def test_the_error_code_of_an_ascend_npu(code: int, told: tuple[str, ...]) -> None:
     notes = ascend("error_code", code).reading.notes
     assert tuple(note for note in notes if "error code" in note) == told
+
+
+def test_the_error_codes_of_an_unhealthy_npu_stand_in_its_health() -> None:
+    codes = {"error_code": 2162169857, "error_code_1": 2161737737}
+    page = "".join(
+        f"npu_chip_info_{family}{{{_NPU}}} {value}\n"
+        for family, value in {"health_status": 0, **codes}.items()
+    )
+    (view,) = read_devices(page, 1e9).devices
+    first, second = (f"npu-exporter reports error code {code:X}" for code in codes.values())
+    assert view.health_reasons == (f"the exporter reports failed ({first}; {second})",)
+
+
+def test_the_word_of_the_vendor_stands_in_the_health_that_an_exporter_reports() -> None:
+    labels = 'name="rbln0",uuid="5ca1ab1e-0000-4000-8000-000000000001"'
+    page = (
+        f'rbln_npu_temperature{{{labels}}} 50\nrbln_npu_device_status{{{labels},state="fault"}} 1\n'
+    )
+    (view,) = read_devices(page, 1e9).devices
+    assert view.health_reasons == ("the exporter reports failed: fault",)

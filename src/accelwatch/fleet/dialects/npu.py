@@ -82,6 +82,9 @@ def _ascend(name: str, target: str, scale: Scale = ONE) -> Row:
 _NO_DIE = "-".join(["0" * 8] * 5)
 """Words of the die's id on a chip that has none."""
 
+_MOST_CODES = 16
+"""Of one chip that are told in words; the exporter has up to 128."""
+
 ASCEND = Dialect(
     name="npu-exporter",
     vendor="ascend",
@@ -136,7 +139,10 @@ ASCEND = Dialect(
             states={1: None, 0: "unhealthy"},
         ),
     ),
-    remarks={"npu_chip_info_error_code": "npu-exporter reports error code {:X}"},
+    remarks={
+        f"npu_chip_info_error_code{number}": "npu-exporter reports error code {:X}"
+        for number in ("", *(f"_{at}" for at in range(1, _MOST_CODES)))
+    },
     card_wide={("power_watts",): BOARD_POWER},
 )
 """MB is MiB; every sample has a timestamp; -1 is a failed read. Of a 310P the power is what the card's

@@ -19,7 +19,7 @@ from accelwatch.fleet.dialects.workload import read_processes
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.health import BY_EXPORTER, Health, judge
+from accelwatch.schema.health import Health, by_exporter, judge
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import believed_process, oversized, told_of
 from accelwatch.schema.reading import Number, Process, Reading, wholly_absent
@@ -283,5 +283,5 @@ def _health(
     if "failed" in said or "degraded" in said:
         word = Health.FAILED if "failed" in said else Health.DEGRADED
         health = Health.FAILED if judged.health is Health.FAILED else word
-        return health, (*judged.reasons, BY_EXPORTER[word])
+        return health, (*judged.reasons, by_exporter(word, reading))
     return judged.health, judged.reasons
