@@ -1,6 +1,7 @@
 """All that hy-smi said in one round, as cards. Pure."""
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 
@@ -60,7 +61,15 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """None where processes were not to be had."""
 
 
-def cards_of(fields: Report, rows: Report, health: dict[int, str]) -> tuple[Card, ...]:
+class Checked(msgspec.Struct, frozen=True):
+    """What the health check says of one card."""
+
+    number: int
+    pci_bus_id: str
+    word: str
+
+
+def cards_of(fields: Report, rows: Report) -> tuple[Card, ...]:
     """Cards by index, from what there is of them. Raises ReadError when that is nothing."""
     numbers = sorted((fields.keys() | rows.keys()) - {SYSTEM})
     if not numbers:
@@ -71,7 +80,6 @@ def cards_of(fields: Report, rows: Report, health: dict[int, str]) -> tuple[Card
             pci_bus_id=bus_of(fields.get(number, {}).get("pci bus", "")),
             fields=fields.get(number, {}),
             row=rows.get(number, {}),
-            health=health.get(number),
         )
         for number in numbers
     )
@@ -89,10 +97,33 @@ def driver_version_of(fields: Report) -> str | None:
     return None if told.lower() in _NOTHING else told
 
 
-def health_of(output: bytes) -> dict[int, str]:
-    """Words of the health check by card: `HCU[0] : Bus Id : 0000:01:00.0 : Healthy`."""
+def health_of(output: bytes) -> tuple[Checked, ...]:
+    """Lines of the health check: `HCU[0] : Bus Id : 0000:01:00.0 : Healthy`."""
     matches = map(_HEALTH.fullmatch, whole_lines(output))
-    return {int(match[1]): match[3] for match in matches if match is not None}
+    return tuple(
+        Checked(int(match[1]), normal_pci_bus_id(match[2]), match[3])
+        for match in matches
+        if match is not None
+    )
+
+
+def with_health(cards: Iterable[Card], checked: Iterable[Checked]) -> tuple[Card, ...]:
+    """The cards, each with the word for its place on the bus; by index only where no place is told.
+
+    A run may number the cards anew after one of them is gone; their places stay.
+    """
+    told = tuple(checked)
+    by_bus = {one.pci_bus_id: one.word for one in told}
+    by_number = {one.number: one.word for one in told}
+    return tuple(
+        msgspec.structs.replace(
+            card,
+            health=by_number.get(card.number)
+            if card.pci_bus_id is None or card.placed_by_order
+            else by_bus.get(card.pci_bus_id),
+        )
+        for card in cards
+    )
 
 
 def jobs_of(output: bytes) -> tuple[Job, ...]:

@@ -11,12 +11,14 @@ from accelwatch.vendor_tool import TIMEOUT_S
 from accelwatch.whole_output import Judge, closed, never, parsed
 from accelwatch_hygon.document import (
     Card,
+    Checked,
     Document,
     Job,
     cards_of,
     driver_version_of,
     health_of,
     jobs_of,
+    with_health,
 )
 from accelwatch_hygon.driver_files import is_of_another_vendor
 from accelwatch_hygon.report import Report, fields_of, has_heading, rows_of
@@ -59,13 +61,13 @@ class Rounds:
         except ReadError as failure:
             error = failure
         rows: Report = {}
-        health: dict[int, str] = {}
+        checked: tuple[Checked, ...] = ()
         jobs: tuple[Job, ...] | None = None
         table = b""
         try:
             table = self._optional(is_whole=closed(rows_of))
             rows = rows_of(table)
-            health = health_of(self._optional("--healthcheck", is_whole=parsed(health_of)))
+            checked = health_of(self._optional("--healthcheck", is_whole=parsed(health_of)))
             jobs = self._jobs()
         except DeviceTimeout as failure:
             error = error or failure
@@ -74,7 +76,7 @@ class Rounds:
                 return Document(cards=(), jobs=jobs)
             if error is not None:
                 raise error
-        cards = self._placed(cards_of(fields, rows, health))
+        cards = with_health(self._placed(cards_of(fields, rows)), checked)
         return Document(cards=cards, driver_version=driver_version_of(fields), jobs=jobs)
 
     def _fields(self) -> Report:

@@ -57,7 +57,7 @@ READERS: dict[str, tuple[Callable[[bytes], Iterable[Any]], Callable[[Any], Readi
     ),
     "gaudi/gaudi1-table/table.txt": (lambda told: gaudi_table(told).cards, _of_gaudi),
     "hygon/k100ai-x2/table.txt": (
-        lambda told: cards_of({}, rows_of(told), {}),
+        lambda told: cards_of({}, rows_of(told)),
         lambda card: hygon.collect("d", card).reading(),
     ),
     "iluvatar/mr-v100.txt": (

@@ -135,7 +135,7 @@ _PROGRAMS = {
 def test_recorded_nodes_as_hy_smi_would_print_them() -> None:
     numa = topology("hygon/gpustack/topology_output_hygon_k100ai.json")["devices_numa_affinities"]
     fields = {f"card{n}": {"(Topology) Numa Node": node} for n, node in enumerate(numa)}
-    cards = cards_of(fields_of(json.dumps(fields).encode()), {}, {})
+    cards = cards_of(fields_of(json.dumps(fields).encode()), {})
     assert len(cards) == 8
     for card in cards:
         assert card.text("(topology) numa node", "numa node") == "0"

@@ -19,7 +19,7 @@ from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading
 from accelwatch_amd import AmdBackend
 from accelwatch_hygon import HygonBackend, rounds
-from accelwatch_hygon.document import Card, cards_of, health_of, jobs_of
+from accelwatch_hygon.document import Card, cards_of, health_of, jobs_of, with_health
 from accelwatch_hygon.mapping import collect, uuid_of
 from accelwatch_hygon.report import fields_of, rows_of
 from backends.hygon.machines import OUTPUT, lay_out_function, stage, write_program
@@ -45,7 +45,7 @@ def polled(folder: Path, name: str) -> list[Polled]:
 
 def read(output: bytes, *, table: bytes = b"", health: str | None = None) -> Reading:
     """Of the first card of some fields and a table."""
-    card = cards_of(fields_of(output), rows_of(table), {})[0]
+    card = cards_of(fields_of(output), rows_of(table))[0]
     return collect("d", msgspec.structs.replace(card, health=health)).reading()
 
 
@@ -320,7 +320,7 @@ def test_without_a_command_it_says_what_to_install(tmp_path: Path) -> None:
 @pytest.mark.parametrize("output", [b"", b"{}", b"No device", b"\xff\xfe", b'{"card0": 3}', b"[1"])
 def test_what_is_no_output_is_an_error(output: bytes) -> None:
     with pytest.raises(ReadError, match="neither fields of a card nor its table"):
-        cards_of(fields_of(output), rows_of(output), {})
+        cards_of(fields_of(output), rows_of(output))
 
 
 def test_a_row_with_a_gap_has_only_what_stands_below_its_heading() -> None:
@@ -342,7 +342,7 @@ _KEYS = st.sampled_from(
 
 @given(st.dictionaries(_KEYS, _ANY))
 def test_damaged_fields_raise_nothing_and_invent_nothing(fields: dict[str, object]) -> None:
-    card = cards_of(fields_of(msgspec.json.encode({"card0": fields})), {}, {})[0]
+    card = cards_of(fields_of(msgspec.json.encode({"card0": fields})), {})[0]
     told = collect("d", card).reading()
     assert len(told.values) <= len(fields)
 
@@ -355,14 +355,15 @@ def test_damaged_output_raises_nothing_untyped(noise: bytes, length: int) -> Non
             with contextlib.suppress(ReadError):
                 jobs_of(output)
             with contextlib.suppress(ReadError):
-                for card in cards_of(fields_of(output), rows_of(output), health_of(output)):
+                cards = cards_of(fields_of(output), rows_of(output))
+                for card in with_health(cards, health_of(output)):
                     collect("d", card)
 
 
 @pytest.mark.oracle
 def test_recorded_table() -> None:
     rows = rows_of(sample("hygon/cli/hy_smi_dtk26.04.txt").read_bytes())
-    (card,) = cards_of({}, rows, {})
+    (card,) = cards_of({}, rows)
     assert (card.number, card.pci_bus_id) == (0, None)
     reading = collect("d", card).reading()
     assert reading.values == {
@@ -383,9 +384,43 @@ def test_recorded_identities_of_the_runtime() -> None:
         unique = entry["uuid"].removeprefix("GPU-")
         fields = {"Unique ID": f"0x{unique}", "PCI Bus": entry["appendix"]["bdf"].upper()}
         output = msgspec.json.encode({f"card{entry['index']}": fields})
-        (card,) = cards_of(fields_of(output), {}, {})
+        (card,) = cards_of(fields_of(output), {})
         assert uuid_of(card.text("unique id")) == entry["uuid"]
         assert (card.number, card.pci_bus_id) == (entry["index"], entry["appendix"]["bdf"])
+
+
+def _checked(*lines: tuple[int, str, str]) -> bytes:
+    told = (f"HCU[{number}] : Bus Id : {bus} : {word}\n" for number, bus, word in lines)
+    return "".join(told).encode()
+
+
+def _cards(*places: str | None, by_order: bool = False) -> list[Card]:
+    return [
+        Card(number=at, pci_bus_id=bus, fields={}, placed_by_order=by_order)
+        for at, bus in enumerate(places)
+    ]
+
+
+def test_a_line_of_the_health_check_is_of_the_card_at_its_place() -> None:
+    """A card is gone, and the check numbers the others anew."""
+    output = _checked((0, "0000:41:00.0", "Critical"), (1, "0000:81:00.0", "Healthy"))
+    cards = with_health(_cards("0000:01:00.0", "0000:41:00.0", "0000:81:00.0"), health_of(output))
+    assert [card.health for card in cards] == [None, "Critical", "Healthy"]
+
+
+@pytest.mark.parametrize("bus", ["00000000:C1:00.0", "0000:C1:00.0", "c1:00.0"])
+def test_places_of_the_health_check_are_read_as_releases_write_them(bus: str) -> None:
+    (card,) = with_health(_cards("0000:c1:00.0"), health_of(_checked((7, bus, "Healthy"))))
+    assert card.health == "Healthy"
+
+
+@pytest.mark.parametrize(("places", "by_order"), [((None, None), False), (("a", "b"), True)])
+def test_the_index_counts_where_no_place_of_a_card_is_told(
+    places: tuple[str | None, ...], by_order: bool
+) -> None:
+    output = _checked((0, "0000:41:00.0", "Critical"), (1, "0000:81:00.0", "Healthy"))
+    cards = with_health(_cards(*places, by_order=by_order), health_of(output))
+    assert [card.health for card in cards] == ["Critical", "Healthy"]
 
 
 def test_what_a_card_says_nothing_of_is_none() -> None:
