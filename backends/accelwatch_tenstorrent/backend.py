@@ -147,7 +147,10 @@ class TenstorrentBackend:
         """The chip by its own number, or its place; it has no partitions. Raises ReadError."""
         node = self._node_of(device)
         if node is not None and self._by_driver(node):
-            named = mapping.identified_by_driver(device, node, self._architecture(node))
+            card = driver.card_type(self._context.root, node)
+            named = mapping.identified_by_driver(
+                device, node, card, self._architecture(node.pci_bus_id)
+            )
             return [msgspec.structs.replace(named, driver_version=self._driver_version)]
         answer, chip = self._chip_of(device)
         named = mapping.identified_by_tool(device, chip, node)
@@ -213,12 +216,17 @@ class TenstorrentBackend:
                 code="command_not_found",
             )
         is_whole = parsed(parse, lambda told: told.chips)
-        return parse(output_of(self._program, "-s", timeout_s=_TIMEOUT_S, is_whole=is_whole))
+        told = parse(output_of(self._program, "-s", timeout_s=_TIMEOUT_S, is_whole=is_whole))
+        chips = tuple(
+            msgspec.structs.replace(chip, architecture=self._architecture(chip.pci_bus_id))
+            for chip in told.chips
+        )
+        return msgspec.structs.replace(told, chips=chips)
 
     def _unshown(self) -> list[python_library.Place]:
         """Chips that the driver has bound and does not tell enough of."""
         return [
-            python_library.Place(node.number, node.pci_bus_id, self._architecture(node))
+            python_library.Place(node.number, node.pci_bus_id, self._architecture(node.pci_bus_id))
             for node in driver.nodes(self._context.root).values()
             if not self._by_driver(node) and not self._context.leaves_asleep(node.pci_bus_id)
         ]
@@ -273,8 +281,10 @@ class TenstorrentBackend:
         where = "remote chip" if bus is None else f"chip at {bus}"
         raise self._opened.not_listed(device, answer.document, f"the {where}")
 
-    def _architecture(self, node: driver.Node) -> str | None:
-        folder = sysfs.pci_device_dir(self._context.root, node.pci_bus_id)
+    def _architecture(self, pci_bus_id: str | None) -> str | None:
+        if pci_bus_id is None:
+            return None
+        folder = sysfs.pci_device_dir(self._context.root, pci_bus_id)
         number = sysfs.read_int(folder / "device")
         return mapping.ARCHITECTURES.get(number) if isinstance(number, int) else None
 

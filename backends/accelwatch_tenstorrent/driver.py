@@ -40,6 +40,8 @@ _SENSORS = (
 )
 _FAN = _Row("fan1_input", ("fan_speed_rpm", "0"), 1.0)
 _NO_NUMBER = frozenset({"0" * 16, "f" * 16})
+_GALAXIES = {0x0035: "galaxy-wormhole", 0x0047: "galaxy-blackhole"}
+"""By PCI subsystem id, by which tt-kmd knows them too (enumerate.c); its word for their card type."""
 ALL_ONES = 0xFFFF_FFFF
 """What a register reads when nothing answers on the bus."""
 
@@ -98,7 +100,14 @@ def _node(root: Path, folder: Path, bus: str) -> Node:
     return Node(number, bus, folder, hwmons[0] if hwmons else None)
 
 
-def put_telemetry(out: Collected, node: Node) -> None:
+def card_type(root: Path, node: Node) -> str | None:
+    """As the firmware has it; of a Galaxy whose firmware does not, by the PCI id of the board."""
+    board = sysfs.read_int(sysfs.pci_device_dir(root, node.pci_bus_id) / "subsystem_device")
+    known = _GALAXIES.get(board) if isinstance(board, int) else None
+    return node.word("tt_card_type") or known
+
+
+def put_telemetry(out: Collected, root: Path, node: Node) -> None:
     """Clocks, sensors and limits."""
     for row in _CLOCKS:
         _put(out, row, node.folder)
@@ -107,7 +116,7 @@ def put_telemetry(out: Collected, node: Node) -> None:
     for row in _SENSORS:
         _put(out, row, node.hwmon)
     # The fans of a Galaxy are the chassis's; each chip says 0. All ones: the board has none.
-    of_chassis = (node.word("tt_card_type") or "").startswith("galaxy")
+    of_chassis = (card_type(root, node) or "").startswith("galaxy")
     if not of_chassis and sysfs.read_int(node.hwmon / _FAN.file) != ALL_ONES:
         _put(out, _FAN, node.hwmon)
 

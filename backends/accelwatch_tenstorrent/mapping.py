@@ -20,9 +20,15 @@ ARCHITECTURES = MappingProxyType({0x401E: "wormhole", 0xB140: "blackhole", 0xFAC
 """By PCI device id."""
 _BOARDS = (("n", "wormhole"), ("p", "blackhole"), ("e", "grayskull"))
 """By how the name of a card begins: n150, p150a, e75."""
-_GALAXIES = MappingProxyType(
-    {"tt-galaxy-wh": "wormhole", "tt-galaxy-wh-l": "wormhole", "tt-galaxy-bh": "blackhole"}
+_NAMED_BOARDS = MappingProxyType(
+    {
+        **dict.fromkeys(("tt-galaxy-wh", "galaxy-wormhole", "galaxy", "wh_4u"), "wormhole"),
+        **dict.fromkeys(("nb_cb", "nebula_cb"), "wormhole"),
+        **dict.fromkeys(("tt-galaxy-bh", "galaxy-blackhole", "bh-scrappy"), "blackhole"),
+    }
 )
+"""Boards whose names do not say it, as tt-smi, tt-kmd and luwen call them; tt-smi adds ` L` or ` R` to
+those of Wormhole, which a Galaxy of one chip a place has as well."""
 _MEGAHERTZ: Units = MappingProxyType({"": 1e6, "mhz": 1e6})
 _PLAIN: Units = MappingProxyType({"": 1.0})
 _VOLTS: Units = MappingProxyType({**VOLTS, "": 1.0})
@@ -75,9 +81,11 @@ class Signs(NamedTuple):
     silent: bool = False
 
 
-def identified_by_driver(device: Device, node: driver.Node, architecture: str | None) -> Device:
+def identified_by_driver(
+    device: Device, node: driver.Node, card: str | None, architecture: str | None
+) -> Device:
     """The device with what the driver says of who it is."""
-    asic, card = node.number_of("tt_asic_id"), node.word("tt_card_type")
+    asic = node.number_of("tt_asic_id")
     return msgspec.structs.replace(
         device,
         id=f"{VENDOR}:{asic or node.pci_bus_id}",
@@ -113,10 +121,17 @@ def identified_by_tool(device: Device, chip: Chip, node: driver.Node | None) -> 
 
 
 def architecture_of(chip: Chip) -> str | None:
-    """By the name of the board; None for one that is not known."""
-    board = (chip.board_type or "").lower()
+    """By the PCI id, else by the name of the board; None for one that is not known."""
+    if chip.architecture is not None:
+        return chip.architecture
+    board = _board_of(chip)
     known = (name for begin, name in _BOARDS if board[:1] == begin and board[1:2].isdecimal())
-    return _GALAXIES.get(board) or next(known, None)
+    return _NAMED_BOARDS.get(board) or next(known, None)
+
+
+def _board_of(chip: Chip) -> str:
+    """Its name in lower case, without the side on which the chip is."""
+    return (chip.board_type or "").lower().partition(" ")[0]
 
 
 def of_tool(device_id: str, chip: Chip) -> Collected:
@@ -138,7 +153,7 @@ def of_tool(device_id: str, chip: Chip) -> Collected:
         bound = "shutdown" if architecture == "blackhole" else "slowdown"
         _put(out, ("temperature_limit_celsius", "gpu", bound), limit or Absence.UNSUPPORTED)
     fan = chip.register("FAN_RPM")
-    if fan not in (None, driver.ALL_ONES) and not (chip.board_type or "").startswith("tt-galaxy"):
+    if fan not in (None, driver.ALL_ONES) and "galaxy" not in _board_of(chip):
         out.put("fan_speed_rpm", fan, "0")
     return out
 
@@ -166,7 +181,7 @@ def signs_of(chip: Chip, alive: bool | None) -> Signs:
 def of_driver(device_id: str, node: driver.Node, root: Path) -> Collected:
     """What the driver shows, but health."""
     out = Collected(device_id)
-    driver.put_telemetry(out, node)
+    driver.put_telemetry(out, root, node)
     put_link(out, root, node.pci_bus_id)
     return out
 

@@ -128,6 +128,7 @@ def chip_of(at: int, place: Place, told: Registers) -> Chip:
     board, bundle = told.get("board_id"), told.get("fw_bundle_version")
     version = None if bundle is None else ".".join(str(part) for part in bundle.to_bytes(8)[4:])
     return Chip(
+        architecture=place.architecture,
         at=at,
         pci_bus_id=place.pci_bus_id,
         board={

@@ -39,10 +39,12 @@ class Chip(msgspec.Struct, frozen=True, kw_only=True):
     registers: Fields = {}
     """`smbus_telem`: what the firmware tells, in hexadecimal."""
     ethernet_stuck: bool = False
+    architecture: str | None = None
+    """As the PCI device id says; None of a remote chip."""
 
     @property
     def board_type(self) -> str | None:
-        """`n300 L`, `tt-galaxy-bh`."""
+        """`n300 L`, `tt-galaxy-wh L`, `tt-galaxy-bh`."""
         return text_of(self.board, "board_type")
 
     @property

@@ -365,6 +365,45 @@ def test_what_is_no_snapshot_is_an_error(output: bytes) -> None:
         parse(output)
 
 
+def test_a_board_of_a_new_name_is_known_by_its_pci_id() -> None:
+    chip = Chip(at=0, pci_bus_id=None, board={"board_type": "n/a L"}, architecture="wormhole")
+    assert mapping.architecture_of(chip) == "wormhole"
+
+
+def test_a_chip_of_a_wormhole_galaxy_read_by_tt_smi() -> None:
+    """tt-smi calls each chip of it left; six digits of channels are Wormhole's, no fan is its own."""
+    fields = {"DDR_STATUS": "0x222222", "FAN_RPM": "0x0", "THM_LIMIT_THROTTLE": "0x4b"}
+    board = {
+        "board_type": "tt-galaxy-wh L",
+        "bus_id": "0000:c1:00.0",
+        "board_id": "0100035100000001",
+    }
+    (chip,) = parse(
+        json.dumps({"device_info": [{"board_info": board, "smbus_telem": fields}]}).encode()
+    ).chips
+    assert mapping.architecture_of(chip) == "wormhole"
+    assert mapping.signs_of(chip, None).dram_trained is True
+    assert ("fan_speed_rpm", "0") not in told(chip).values
+
+
+@pytest.mark.parametrize(
+    ("subsystem", "card"), [("0x0035", "galaxy-wormhole"), ("0x0047", "galaxy-blackhole")]
+)
+def test_a_galaxy_whose_firmware_names_no_board_is_known_by_its_pci_id(
+    tmp_path: Path, subsystem: str, card: str
+) -> None:
+    (chip, *_) = tree("p150-bad-day")
+    del chip["class"]["tt_card_type"]
+    lay_out(tmp_path, 0, chip)
+    for folder in (tmp_path / "sys/bus/pci/devices").iterdir():
+        (folder / "subsystem_device").write_text(f"{subsystem}\n")
+    staged = Stage(TenstorrentBackend, tmp_path)
+    with opened(staged) as backend:
+        polled = Poll(staged.clock)(backend)
+    assert [device.model for device in identities(polled)] == [card]
+    assert ("fan_speed_rpm", "0") not in readings(polled)[0].values
+
+
 @pytest.mark.parametrize(
     ("board", "architecture"),
     [
@@ -373,6 +412,13 @@ def test_what_is_no_snapshot_is_an_error(output: bytes) -> None:
         ("e75", "grayskull"),
         ("tt-galaxy-bh", "blackhole"),
         ("tt-galaxy-wh", "wormhole"),
+        ("tt-galaxy-wh L", "wormhole"),
+        ("wh_4u R", "wormhole"),
+        ("nb_cb L", "wormhole"),
+        ("galaxy-wormhole", "wormhole"),
+        ("GALAXY", "wormhole"),
+        ("galaxy-blackhole", "blackhole"),
+        ("bh-scrappy", "blackhole"),
         ("nebula", None),
         ("N/A", None),
     ],
