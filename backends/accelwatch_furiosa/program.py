@@ -1,6 +1,7 @@
 """The vendor's command: how furiosa-smi and furiosactl are asked for all cards."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,8 +15,22 @@ from accelwatch_furiosa.furiosactl import Listed, listed_of
 
 NEW, OLD = "furiosa-smi", "furiosactl"
 """The second is of the Warboy generation."""
-_FORMS: tuple[tuple[str, ...], ...] = (("--format", "json"), ("--output", "json"), ())
-"""Of the output: of the releases since RNGD, of those before, and the table for people."""
+
+
+class _Form(NamedTuple):
+    """Options that ask for one form of the output, by subcommand."""
+
+    info: tuple[str, ...]
+    status: tuple[str, ...]
+
+
+_FORMS = (
+    _Form(("--format", "json"), ("--format", "json")),
+    _Form(("--output", "json"), ("--output", "json")),
+    _Form(("--format", "full"), ()),
+    _Form((), ()),
+)
+"""JSON of newer releases, of those before RNGD, the table with uuid and serial number, the short one."""
 
 
 class Program:
@@ -24,7 +39,7 @@ class Program:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.is_old = path.name == OLD
-        self._form: tuple[str, ...] | None = None
+        self._form: _Form | None = None
 
     def __call__(self) -> Document:
         """All cards and processes now. Raises ReadError."""
@@ -43,30 +58,28 @@ class Program:
         return tuple(_with_cores(card, listed.get(card.number)) for card in cards)
 
     def _new(self) -> tuple[Card, ...]:
-        info = self._told("info")
+        info, form = self._info()
         try:
-            return cards_of(info, self._told("status"))
+            return cards_of(info, self._run("status", *form.status, judge=is_whole))
         except DeviceTimeout:
             return cards_of(info, Absence.TIMEOUT)
         except ReadError:
             # A command that has no status, as far as its complaint says.
             return cards_of(info)
 
-    def _told(self, what: str) -> bytes:
-        """What the command says, in the form that is known to work. Raises ReadError."""
-        if self._form is not None:
-            return self._run(what, *self._form, judge=is_whole)
+    def _info(self) -> tuple[bytes, _Form]:
+        """What the command says of its cards, and the form that is known to work. Raises ReadError."""
         refused: ReadError | None = None
-        for form in _FORMS:
+        for form in _FORMS if self._form is None else (self._form,):
             try:
-                told = self._run(what, *form, judge=is_whole)
+                told = self._run("info", *form.info, judge=is_whole)
             except DeviceTimeout:
                 raise
             except ReadError as error:
                 refused = refused or error
                 continue
             self._form = form
-            return told
+            return told, form
         assert refused is not None
         raise refused
 

@@ -1,6 +1,7 @@
 """Cards of another machine by what furiosa-smi printed there, as JSON or, of old releases, as tables."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -16,8 +17,19 @@ from accelwatch_furiosa.document import Card, Document, cards_of, is_whole, jobs
 
 _PROGRAMS = ("furiosa-smi",)
 _JSON = ("--format", "json")
-_FORMS = (("", _JSON), ("table", ()))
-"""What ends the keys of the commands, and how the output is asked for: richest first."""
+_FORMS = (("info", "status"), ("infofull", "statustable"), ("infotable", "statustable"))
+"""Keys of the commands that go together: richest first."""
+_COMMANDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "info": ("info", *_JSON),
+        "status": ("status", *_JSON),
+        "infofull": ("info", "--format", "full"),
+        "infotable": ("info",),
+        "statustable": ("status",),
+        "ps": ("ps",),
+    }
+)
+"""By key; the full table has uuid and serial number."""
 
 
 def _document(outputs: Outputs) -> Document:
@@ -30,13 +42,13 @@ def _document(outputs: Outputs) -> Document:
 
 def _cards(outputs: Outputs) -> tuple[Card, ...]:
     refused: ReadError | None = None
-    for form, _ in _FORMS:
+    for info_key, status_key in _FORMS:
         try:
-            info = outputs[f"info{form}"].printed(is_whole)
+            info = outputs[info_key].printed(is_whole)
         except ReadError as error:
             refused = refused or error
             continue
-        return cards_of(info, _status(outputs[f"status{form}"]))
+        return cards_of(info, _status(outputs[status_key]))
     assert refused is not None
     raise refused
 
@@ -74,13 +86,9 @@ def _reader() -> ToolReader[Document, Card]:
 
 
 REMOTE = Remote(
-    commands=(
-        *(
-            RemoteCommand(key=f"{what}{form}", programs=_PROGRAMS, arguments=(what, *words))
-            for form, words in _FORMS
-            for what in ("info", "status")
-        ),
-        RemoteCommand(key="ps", programs=_PROGRAMS, arguments=("ps",)),
+    commands=tuple(
+        RemoteCommand(key=key, programs=_PROGRAMS, arguments=words)
+        for key, words in _COMMANDS.items()
     ),
     reader=_reader,
     pci_vendors=("1ed2",),

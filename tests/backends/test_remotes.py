@@ -244,6 +244,17 @@ def test_one_command_is_enough_where_another_fails(name: str, only: str) -> None
     assert all(isinstance(outcome, Reading) for _, outcome in rows)
 
 
+def test_the_full_table_of_an_old_furiosa_smi_tells_who_a_card_is() -> None:
+    told = dict(outputs_of("furiosa", status=2, errors="unexpected argument '--format'"))
+    table = (Path(FIXTURES) / "furiosa/warboy/info.txt").read_bytes()
+    told["infofull"] = msgspec.structs.replace(told["infofull"], output=table, status=0)
+    short = b"| Arch | Device | PCI-BDF |\n| rngd | npu0 | 0000:30:00.0 |\n"
+    told["infotable"] = msgspec.structs.replace(told["infotable"], output=short, status=0)
+    rows = REMOTES["furiosa"].reader().read(told)
+    assert all(device.uuid for device, _ in rows)
+    assert len(rows) > 0
+
+
 def test_tables_of_an_old_furiosa_smi_are_read() -> None:
     told = dict(outputs_of("furiosa", status=2, errors="unexpected argument '--format'"))
     table = (Path(FIXTURES) / "furiosa/warboy/info.txt").read_bytes()

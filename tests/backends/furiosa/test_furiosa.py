@@ -320,6 +320,41 @@ STATUS_TABLE = """\
 _TABLES = '[ "$2" ] && { echo "unexpected argument" >&2; exit 2; }; '
 
 
+INFO_FULL = """\
++------+--------+--------------------------------------+------------+----------------+---------+---------+-------+--------------+---------+
+| Arch | Device | UUID                                 | S/N        | Firmware       | Temp.   | Power   | Clock | PCI-BDF      | PCI-DEV |
++------+--------+--------------------------------------+------------+----------------+---------+---------+-------+--------------+---------+
+| rngd | npu0   | 5CA1AB1E-0000-4000-8000-000000000001 | RNGD900001 | 0.0.21+d6cada3 | 30.00°C | 35.00 W | N/A   | 0000:30:00.0 | 510:0   |
++------+--------+--------------------------------------+------------+----------------+---------+---------+-------+--------------+---------+
+"""  # noqa: E501
+
+
+def test_a_command_without_json_is_asked_for_the_full_table(tmp_path: Path) -> None:
+    """As of 2024: `--format` knows full only, and the short table has neither uuid nor serial number."""
+    with stage(tmp_path, "rngd-x2") as staged:
+        shutil.rmtree(tmp_path / "sys/bus/pci/devices")
+        (tmp_path / "sys/class/rngd_mgmt").mkdir(parents=True)
+        (tmp_path / "info").write_text(INFO_FULL)
+        (tmp_path / "status").write_text(STATUS_TABLE)
+        knows = (
+            '[ "$2" ] && [ "$1 $2 $3" != "info --format full" ] && '
+            '{ echo "unexpected argument" >&2; exit 2; }; '
+        )
+        show = f"[ $1 = ps ] && cat {tmp_path}/output/ps.txt || cat {tmp_path}/$1"
+        write_program(tmp_path, "furiosa-smi", knows + show)
+        backend = staged.backend()
+        backend.open()
+        one = Poll(staged.clock)(backend)[0]
+    (device,) = one.identity
+    assert device.uuid == "5CA1AB1E-0000-4000-8000-000000000001"
+    assert device.serial == "RNGD900001"
+    assert device.pci_bus_id == "0000:30:00.0"
+    values = one.readings[0].values
+    assert values["power_watts",] == 35.0
+    assert values["reported_health_info", "ok"] == 1, "its status has the table only"
+    assert ("clock_hertz", "npu") not in values
+
+
 def test_a_command_without_json_is_read_by_its_tables(tmp_path: Path) -> None:
     with stage(tmp_path, "rngd-x2") as staged:
         shutil.rmtree(tmp_path / "sys/bus/pci/devices")
