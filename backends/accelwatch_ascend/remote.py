@@ -41,6 +41,7 @@ def _identified(device: Device, chip: Chip, document: Document) -> Device:
 
 def _read(device: Device, chip: Chip, document: Document) -> Reading:
     reading = mapping.read(device.id, chip, Detail())
+    reading = mapping.with_card_power(reading, chip, document.chips)
     if document.told_jobs is None or chip.npu not in document.told_jobs:
         why = Absence.UNSUPPORTED if document.told_jobs is None else Absence.ERROR
         return msgspec.structs.replace(reading, absent={**reading.absent, ("processes",): why})

@@ -110,7 +110,7 @@ def signals(reading: Reading) -> list[tuple[Health, str]]:
 
 
 def by_exporter(health: Health, reading: Reading) -> str:
-    """What an exporter says of a device, with the vendor's word and error codes where it passes them on."""
+    """What an exporter says of a device, with the vendor's word and error codes where it tells them."""
     return _in_vendors_words(BY_EXPORTER[health], reading)
 
 
