@@ -14,6 +14,7 @@ from accelwatch.schema.reading import Collected, Reading
 from accelwatch.sysfs import read_text
 from accelwatch_host import mapping, nfs_mapping
 from accelwatch_host.digest import keyed_digest
+from accelwatch_host.settings_mapping import SlowReads
 
 GROUP = "host"
 VENDOR = "host"
@@ -31,7 +32,8 @@ class HostBackend:
     support = Support(
         vendor="host",
         source=(
-            "/proc, /sys, psutil: CPU, memory, pressure, disks, network, RDMA ports, NFS mounts"
+            "/proc, /sys, psutil: CPU, memory, pressure, disks, network, RDMA ports, NFS mounts, "
+            "kernel settings, library versions"
         ),
         tested_with="composed trees, and the machine the tests run on",
     )
@@ -39,6 +41,7 @@ class HostBackend:
     def __init__(self, context: Context) -> None:
         self._root: Path = context.root
         self._cpu: CpuTimes | None = None
+        self._slow = SlowReads(context.clock)
 
     def probe(self) -> Probe:
         """Look for /proc."""
@@ -91,6 +94,7 @@ class HostBackend:
         mapping.put_rdma(root, out)
         nfs_mapping.put_nfs(root, out)
         mapping.put_clock(root, out)
+        self._slow.put(root, out)
         return (out.reading(sources={"*": "procfs+psutil"}),)
 
     def close(self) -> None:

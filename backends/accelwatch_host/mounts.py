@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -49,9 +49,7 @@ def measurable(mounts: Iterable[Mount], limit: int) -> list[Mount]:
     of the path is local.
     """
     mounts = list(mounts)
-    risky = {
-        PurePosixPath(mount.mountpoint) for mount in mounts if mount.type not in HARMLESS_TYPES
-    }
+    risky = _risky(mounts)
     chosen: dict[str, Mount] = {}
     for mount in mounts:
         memory = mount.type == "tmpfs" and mount.mountpoint in _MEMORY_MOUNTS
@@ -62,3 +60,37 @@ def measurable(mounts: Iterable[Mount], limit: int) -> list[Mount]:
             continue
         chosen.setdefault(mount.mountpoint if memory else mount.source, mount)
     return list(chosen.values())[:limit]
+
+
+def _risky(mounts: Iterable[Mount]) -> set[PurePosixPath]:
+    return {PurePosixPath(mount.mountpoint) for mount in mounts if mount.type not in HARMLESS_TYPES}
+
+
+_MOST_LINKS = 40
+"""As many as the kernel follows (path_resolution(7))."""
+
+
+def safe_path(root: Path, path: PurePosixPath, mounts: Iterable[Mount]) -> Path | None:
+    """Where a path leads, its links followed under the root; None where the way passes a risky mount.
+
+    Only names are looked up, one after the other, each in a folder that is known to be safe.
+    """
+    risky = _risky(mounts)
+    at, left, links = PurePosixPath("/"), list(path.parts[1:]), 0
+    while left:
+        name = left.pop(0)
+        at = at.parent if name == ".." else at / name
+        if at in risky:
+            return None
+        try:
+            target = PurePosixPath((root / at.relative_to("/")).readlink())
+        except OSError:
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            return None
+        if target.is_absolute():
+            at, left = PurePosixPath("/"), [*target.parts[1:], *left]
+        else:
+            at, left = at.parent, [*target.parts, *left]
+    return root / at.relative_to("/")

@@ -2,12 +2,16 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
-from accelwatch.fleet.odd.board import marks_of
+from accelwatch.fleet.odd.board import MOST_MARKS, marks_of
 from accelwatch.fleet.odd.comparing import Kind, Seen
 from accelwatch.fleet.odd.documents import OddMark, fields_of, text_of
 from accelwatch.fleet.target import targets_of
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+from accelwatch.schema.snapshot import DeviceView
 from alike_fleet import AlikeFleet, views
 
 DRIVER = Kind("nvidia H100", "", "driver")
@@ -102,3 +106,52 @@ def test_clusters_are_not_compared_with_each_other(
     alike = AlikeFleet(clusters)
     alike.tell("b", *views(driver="550.2"))
     assert list(alike.marks()) == odd
+
+
+def set_to(swappiness: str | None, nccl: str | None = "2.21.5") -> tuple[DeviceView, ...]:
+    """A device on a host with a setting and a library."""
+    device, machine = views()
+    told: dict[Series, Number] = {}
+    if swappiness is not None:
+        told["host_setting_info", "vm.swappiness", swappiness] = 1
+    if nccl is not None:
+        told["host_library_info", "nccl", nccl] = 1
+    reading = msgspec.structs.replace(machine.reading, values=told)
+    return device, msgspec.structs.replace(machine, reading=reading)
+
+
+def test_settings_of_the_kernel_and_libraries_are_compared() -> None:
+    alike = AlikeFleet()
+    for node in alike.nodes:
+        alike.tell(node, *set_to("10"))
+    assert alike.marks() == {}
+    alike.tell("c", *set_to("60", "2.18.1"))
+    assert alike.marks() == {
+        "c": "nccl 2.18.1 (3 of 4 nodes have 2.21.5); vm.swappiness 60 (3 of 4 nodes have 10)"
+    }
+    alike.tell("c", *set_to("10"))
+    assert alike.marks() == {}
+
+
+def test_a_setting_that_is_not_known_differs_from_nothing() -> None:
+    alike = AlikeFleet()
+    for node in alike.nodes:
+        alike.tell(node, *set_to("10"))
+    alike.tell("c", *set_to(None, None))
+    assert alike.marks() == {}
+
+
+def test_a_node_that_tells_too_much_has_a_bounded_number_of_marks() -> None:
+    alike = AlikeFleet()
+    for node in alike.nodes:
+        alike.tell(node, *set_to("10"))
+    device, machine = set_to("10")
+    told: dict[Series, Number] = {
+        ("host_setting_info", "vm.swappiness", f"{number}" * 1000): 1 for number in range(500)
+    }
+    reading = msgspec.structs.replace(machine.reading, values=told)
+    alike.tell("c", device, msgspec.structs.replace(machine, reading=reading))
+    assert list(alike.marks()) == ["c"]
+    marks = alike.fleet.odd.of("c")
+    assert len(marks) == MOST_MARKS
+    assert {len(mark.value) for mark in marks} == {120}

@@ -10,8 +10,11 @@ from typer.testing import CliRunner
 import machines
 from accelwatch.cli.app import build
 from accelwatch.fleet.odd.comparing import Kind, Seen, differences
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
 from hub_peers import agent, hub
+from told_fleet import host
 
 KIND = Kind("nvidia H100", "", "driver")
 
@@ -118,5 +121,28 @@ def test_the_page_and_the_command_of_a_real_hub() -> None:
                 words.append("--json")
                 result = await asyncio.to_thread(CliRunner().invoke, build(), words)
                 assert json.loads(result.stdout)["differences"] == page["differences"]
+
+    asyncio.run(main())
+
+
+def test_libraries_that_agents_stream_are_compared() -> None:
+    def set_to(nccl: str) -> Snapshot:
+        machine = host()
+        values: dict[Series, Number] = {("host_library_info", "nccl", nccl): 1}
+        reading = msgspec.structs.replace(machine.reading, values=values)
+        whole = msgspec.structs.replace(machine, reading=reading)
+        return machines.snapshot(machines.view(0), node=whole)
+
+    async def main() -> None:
+        usual = set_to("2.21.5")
+        async with agent(usual) as a, agent(usual) as b, agent(set_to("2.18.1")) as odd:
+            addresses = [a.address, b.address, odd.address]
+            async with hub(*addresses) as running:
+                for address in addresses:
+                    await running.devices(address, 1)
+                page = await running.get("/v1/odd")
+                (found,) = [one for one in page["differences"] if one["field"] == "nccl"]
+                assert (found["usual"], found["usual_nodes"], found["nodes"]) == ("2.21.5", 2, 3)
+                assert found["odd"] == [{"value": "2.18.1", "nodes": [odd.address], "devices": 0}]
 
     asyncio.run(main())

@@ -14,6 +14,8 @@ from accelwatch.slices import LongWork
 FEW = 0.25
 """Of the nodes that are compared, no more may have a value for it to be odd; one node always is. While
 an update is rolled out, the nodes that have it are no oddity, nor are those that still wait for it."""
+MOST_MARKS = 16
+"""Of one node: it may tell of itself what it likes."""
 CHOSEN = frozenset({"partition_mode"})
 """Fields that people set differently on purpose."""
 
@@ -92,6 +94,8 @@ def marks_of(looked: Iterable[Iterable[Seen]]) -> dict[str, tuple[OddMark, ...]]
     for difference, odd in few:
         kind = Kind(difference.group, difference.label, difference.field)
         for node in odd.nodes:
+            if len(marks[node]) >= MOST_MARKS:
+                continue
             marks[node].append(
                 OddMark(
                     field=difference.field,

@@ -6,8 +6,13 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from accelwatch.fleet.odd.documents import Difference, OddValue
+from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.node import Node
 
+OF_HOST = frozenset({"host_setting_info", "host_library_info"})
+"""Quantities of the host whose first label is the field of a difference, and the second its value."""
+MOST_CHARACTERS = 120
+"""Of a value of these."""
 LEAST_NODES = 3
 """In a group of two nobody is the odd one out."""
 OF_DEVICES: Mapping[str, str] = MappingProxyType(
@@ -51,13 +56,21 @@ def seen_on(node: Node, label: str) -> list[Seen]:
         devices[kind, value].append(name)
     seen = [Seen(kind, value, node.name, tuple(names)) for (kind, value), names in devices.items()]
     for source in node.sources.values():
-        if source.host is not None and source.host.device.driver_version:
-            host = source.host.device
-            kind = Kind(host.model or "unknown machine", group_label, "kernel")
-            seen.append(Seen(kind, host.driver_version or "", node.name))
+        if source.host is not None:
+            seen += _of_host(source.host, group_label, node.name)
         if source.host_name and source.version:
             seen.append(Seen(Kind("agents", "", "agent"), source.version, node.name))
     return list(dict.fromkeys(seen))
+
+
+def _of_host(host: FleetDevice, label: str, node: str) -> Iterator[Seen]:
+    group = host.device.model or "unknown machine"
+    if host.device.driver_version:
+        yield Seen(Kind(group, label, "kernel"), host.device.driver_version, node)
+    for series, value in host.reading().values.items():
+        if series[0] in OF_HOST and len(series) == 3 and value:
+            _, field, text = series
+            yield Seen(Kind(group, label, field), text[:MOST_CHARACTERS], node)
 
 
 def _of_devices(node: Node, label: str) -> Iterator[tuple[Kind, str, str]]:

@@ -22,7 +22,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     """Value of the label that was asked for; empty without one."""
     field: str
-    """`driver`, `firmware`, `vbios`, `partition_mode`, `kernel` or `agent`."""
+    """`driver`, `firmware`, `vbios`, `partition_mode`, `kernel`, `agent`, a library or setting"""
     usual: str | None
     """What more than half of the nodes have; null where no value has so many."""
     usual_nodes: int

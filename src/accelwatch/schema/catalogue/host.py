@@ -356,4 +356,20 @@ METRICS: tuple[Metric, ...] = (
         "Whether the kernel believes the system clock is synchronised.",
         bounds=FLAG,
     ),
+    _host(
+        "host_setting_info",
+        Kind.INFO,
+        "",
+        "Setting of the kernel; the value is always 1.",
+        "setting",
+        "value",
+    ),
+    _host(
+        "host_library_info",
+        Kind.INFO,
+        "",
+        "Version of a communication library that is installed; the value is always 1.",
+        "library",
+        "version",
+    ),
 )

@@ -1,0 +1,118 @@
+"""Settings of the kernel on which the speed of jobs depends: which there are, how each is read."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.schema.absence import Absence
+from accelwatch.sysfs import read_text
+
+MOST_CHARACTERS = 120
+NOT_GIVEN = "not given"
+"""Value of an option that is not on the kernel's command line."""
+_CHOSEN = re.compile(r"\[([^\]]*)\]")
+_OPTIONS = (
+    "amd_iommu",
+    "default_hugepagesz",
+    "intel_idle.max_cstate",
+    "intel_iommu",
+    "iommu",
+    "iommu.passthrough",
+    "iommu.strict",
+    "isolcpus",
+    "mitigations",
+    "nohz_full",
+    "numa_balancing",
+    "pci",
+    "pcie_acs_override",
+    "pcie_aspm",
+    "processor.max_cstate",
+    "transparent_hugepage",
+)
+"""Options of the command line (kernel doc admin-guide/kernel-parameters.rst). `pci` has those for ACS:
+`disable_acs_redir`, `config_acs`. No other option is told: it may hold a secret."""
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One setting: its name, the file under the root, and what of the file's text it is."""
+
+    name: str
+    path: str
+    value: Callable[[str], str | None] = lambda text: " ".join(text.split())
+    """None where the text is no such value."""
+
+
+def chosen(text: str) -> str | None:
+    """`madvise` of `always [madvise] never`."""
+    found = _CHOSEN.search(text)
+    return found[1] if found else None
+
+
+def _sysctl(name: str) -> Setting:
+    return Setting(name, f"proc/sys/{name.replace('.', '/')}")
+
+
+SETTINGS = (
+    _sysctl("kernel.nmi_watchdog"),
+    _sysctl("kernel.numa_balancing"),
+    _sysctl("net.core.default_qdisc"),
+    _sysctl("net.core.netdev_max_backlog"),
+    _sysctl("net.core.rmem_max"),
+    _sysctl("net.core.somaxconn"),
+    _sysctl("net.core.wmem_max"),
+    _sysctl("net.ipv4.tcp_congestion_control"),
+    _sysctl("net.ipv4.tcp_mtu_probing"),
+    _sysctl("net.ipv4.tcp_rmem"),
+    _sysctl("net.ipv4.tcp_wmem"),
+    _sysctl("vm.compaction_proactiveness"),
+    _sysctl("vm.max_map_count"),
+    _sysctl("vm.nr_hugepages"),
+    _sysctl("vm.overcommit_memory"),
+    _sysctl("vm.swappiness"),
+    _sysctl("vm.zone_reclaim_mode"),
+    Setting("clocksource", "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+    Setting("cpu_governor", "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+    Setting("iommu_domain", "sys/kernel/iommu_groups/0/type"),
+    Setting("pcie_aspm_policy", "sys/module/pcie_aspm/parameters/policy", chosen),
+    Setting("smt", "sys/devices/system/cpu/smt/control"),
+    Setting("transparent_hugepage", "sys/kernel/mm/transparent_hugepage/enabled", chosen),
+    Setting("transparent_hugepage_defrag", "sys/kernel/mm/transparent_hugepage/defrag", chosen),
+)
+
+
+def settings(root: Path) -> Iterator[tuple[str, str | Absence]]:
+    """Every setting with its value, or the reason why it has none."""
+    for setting in SETTINGS:
+        text = read_text(root / setting.path)
+        value = text if isinstance(text, Absence) else setting.value(text)
+        yield setting.name, _plain(value)
+    line = read_text(root / "proc/cmdline")
+    given = {} if isinstance(line, Absence) else options(line)
+    for name in _OPTIONS:
+        value = line if isinstance(line, Absence) else given.get(name, NOT_GIVEN)
+        yield f"cmdline.{name}", _plain(value)
+
+
+def options(line: str) -> dict[str, str]:
+    """The options of a command line that are told, by name; one that is given twice has both values.
+
+    What follows `--` is for init. A name may be written with `-` for `_`, and a value in quotes.
+    """
+    found: dict[str, list[str]] = {}
+    for word in re.findall(r'(?:[^\s"]|"[^"]*")+', line):
+        if word == "--":
+            break
+        name, _, value = word.partition("=")
+        found.setdefault(name.replace("-", "_"), []).append(value.strip('"') or "given")
+    return {name: " ".join(found[name]) for name in _OPTIONS if name in found}
+
+
+def _plain(value: str | Absence | None) -> str | Absence:
+    """A value as a label can have it."""
+    if isinstance(value, Absence):
+        return value
+    if not value or not value.isprintable():
+        return Absence.ERROR
+    return value[:MOST_CHARACTERS]

@@ -1,0 +1,48 @@
+"""What a node is set to and which libraries it has, read now and then: neither changes often."""
+
+from pathlib import Path
+
+from accelwatch.clock import Clock
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Collected
+from accelwatch_host import kernel_settings, libraries
+
+EVERY_S = 60.0
+"""Between two looks."""
+
+
+class SlowReads:
+    """The last look, until it is too old."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._read_at: float | None = None
+        self._last = Collected("")
+
+    def put(self, root: Path, out: Collected) -> None:
+        """Put what was read last, or read it anew."""
+        now = self._clock.monotonic()
+        if self._read_at is None or now - self._read_at >= EVERY_S:
+            self._read_at, self._last = now, Collected("")
+            put_settings(root, self._last)
+            put_libraries(root, self._last)
+        out.values.update(self._last.values)
+        out.absent.update(self._last.absent)
+
+
+def put_settings(root: Path, out: Collected) -> None:
+    """Settings of the kernel; one without a value is absent with an empty label for it."""
+    _put(out, "host_setting_info", dict(kernel_settings.settings(root)))
+
+
+def put_libraries(root: Path, out: Collected) -> None:
+    """Versions of communication libraries."""
+    _put(out, "host_library_info", dict(libraries.versions(root)))
+
+
+def _put(out: Collected, key: str, found: dict[str, str | Absence]) -> None:
+    for name, value in found.items():
+        if isinstance(value, Absence):
+            out.miss(key, value, name, "")
+        else:
+            out.put(key, 1, name, value)
