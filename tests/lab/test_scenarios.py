@@ -16,21 +16,29 @@ from accelwatch.lab.playing import play
 from accelwatch.lab.processes import marked
 from accelwatch.lab.step_counter import lines_of
 from accelwatch.lab.story import Entry, Story
-from accelwatch.lab.waiting import until
+from working_slurm import until
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"not installed: {', '.join(missing())}")
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
+def places() -> Iterator[Lab]:
+    """Where the lab is."""
     # A short path: munged's socket lies in it.
     with tempfile.TemporaryDirectory(prefix="lab") as name:
         one = Lab(Path(name) / "lab")
-        one.up()
         try:
             yield one
         finally:
             one.down()
+
+
+@pytest.fixture
+def lab(places: Lab) -> Lab:
+    """A lab that runs: the one of the test before, unless that took it down."""
+    if places.record() is None:
+        places.up()
+    return places
 
 
 def played(lab: Lab, name: str) -> tuple[Story, list[str]]:
@@ -88,13 +96,18 @@ def test_a_storm_takes_no_more_nodes_out_than_the_budget_allows(lab: Lab) -> Non
 def test_down_ends_everything_after_a_run_was_killed(lab: Lab) -> None:
     words = (sys.executable, "-m", "accelwatch", "lab")
     where = ("--folder", str(lab.folder))
-    jobs = len(list((lab.folder / "jobs").iterdir()))
+
+    def jobs() -> list[int]:
+        """Numbers of those that there have been; the folder comes with the first."""
+        return [int(job.name) for job in (lab.folder / "jobs").glob("*")]
+
+    before = len(jobs())
     with subprocess.Popen(
         [sys.executable, "-c", _SUBMIT, str(lab.folder)], start_new_session=True
     ) as run:
-        until(lambda: len(list((lab.folder / "jobs").iterdir())) > jobs, "a job has begun")
+        until(lambda: len(jobs()) > before, "a job has begun")
         run.kill()
-    job = max((lab.folder / "jobs").iterdir(), key=lambda one: int(one.name)).name
+    job = str(max(jobs()))
     until(lambda: bool(lines_of(lab.folder, job)), "its job runs on")
     # Worst case: the controller hangs as well, and a file of a pid is gone.
     assert lab.processes.signal("slurmctld", signal.SIGSTOP)

@@ -70,7 +70,7 @@ class Play:
 
     def _begin_job(self) -> None:
         self._job = self._lab.scheduler.submit(_JOB_NODES)
-        until(self._has_checkpoint, "the job runs and has written a checkpoint", 30.0)
+        until(self._has_checkpoint, "the job runs and has written a checkpoint")
         now = self._lab.scheduler.job_now(self._job)
         nodes = "" if now is None else ", ".join(now.nodes)
         self._tell("job", f"job {self._job} runs on {nodes}, ten steps a second")

@@ -12,7 +12,7 @@ class NotSeenError(AccelwatchError):
     """Something did not come about in time; the message says what."""
 
 
-def until(is_so: Callable[[], object], what: str, seconds: float = 20.0) -> None:
+def until(is_so: Callable[[], object], what: str, seconds: float = 60.0) -> None:
     """Look until it is so. Raises NotSeenError when that takes too long."""
     end = time.monotonic() + seconds
     while not is_so():
