@@ -61,7 +61,7 @@ class AgentProcess:
 
     def get(self, path: str) -> str:
         """A page."""
-        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=20) as answer:
+        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=60) as answer:
             text: str = answer.read().decode()
             return text
 
@@ -81,10 +81,10 @@ class AgentProcess:
     def end(self, number: signal.Signals) -> int:
         """Its exit code after a signal."""
         self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(60)
 
     def kill(self) -> None:
         """End it, however it is."""
         if self.process.poll() is None:
             self.process.kill()
-            self.process.wait(20)
+            self.process.wait(60)

@@ -36,7 +36,7 @@ async def follow(
 
 async def until(wanted: Callable[[], object]) -> None:
     """Wait for something to be so; the limit is only a guard."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not wanted():
             await asyncio.sleep(0.01)
 

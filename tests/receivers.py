@@ -56,7 +56,7 @@ class Receiver:
 
     async def wait_for(self, count: int) -> list[Request]:
         """The requests, as soon as there are so many."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(self.requests) < count:
                 self.arrived.clear()
                 await self.arrived.wait()

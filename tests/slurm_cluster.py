@@ -59,13 +59,13 @@ class Slurm:
     def scontrol(self, *words: str) -> None:
         """Have something changed."""
         environ = {**os.environ, "SLURM_CONF": str(self.conf)}
-        subprocess.run(["scontrol", *words], env=environ, check=True, timeout=10)
+        subprocess.run(["scontrol", *words], env=environ, check=True, timeout=60)
 
     def answers(self) -> bool:
         """Whether the controller does."""
         environ = {**os.environ, "SLURM_CONF": str(self.conf)}
         ping = subprocess.run(
-            ["scontrol", "ping"], env=environ, capture_output=True, timeout=15, check=False
+            ["scontrol", "ping"], env=environ, capture_output=True, timeout=60, check=False
         )
         return b"is UP" in ping.stdout
 

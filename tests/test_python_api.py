@@ -21,7 +21,7 @@ PROGRAM = """
 import json, threading
 import accelwatch
 threading.Thread(target=threading.Event().wait, daemon=True).start()
-one = accelwatch.snapshot(backends=["nvidia"], timeout_s=5)
+one = accelwatch.snapshot(backends=["nvidia"], timeout_s=60)
 two = list(accelwatch.watch(0.25, count=2, backends=["nvidia"]))
 print(json.dumps({
     "states": [view.state for view in one.devices],
@@ -120,10 +120,10 @@ def test_a_watch_that_cannot_be_is_refused(arguments: dict[str, Any], complaint:
 
 
 def test_a_scenario_is_read_instead_of_the_machine() -> None:
-    one = accelwatch.snapshot(replay="demo", timeout_s=10)
+    one = accelwatch.snapshot(replay="demo", timeout_s=60)
     assert isinstance(one, accelwatch.Snapshot)
     assert len(one.devices) == 14
-    ticks = list(accelwatch.watch(0.25, count=2, replay="demo", timeout_s=10))
+    ticks = list(accelwatch.watch(0.25, count=2, replay="demo", timeout_s=60))
     assert [len(tick.devices) for tick in ticks] == [14, 14]
 
 
@@ -147,7 +147,7 @@ def test_async_iteration_leaves_the_loop_to_others() -> None:
                 await asyncio.sleep(0)
 
         beside = asyncio.create_task(others())
-        ticks = accelwatch.watch_async(0.25, count=2, replay="demo", timeout_s=10)
+        ticks = accelwatch.watch_async(0.25, count=2, replay="demo", timeout_s=60)
         devices = [len(tick.devices) async for tick in ticks]
         beside.cancel()
         return devices, turns
@@ -162,7 +162,7 @@ def test_closing_an_async_watch_ends_its_collector() -> None:
 
     async def program() -> list[str]:
         async with contextlib.aclosing(
-            accelwatch.watch_async(0.25, replay="demo", timeout_s=10)
+            accelwatch.watch_async(0.25, replay="demo", timeout_s=60)
         ) as ticks:
             async for tick in ticks:
                 assert tick.devices

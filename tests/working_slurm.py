@@ -16,7 +16,7 @@ NODES = ("n1", "n2", "n3", "n4", "n5")
 __all__ = ["NODES", "WorkingSlurm", "until", "working_slurm"]
 
 
-PATIENT_S = 60.0
+PATIENT_S = 120.0
 """A controller that has hung before, beside other tests, takes its time; the limit is only a guard."""
 
 

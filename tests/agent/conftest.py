@@ -53,7 +53,7 @@ class Served:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Have the server's loop do something."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(20)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
 
     def pass_time(self, seconds: float) -> None:
         """Put the clock of the server's loop forward."""
@@ -103,7 +103,7 @@ class Served:
         if not self.loop.is_closed():
             self.run(self._end(grace_s))
             self.loop.call_soon_threadsafe(self.loop.stop)
-            self._thread.join(20)
+            self._thread.join(60)
             self.loop.close()
 
     async def _end(self, grace_s: float) -> None:

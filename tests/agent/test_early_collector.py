@@ -133,7 +133,7 @@ def test_it_ends_with_an_agent_that_is_killed(start: Start) -> None:
     agent = start()
     (collector,) = collectors(agent)
     agent.process.kill()
-    agent.process.wait(20)
+    agent.process.wait(60)
     pause = threading.Event()
     for _ in range(600):
         if not Path(f"/proc/{collector}").exists() or status_of(collector, "State")[0] == "Z":

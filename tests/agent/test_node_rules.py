@@ -474,7 +474,7 @@ def test_a_state_or_an_event_is_judged_before_the_interval_is_over(tmp_path: Pat
             await asyncio.sleep(0.02)
             assert not waiting.done()
             feed.put(snapshot)
-            await asyncio.wait_for(waiting, 20)
+            await asyncio.wait_for(waiting, 60)
         evaluator.close()
 
     play(story)

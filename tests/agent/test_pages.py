@@ -257,7 +257,7 @@ def test_credentials_in_a_damaged_request_are_not_logged(
 
 
 def test_a_connection_is_kept_for_the_next_scrape(serve: Serve) -> None:
-    client = http.client.HTTPConnection("127.0.0.1", serve().port, timeout=10)
+    client = http.client.HTTPConnection("127.0.0.1", serve().port, timeout=60)
     client.connect()
     sock = client.sock
     for _ in range(3):

@@ -48,7 +48,7 @@ class Prometheus:
 
     def query(self, text: str) -> list[dict[str, Any]]:
         url = f"http://{self.address}/api/v1/query?" + urllib.parse.urlencode({"query": text})
-        with urllib.request.urlopen(url, timeout=10) as response:
+        with urllib.request.urlopen(url, timeout=60) as response:
             result: list[dict[str, Any]] = json.load(response)["data"]["result"]
             return result
 

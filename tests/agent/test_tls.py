@@ -59,7 +59,7 @@ def test_an_agent_that_began_without_tls_loads_it_when_it_is_configured(
 
         def answers() -> bool:
             host, _, port = agent.address.partition(":")
-            client = HTTPSConnection(host, int(port), context=authority.client(), timeout=20)
+            client = HTTPSConnection(host, int(port), context=authority.client(), timeout=60)
             with contextlib.suppress(OSError), contextlib.closing(client):
                 client.request("GET", "/-/healthy", headers=RIGHT)
                 return client.getresponse().status == 200

@@ -25,7 +25,7 @@ def test_calls_are_numbered_and_told_before_and_after() -> None:
     answered: list[Answer] = []
     number = calls.begin(worker, lambda: 7, answered.append, backend="x", action="read", slot="s:0")
     ident = worker.ident
-    answer = inbox.get(timeout=10)
+    answer = inbox.get(timeout=60)
     assert isinstance(answer, Answer)
     calls.deliver(answer)
     worker.stop()
@@ -82,7 +82,7 @@ class Turns:
         return [report.thread for report in self.told if isinstance(report, Called)]
 
     def deliver(self) -> None:
-        answer = self.inbox.get(timeout=10)
+        answer = self.inbox.get(timeout=60)
         if isinstance(answer, Answers):
             self.calls.come(answer.of)
         else:
@@ -323,7 +323,7 @@ def test_what_is_known_is_told_before_a_call_is_made() -> None:
         calls.begin(
             worker, lambda: None, lambda _: None, backend="x", action="read", in_turn=in_turn
         )
-        inbox.get(timeout=10)
+        inbox.get(timeout=60)
     calls.close()
     worker.stop()
     assert order == ["flush", "Called", "flush", "Called", "Returned"]

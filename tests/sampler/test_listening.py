@@ -78,7 +78,7 @@ def test_a_source_goes_on_whatever_it_raises(error: BaseException) -> None:
     listener.start()
     wait_until(lambda: not backend.pending)
     backend.pending = [event(1)]
-    batch = inbox.get(timeout=10)
+    batch = inbox.get(timeout=60)
     assert isinstance(batch, Batch)
     assert batch.events == (event(1),)
     listener.stop()
@@ -139,7 +139,7 @@ def test_a_flood_comes_in_batches_each_after_the_one_before_was_taken() -> None:
     listener.start()
     sizes = []
     for _ in range(3):
-        batch = inbox.get(timeout=10)
+        batch = inbox.get(timeout=60)
         assert isinstance(batch, Batch)
         with pytest.raises(Empty):
             inbox.get_nowait()
@@ -195,7 +195,7 @@ def test_a_source_that_fails_is_told_of_once_and_asked_again(
             break
         backend.more.wait(0.01)
     backend.pending = [event(1)]
-    batch = inbox.get(timeout=10)
+    batch = inbox.get(timeout=60)
     assert isinstance(batch, Batch)
     batch.taken()
     listener.stop()

@@ -26,7 +26,7 @@ def test_an_answer_tells_what_came_and_when() -> None:
 
     for number, work in enumerate((job, fail, leave, cancel)):
         worker.submit(number, work)
-    answers = [inbox.get(timeout=10) for _ in range(4)]
+    answers = [inbox.get(timeout=60) for _ in range(4)]
     worker.stop()
     first, second, third, fourth = (answer for answer in answers if isinstance(answer, Answer))
     assert first == Answer(
@@ -45,14 +45,14 @@ def test_a_worker_that_rests_has_no_thread_until_the_next_call() -> None:
     inbox = Inbox()
     worker = Worker("resting", ManualClock(), inbox)
     worker.submit(0, threading.current_thread)
-    first = inbox.get(timeout=10)
+    first = inbox.get(timeout=60)
     assert isinstance(first, Answer)
     assert isinstance(first.result, threading.Thread)
     worker.rest()
     first.result.join(10)
     assert not first.result.is_alive()
     worker.submit(1, threading.current_thread)
-    second = inbox.get(timeout=10)
+    second = inbox.get(timeout=60)
     assert isinstance(second, Answer)
     assert isinstance(second.result, threading.Thread)
     assert (second.call, second.result.ident) == (1, worker.ident)
@@ -74,6 +74,6 @@ def test_a_worker_that_rests_in_a_call_tells_its_answer_all_the_same() -> None:
 
 
 def _answered(inbox: Inbox) -> tuple[int, object]:
-    answer = inbox.get(timeout=10)
+    answer = inbox.get(timeout=60)
     assert isinstance(answer, Answer)
     return answer.call, answer.result

@@ -131,7 +131,7 @@ def test_a_size_is_a_number(asked: object) -> None:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.05)
 
@@ -164,7 +164,7 @@ def test_a_damaged_message_ends_only_its_visit(message: str) -> None:
             async with aiohttp.ClientSession() as session:
                 async with session.ws_connect(f"{one.base}/ws") as socket:
                     await socket.send_str(message)
-                    async with asyncio.timeout(30):
+                    async with asyncio.timeout(60):
                         while not socket.closed:
                             await socket.receive()
                 assert status(one.port, "/") == 200
@@ -209,7 +209,7 @@ def test_there_is_no_terminal_to_give_back() -> None:
 async def text(socket: aiohttp.ClientWebSocketResponse, wanted: str) -> str:
     """What was drawn and told until the wanted words were among it."""
     found = ""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while wanted not in found:
             message = await socket.receive()
             assert message.type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT), found[-500:]

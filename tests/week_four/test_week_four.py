@@ -71,13 +71,13 @@ def test_a_job_runs_on_elsewhere_and_its_node_comes_back(
     node, happens = FAULTS[rule]
     job = Training(site, tmp_path, "-N1", f"--nodelist={node}")
     happens(site, node)
-    until(job.runs_again, f"it runs again: {site.hub.log}", 60.0)
+    until(job.runs_again, f"it runs again: {site.hub.log}")
     assert job.field("NodeList") != node
     shown = site.slurm.node(node)
     assert "DRAIN" in shown
     assert f":{rule} " in shown.partition("Reason=")[2]
     job.has_gone_on()
-    until(lambda: node in site.rebooted, f"{node} is rebooted: {site.remedy(node)}", 60.0)
+    until(lambda: node in site.rebooted, f"{node} is rebooted: {site.remedy(node)}")
     until(
         lambda: site.stage(node) in ("probation", "healthy"),
         f"{node} is given back: {site.remedy(node)}",
@@ -93,5 +93,4 @@ def test_a_job_runs_on_elsewhere_and_its_node_comes_back(
     until(
         lambda: all(one["standing"] == "ready" for one in site.get("/v1/spares")["spares"]),
         "the spare is back",
-        60.0,
     )

@@ -31,7 +31,7 @@ def test_a_state_that_is_lost_is_nobodys_wish_and_the_bad_node_is_out_again(
     site.lose("n1")
     until(lambda: site.stage("n1") == "quarantined", f"n1 is out: {site.hub.log}")
     site.slurm.restart_controller(lose_state=True)
-    until(lambda: drains(site, "n1") == before + 2, f"n1 is drained again: {site.hub.log}", 60.0)
+    until(lambda: drains(site, "n1") == before + 2, f"n1 is drained again: {site.hub.log}")
     assert drained_by_us(site, "n1")
     until(lambda: site.stage("n1") == "quarantined", "it is known to be out")
     assert (
@@ -48,7 +48,7 @@ def test_a_state_that_is_kept_is_no_loss_and_a_reset_after_it_is_a_persons_wish(
     until(lambda: site.stage("n1") == "quarantined", f"n1 is out: {site.hub.log}")
     before, told = drains(site, "n1"), site.hub.log.read_text().count("has lost its state")
     site.slurm.restart_controller()
-    until(lambda: "UNKNOWN" not in site.slurm.node("n1"), "its slurmd is known again", 60.0)
+    until(lambda: "UNKNOWN" not in site.slurm.node("n1"), "its slurmd is known again")
     assert drained_by_us(site, "n1")
     site.slurm.scontrol("update", "node=n1", "state=resume")
     wanted = f"{hub_name('n1')} is back in the pool and takes jobs, but looks bad"

@@ -10,7 +10,7 @@ import pytest
 from accelwatch.clock import ManualClock
 from accelwatch.workloads import SourceState, Workloads, WorkloadSettings, job_cgroups
 from machines import device, snapshot, view
-from waiting import wait_until
+from waiting import GUARD_S, wait_until
 from workloads import kubelet_wire as wire
 from workloads.annotation import (
     IN_POD,
@@ -130,12 +130,12 @@ def test_stopping_does_not_wait_for_a_kubelet_that_hangs(
 
     def hang(_connection: object) -> None:
         asked.set()
-        done.wait(5)
+        done.wait(GUARD_S)
 
     kubelet.script = hang
     found = workloads(node, kubelet.path)
     found.start()
-    assert asked.wait(5)
+    assert asked.wait(GUARD_S)
     assert found.annotate(snapshot(view(0))).devices[0].owners == ()
     found.stop()
     done.set()

@@ -377,7 +377,7 @@ def test_a_job_that_hangs_on_another_silent_node_too_is_held_on(
     with slurm.stopped("slurmd.n1"), slurm.stopped("slurmd.n2"):
         time.sleep(1.1)
         one.pursue(IntentKind.MOVE_JOB, "n1", job=one.key(number))
-        until(lambda: "NOT_RESPONDING" in slurm.node("n2"), "n2 is known to be silent", 30.0)
+        until(lambda: "NOT_RESPONDING" in slurm.node("n2"), "n2 is known to be silent")
         assert one.pursue(IntentKind.FENCE, "n1").kinds == ["power_off", "set_down"]
         assert job(slurm, number).priority == 0
         assert job(slurm, number).word == "COMPLETING"
@@ -385,7 +385,7 @@ def test_a_job_that_hangs_on_another_silent_node_too_is_held_on(
         slurm.scontrol("update", "node=n2", "state=down", "reason=the job leaves it")
         slurm.start_node("n1")
     until(lambda: "NOT_RESPONDING" not in slurm.node("n1"), "slurmd is back")
-    until(lambda: "NOT_RESPONDING" not in slurm.node("n2"), "slurmd goes on", 30.0)
+    until(lambda: "NOT_RESPONDING" not in slurm.node("n2"), "slurmd goes on")
 
 
 def test_a_job_is_never_begun_beside_its_old_copy(
