@@ -25,6 +25,7 @@ _MORE = (
     *(
         "accelwatch.atomic_file",
         "accelwatch.backend",
+        "accelwatch.damaged_state",
         "accelwatch.proc",
         "accelwatch.untrusted_text",
     ),
