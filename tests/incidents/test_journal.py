@@ -116,6 +116,29 @@ def test_what_is_open_is_known_again(tmp_path: Path, journal: JournalFile) -> No
     again.close()
 
 
+def test_what_was_written_under_a_vendors_old_name_is_about_the_device_of_today(
+    journal: JournalFile,
+) -> None:
+    entity = msgspec.structs.replace(device(), device="huawei:14036E64")
+    facts = Facts(vendor="huawei", device_name="npu0")
+    old = msgspec.structs.replace(incident(), entity=entity, facts=facts)
+    told = "vendor=huawei, model=910B2, rule=~huawei.*"
+    muted = msgspec.structs.replace(silence(START + 60), matchers=matchers(told))
+    write(journal, IncidentRecord(old), SilenceRecord(muted))
+    loaded = journal.load(START)
+    for one in (*loaded.incidents, journal.incident("i1"), *journal.changed_since(START)):
+        assert one is not None
+        assert (one.entity.device, one.facts.vendor) == ("ascend:14036E64", "ascend")
+        assert one.facts.device_name == "npu0", "names of devices are what they were"
+    (found,) = loaded.silences
+    assert [str(one) for one in found.matchers] == [
+        "vendor=ascend",
+        "model=910B2",
+        "rule=~huawei.*",
+    ]
+    assert journal.verify() == 2
+
+
 def test_what_is_over_is_not_loaded_but_kept(journal: JournalFile) -> None:
     write(journal, SilenceRecord(silence(START)), MaintenanceRecord(window(START)))
     write(journal, IncidentRecord(incident(1, START - RECENT_S - 1, closed=True)))

@@ -13,6 +13,7 @@ from accelwatch.history.arrays import Moments, Places, coded, milliseconds
 from accelwatch.history.files import damaged, opened
 from accelwatch.history.layout import DEVICES
 from accelwatch.history.row_groups import RowGroup
+from accelwatch.schema.renamed import current_id
 
 Entity = tuple[str, str]
 """Node and device; of a host the device is empty."""
@@ -107,7 +108,7 @@ def _spans(table: str, group: RowGroup, gap: int) -> list[tuple[Entity, str, int
     rows_at = order[begins]
     return [
         (
-            (nodes[node_at[row]], devices[device_at[row]]),
+            (nodes[node_at[row]], current_id(devices[device_at[row]])),
             models[model_at[row]],
             int(first),
             int(last),

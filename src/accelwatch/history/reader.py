@@ -22,6 +22,7 @@ from accelwatch.history.rows import EventRow, JobRow, MaintenanceRow
 from accelwatch.history.samples import Frame, Samples
 from accelwatch.history.tables import FIXED
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.renamed import current_id
 
 
 class Tick(NamedTuple):
@@ -115,7 +116,7 @@ def jobs_of(folder: Path) -> list[JobRow]:
                 job=str(row["job"]),
                 user=row.get("user") or "",
                 node=row["node"],
-                device=row.get("device"),
+                device=current_id(row.get("device") or "") or None,
                 start=row["start"],
                 end=row.get("end"),
                 stage=row.get("stage"),
@@ -156,7 +157,7 @@ def event_rows(rows: Any) -> Iterator[EventRow]:
         yield EventRow(
             time=int(time),
             node=texts["node"][at] or "",
-            device=texts["device"][at] or None,
+            device=current_id(texts["device"][at] or "") or None,
             kind=texts["kind"][at] or "",
             code=texts["code"][at] or "",
             text=texts["text"][at] or "",

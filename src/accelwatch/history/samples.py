@@ -16,6 +16,7 @@ from accelwatch.history.layout import DEVICES, ArchiveError
 from accelwatch.history.names import series_of
 from accelwatch.history.tables import FIXED
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.renamed import current_id
 
 _EVER, _FOREVER = -(1 << 62), 1 << 62
 _COLUMNS_AT_ONCE = 8
@@ -147,7 +148,7 @@ class Samples:
         places = [
             self._number(
                 nodes[node_at[at]],
-                devices[device_at[at]],
+                current_id(devices[device_at[at]]),
                 models[0] if model_at is None else models[model_at[at]],
             )
             for at in first

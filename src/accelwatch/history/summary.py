@@ -17,6 +17,7 @@ from accelwatch.history.files import damaged, groups, opened
 from accelwatch.history.layout import DEVICES, EVENTS, NODES, Description
 from accelwatch.history.reader import Archive
 from accelwatch.history.tables import FIXED
+from accelwatch.schema.renamed import current_id
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +93,8 @@ class _Table:
         models, model_at = coded(rows["model"]) if has_model else ([""], np.zeros_like(node_at))
         _, first = np.unique(node_at * len(devices) + device_at, return_index=True)
         for at in first:
-            self.entities[nodes[node_at[at]], devices[device_at[at]]] = models[model_at[at]]
+            entity = nodes[node_at[at]], current_id(devices[device_at[at]])
+            self.entities[entity] = models[model_at[at]]
 
     def columns(self) -> tuple[Column, ...]:
         return tuple(

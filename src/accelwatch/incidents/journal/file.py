@@ -36,6 +36,7 @@ from accelwatch.incidents.journal.records import (
     key_of,
     number_of,
 )
+from accelwatch.incidents.journal.renamed import incident_of, with_current_vendors
 from accelwatch.incidents.journal.schema import VERSION, bring_up, version_of
 from accelwatch.incidents.silence import Maintenance, Silence
 from accelwatch.sqlite_files import (
@@ -126,7 +127,7 @@ class JournalFile:
             rows = self._database.execute(
                 "SELECT body FROM incident WHERE open OR updated >= ?", (begin,)
             )
-            return [msgspec.json.decode(body, type=Incident) for (body,) in rows]
+            return [incident_of(body) for (body,) in rows]
 
     def load(self, now: float) -> Loaded:
         """How things stand. Raises JournalError, JournalDamagedError."""
@@ -135,10 +136,14 @@ class JournalFile:
                 "SELECT body FROM incident WHERE open OR updated > ? ORDER BY updated",
                 (now - RECENT_S,),
             )
-            incidents = [msgspec.json.decode(body, type=Incident) for (body,) in rows]
+            incidents = [incident_of(body) for (body,) in rows]
             return Loaded(
                 incidents=incidents,
-                silences=[one for one in self._all("silence", Silence) if one.ends > now],
+                silences=[
+                    with_current_vendors(one)
+                    for one in self._all("silence", Silence)
+                    if one.ends > now
+                ],
                 windows=[one for one in self._all("maintenance", Maintenance) if one.ends > now],
                 seen=dict(self._database.execute("SELECT fingerprint, until FROM event_seen")),
                 outbox=[body for (body,) in self._database.execute("SELECT body FROM outbox")],
@@ -172,7 +177,7 @@ class JournalFile:
             row = self._database.execute(
                 "SELECT body FROM incident WHERE id = ?", (id_,)
             ).fetchone()
-            return None if row is None else msgspec.json.decode(row[0], type=Incident)
+            return None if row is None else incident_of(row[0])
 
     def incidents(self, *, before: float, most: int) -> list[Incident]:
         """Incidents that changed before a moment (Unix seconds), the latest first."""
@@ -181,7 +186,7 @@ class JournalFile:
                 "SELECT body FROM incident WHERE updated < ? ORDER BY updated DESC LIMIT ?",
                 (before, most),
             )
-            return [msgspec.json.decode(body, type=Incident) for (body,) in rows]
+            return [incident_of(body) for (body,) in rows]
 
     def write(self, batches: list[Batch]) -> None:
         """Write all of them or nothing; when it returns, they are on the disk. Raises JournalError."""
