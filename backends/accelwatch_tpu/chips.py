@@ -29,6 +29,7 @@ _BY_DEVICE = {
 _OLDEST = 0x0027
 _BY_SUBSYSTEM = {0x004E: Generation("v2", 2), 0x004F: Generation("v3", 2)}
 """Subsystem id to generation, of device 0027."""
+GENERATIONS = (*_BY_DEVICE.values(), *_BY_SUBSYSTEM.values())
 
 
 class Chip(NamedTuple):

@@ -76,6 +76,11 @@ Devices are joined by uuid (compared in lower case, without `GPU-`) or PCI id. S
 of the first of this list that knows the device, and others only add quantities that it lacks; nothing is
 added to a device that is not up. The order can be configured.
 
+A card has one vendor, id, name and model, whoever tells of it: a node can change from an exporter to our
+agent. (neuron-monitor names cores only, and `accelerator_id` of a TPU is told by nobody else: of these,
+vendor and model stay the same, and the id does not.) Archives and journals in which Ascend, Neuron and
+TPU stand under their old vendors `huawei`, `aws` and `google` are read as if they had today's names.
+
 {precedence}
 
 ## What is not read
@@ -142,6 +147,8 @@ def _dialect(dialect: Dialect) -> list[str]:
         f"answers has it, the others none (`unsupported`), and all have it as `{path_of(board)}`."
         for series, board in dialect.card_wide.items()
     )
+    if dialect.models:
+        parts[-1] += " Models have the names that our own agent gives them."
     if not dialect.rows:
         return [
             *parts,

@@ -44,9 +44,9 @@ def test_the_power_of_a_card_with_two_chips_is_counted_once(dies: tuple[str, str
     assert [view.reading.values.get(BOARD) for view in (first, second)] == [72.5, 72.5]
     assert single.reading.values[POWER] == 40.0
     assert BOARD not in single.reading.values
-    assert first.reading.notes == ("power_watts is that of the whole card: npu0, npu1",)
+    assert first.reading.notes == ("power_watts is that of the whole card: ascend0, ascend1",)
     assert second.reading.notes == (
-        "power_watts is only known of the whole card, and counted on npu0",
+        "power_watts is only known of the whole card, and counted on ascend0",
     )
     assert single.reading.notes == ()
 

@@ -207,7 +207,7 @@ def device_of(
         index=index,
         name=name,
         kind=DeviceKind(dialect.kind) if dialect.kind else kind_by(facts, vendor),
-        model=model,
+        model=_model(dialect, model),
         architecture=facts.get("architecture"),
         uuid=uuid,
         serial=facts.get("serial"),
@@ -226,6 +226,14 @@ def place_of(dialect: Dialect, uuid: str) -> str | None:
         if match := pattern.fullmatch(uuid):
             return match.groupdict().get("pci") or ""
     return None
+
+
+def _model(dialect: Dialect, told: str | None) -> str | None:
+    """As our own agent calls it."""
+    for pattern, name in dialect.models if told else ():
+        if match := re.fullmatch(pattern, told or "", re.I):
+            return match.expand(name)
+    return told
 
 
 @lru_cache(maxsize=64)

@@ -88,7 +88,11 @@ _MOST_CODES = 16
 ASCEND = Dialect(
     name="npu-exporter",
     vendor="ascend",
-    device_name="npu",
+    device_name="ascend",
+    models=(
+        (r"(\d[0-9A-Za-z]*)(?:-Ascend-V\d+)?", r"Ascend \1"),
+        (r"(Ascend\w+)(?:-Ascend-V\d+)?", r"\1"),
+    ),
     fingerprints=("npu_chip_info_*",),
     blanks={
         -1: Absence.ERROR,
@@ -322,6 +326,10 @@ TPU = Dialect(
     fingerprints=(
         *("tensorcore_utilization", "duty_cycle", "memory_bandwidth_utilization"),
         *("tensorcore_utilization_node", "duty_cycle_node", "memory_total_node"),
+    ),
+    models=(
+        (r"tpu-?v5-?lite(?:-\w+)?", "TPU v5e"),
+        (r"tpu-?(v\d+[a-z]?|7x)(?:-\w+)?", r"TPU \1"),
     ),
     required={"make": "cloud-tpu"},
     where={"make": ("cloud-tpu",)},

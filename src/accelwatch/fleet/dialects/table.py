@@ -209,6 +209,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     one: its pages are looked at for that (`claims`)."""
     partitions: tuple[Partition, ...] = ()
     """The first that fits a sample names its partition."""
+    models: tuple[tuple[str, str], ...] = ()
+    """Patterns of the exporter's names of models, and what our own agent says; the first that fits."""
     device_name: str = ""
     """Beginning of a device's name, before its index, when no label gives the name."""
     blanks: Mapping[float, Absence] = {}
