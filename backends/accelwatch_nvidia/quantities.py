@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected, Link, Number
-from accelwatch_nvidia import conditions, links
+from accelwatch_nvidia import conditions, licensing, links
 from accelwatch_nvidia.calls import CALLS, Call
 from accelwatch_nvidia.fields import FIELDS, Field
 from accelwatch_nvidia.mapping import put_first
@@ -68,6 +68,7 @@ def read_slow(device_id: str, calls: DeviceCalls, groups: frozenset[str]) -> Slo
     conditions.read_repairs(calls, collected)
     conditions.read_sram(calls, collected)
     conditions.read_platform(calls, collected)
+    licensing.read_license(calls, collected)
     notes = conditions.read_fabric(calls, collected)
     return Slow(
         groups=groups,

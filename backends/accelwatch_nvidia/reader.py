@@ -12,6 +12,7 @@ from accelwatch.schema.reading import Collected, Reading, wholly_absent
 from accelwatch.shared_memory import put_shared_memory
 from accelwatch_nvidia import conditions, identity, mig, presence, quantities, returns
 from accelwatch_nvidia.gpm import GpmSampler
+from accelwatch_nvidia.inforom import Inforom
 from accelwatch_nvidia.mapping import put_first, settle
 from accelwatch_nvidia.nvml import DeviceCalls, Nvml, code_of
 from accelwatch_nvidia.processes import HostProcesses, ProcessReader
@@ -44,6 +45,7 @@ class DeviceReader:
         self._calls: DeviceCalls | None = None
         self._generation = 0
         self._slow: quantities.Slow | None = None
+        self._inforom = Inforom()
         self._gpm = GpmSampler(gpm_lock)
         self._processes = ProcessReader(host)
         self._partitions: list[_Partition] = []
@@ -178,6 +180,8 @@ class DeviceReader:
         slow = self._slow
         if slow is None or request.slow or slow.groups != groups:
             slow = self._slow = quantities.read_slow(device.id, calls, groups)
+            corrupted = self._inforom.corrupted(calls, self._context.clock.monotonic())
+            put_first(slow.collected, ("inforom_corrupted",), corrupted)
         quantities.read_fast(calls, collected, groups)
         conditions.read_throttle(calls, collected, slow.throttle_reasons, groups)
         conditions.read_fans(calls, collected, slow.fans)

@@ -124,7 +124,7 @@ class SmiSource:
             if self._document is not None and now - self._read_at < self._fresh_s:
                 return self._document
             result = self._run("-q", "-x")
-            document = parse(result.output)
+            document = parse(result.output, result.status)
             if not document.gpus:
                 text = (result.output + result.errors).decode("utf-8", "replace")
                 if unavailable := smi_text.stack_failure(text, result.status):
@@ -175,7 +175,7 @@ class SmiSource:
         if why := presence.refusal(root, device.device_nodes):
             raise DevicePermission(f"{device.name}: {why}", code="permission")
         result = self._run("-q", "-x", "-i", bus)
-        gpu = _in(parse(result.output), bus)
+        gpu = _in(parse(result.output, result.status), bus)
         if gpu is None:
             failure = _failure(device, result)
             if self._instead_of is not None and type(failure) is ReadError:

@@ -1,10 +1,29 @@
 """The document of `nvidia-smi -q -x`."""
 
+import re
+import xml.etree.ElementTree as ET  # only Element; the parsing is in smi_xml
+
+from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.smi_xml import MAX_DEPTH, Document, parse_log
 
-__all__ = ["MAX_DEPTH", "Document", "parse"]
+__all__ = ["INFOROM", "MAX_DEPTH", "Document", "parse"]
+
+INFOROM = "inforom_corrupted"
+"""Tag of ours below `gpu`: what nvidia-smi says of it stands beside the document."""
+_CORRUPTED = re.compile(rb"infoROM is corrupted at gpu ([0-9A-Fa-f:.]{7,16})", re.IGNORECASE)
+_IMAGE = "inforom_version/img_version"
 
 
-def parse(content: bytes) -> Document:
-    """The document as far as it could be read; never raises."""
-    return parse_log(content, "nvidia_smi_log")
+def parse(content: bytes, status: int | None = None) -> Document:
+    """The document as far as it could be read; never raises. `status` is how the command ended."""
+    document = parse_log(content, "nvidia_smi_log")
+    found = _CORRUPTED.findall(content)
+    corrupted = {normal_pci_bus_id(place.decode("ascii")) for place in found}
+    for gpu in document.gpus:
+        has_inforom = (gpu.findtext(_IMAGE) or "N/A").strip() != "N/A"
+        if normal_pci_bus_id(gpu.get("id") or "") in corrupted:
+            ET.SubElement(gpu, INFOROM).text = "Yes"
+        elif status == 0 and document.complete and has_inforom:
+            # It ends with 14 and warns where one is corrupted.
+            ET.SubElement(gpu, INFOROM).text = "No"
+    return document

@@ -23,7 +23,9 @@ from accelwatch_nvidia import (
     smi_rows,
     smi_text,
 )
+from accelwatch_nvidia.licensing import LICENSES
 from accelwatch_nvidia.mapping import Outcome, put_first, settle
+from accelwatch_nvidia.smi_document import INFOROM
 
 SOURCE = "nvidia-smi"
 _BUS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
@@ -42,6 +44,10 @@ _UNSEEN = (
 _NO_NAMES = ("unknown", "none", "not found")
 _TELLING = ("gpu_util", "gpu_temp", "used")
 """Tags that a GPU in need of a reset does not answer, whatever else it still does."""
+_VIRTUAL = "VGPU"
+"""Of a guest; other modes list products that need no license there."""
+_LICENSED_PRODUCTS = ("vgpu_software_licensed_product", "grid_licensed_product")
+"""Drivers from R418 on, and before."""
 _MIG_MODES = {"Enabled": "enabled", "Disabled": "disabled"}
 
 
@@ -156,6 +162,7 @@ def read(device: Device, gpu: ET.Element, groups: frozenset[str]) -> Reading:
     _read_throttle(gpu, collected, groups)
     _read_conditions(gpu, collected)
     _read_platform(gpu, collected)
+    _read_license(gpu, collected)
     notes = _read_fabric(gpu, collected)
     if not collected.values:
         raise _nothing(device, set(collected.absent.values()))
@@ -284,7 +291,10 @@ def _read_throttle(gpu: ET.Element, collected: Collected, groups: frozenset[str]
 
 
 def _read_conditions(gpu: ET.Element, collected: Collected) -> None:
-    """Pending repairs, and what the driver asks for."""
+    """The infoROM, pending repairs, and what the driver asks for."""
+    inforom = text_at(gpu, INFOROM)
+    corrupted = Absence.UNSUPPORTED if inforom is None else smi_text.flag(inforom)
+    put_first(collected, ("inforom_corrupted",), corrupted)
     for path in smi_rows.REPAIR_PENDING:
         text = text_at(gpu, path)
         pending = Absence.UNSUPPORTED if text is None else smi_text.flag(text)
@@ -306,6 +316,25 @@ def _read_conditions(gpu: ET.Element, collected: Collected) -> None:
     known = [state for state in older if not isinstance(state, Absence)]
     if known:
         collected.put("reset_required", int(any(known)))
+
+
+def _read_license(gpu: ET.Element, collected: Collected) -> None:
+    """State of a virtual GPU's license, without the day on which it ends."""
+    mode = text_at(gpu, "gpu_virtualization_mode/virtualization_mode")
+    if mode is not None and mode != _VIRTUAL:
+        collected.miss("vgpu_license_info", Absence.UNSUPPORTED)
+        return
+    told = (text_at(gpu, f"{product}/license_status") for product in _LICENSED_PRODUCTS)
+    text = next((text for text in told if text), "N/A")
+    if why := smi_text.absence(text):
+        collected.miss("vgpu_license_info", why)
+        return
+    state = smi_text.word(text.replace("(", "").replace(")", ""))
+    state = "licensed" if state.startswith("licensed") else state
+    if state in LICENSES.values():
+        collected.put("vgpu_license_info", 1, state)
+    else:
+        collected.miss("vgpu_license_info", Absence.ERROR)
 
 
 def _read_fabric(gpu: ET.Element, collected: Collected) -> tuple[str, ...]:

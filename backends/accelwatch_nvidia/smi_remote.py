@@ -24,7 +24,7 @@ class SmiReader:
     def read(self, outputs: Outputs) -> Sequence[RemoteRow]:
         """The GPUs and their MIG instances. Raises ReadError, BackendUnavailable."""
         told = outputs[_QUERY]
-        document = parse(_MENU.sub(b"", told.output))
+        document = parse(_MENU.sub(b"", told.output), told.status)
         broken = smi_text.stack_failure(_text(told), told.status)
         if not document.gpus and broken is not None:
             raise broken
@@ -57,7 +57,7 @@ class SmiReader:
         alone = {key: told for key, told in outputs.items() if key.startswith(f"{_EACH}/")}
         for index, (key, told) in enumerate(alone.items()):
             bus = normal_pci_bus_id(key.removeprefix(f"{_EACH}/"))
-            document = parse(_MENU.sub(b"", told.output))
+            document = parse(_MENU.sub(b"", told.output), told.status)
             for gpu in document.gpus:
                 rows += self._rows(index, gpu, document.driver_version)
             if not document.gpus:

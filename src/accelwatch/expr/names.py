@@ -74,6 +74,7 @@ FLAGS = frozenset(
         "device_suspended",
         "ecc_enabled",
         "ecc_enabled_pending",
+        "inforom_corrupted",
         "link_up",
         "memory_repair_failed",
         "memory_repair_pending",
@@ -98,6 +99,7 @@ STATE_FAMILIES = frozenset(
         "fabric_state_info",
         "reported_health_info",
         "reported_status_info",
+        "vgpu_license_info",
     }
 )
 """Families whose one label says in which state the device is: a flag for each of the states, of which

@@ -65,6 +65,13 @@ SIGNALS: tuple[tuple[Series, Health, str], ...] = (
     (("fabric_state_info", "failed"), Health.FAILED, "the registration with the fabric failed"),
     (("fabric_state_info", "unhealthy"), Health.DEGRADED, "the fabric is unhealthy"),
     (("fabric_state_info", "limited_capacity"), Health.DEGRADED, "the fabric has limited capacity"),
+    (("inforom_corrupted",), Health.DEGRADED, "the infoROM is corrupted"),
+    (("vgpu_license_info", "unlicensed"), Health.DEGRADED, "the virtual GPU has no license"),
+    (
+        ("vgpu_license_info", "unlicensed_restricted"),
+        Health.DEGRADED,
+        "the virtual GPU has no license and is throttled",
+    ),
     (("memory_repair_pending",), Health.DEGRADED, "a memory repair waits for a reset"),
     (("compute_repair_pending",), Health.DEGRADED, "a compute unit's repair waits for a reset"),
 )

@@ -84,3 +84,25 @@ def test_the_word_of_the_vendor_stands_in_the_health_that_an_exporter_reports() 
     )
     (view,) = read_devices(page, 1e9).devices
     assert view.health_reasons == ("the exporter reports failed: fault",)
+
+
+@pytest.mark.parametrize("label", ["modelName", "model_name"])
+@pytest.mark.parametrize(
+    ("model", "value", "words"),
+    [
+        ("NVIDIA H100-20C", 0, {"unlicensed"}),
+        ("NVIDIA L40S-2Q", 1, {"licensed"}),
+        ("NVIDIA A100-1-5CME", 0, {"unlicensed"}),
+        ("NVIDIA H100 80GB HBM3", 0, set()),
+        ("Tesla V100-SXM2-16GB", 0, set()),
+        ("", 0, set()),
+    ],
+)
+def test_only_a_virtual_gpu_is_unlicensed(
+    label: str, model: str, value: int, words: set[str]
+) -> None:
+    labels = f'{_DCGM},{label}="{model}"'
+    page = f"DCGM_FI_DEV_GPU_TEMP{{{labels}}} 50\nDCGM_FI_DEV_VGPU_LICENSE_STATUS{{{labels}}} {value}\n"
+    (view,) = read_devices(page, 1e9).devices
+    told = {series[1] for series in view.reading.values if series[0] == "vgpu_license_info"}
+    assert told == words

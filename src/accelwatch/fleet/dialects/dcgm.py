@@ -98,6 +98,18 @@ _MARKS = (
     ),
 )
 """Under the names that DCGM had for its fields up to 4.5, and has since."""
+_LICENSES: dict[float, str | None] = {0: "unlicensed", 1: "licensed"}
+_NO_VIRTUAL_GPU = r"(?!.*-\d+[ABCQ](?:ME)?$).*"
+"""Models but `H100-20C` and its like: DCGM says 0 of every GPU that needs no license."""
+_VIRTUAL = tuple(
+    Row(
+        name=_DEV + "VGPU_LICENSE_STATUS",
+        target="vgpu_license_info",
+        states=_LICENSES,
+        without={label: _NO_VIRTUAL_GPU},
+    )
+    for label in ("modelName", "model_name")
+)
 _ALIKE = (
     _dev("ECC_SBE_VOL_TOTAL", "ecc_errors_total.corrected"),
     _dev("ECC_DBE_VOL_TOTAL", "ecc_errors_total.uncorrected"),
@@ -143,6 +155,7 @@ BOTH = (
     Row(name=_DEV + "FABRIC_MANAGER_STATUS", target="fabric_state_info", states=_FABRIC_MANAGER),
     *_MARKS,
     *_MASKS,
+    *_VIRTUAL,
     *_ALIKE,
 )
 """Families that are the same in both generations of the exporter."""

@@ -267,6 +267,22 @@ METRICS: tuple[Metric, ...] = (
         bounds=FLAG,
     ),
     Metric(
+        "inforom_corrupted",
+        Kind.GAUGE,
+        Tier.DEFAULT,
+        "",
+        "Whether the checksums of the board's infoROM do not match; looked at once an hour.",
+        bounds=FLAG,
+    ),
+    Metric(
+        "vgpu_license_info",
+        Kind.INFO,
+        Tier.DEFAULT,
+        "",
+        "Whether a virtual GPU is licensed, in the driver's words; the value is always 1.",
+        labels=("state",),
+    ),
+    Metric(
         "sram_error_threshold_exceeded",
         Kind.GAUGE,
         Tier.DEFAULT,
