@@ -85,6 +85,12 @@ HISTORIES ?= 100000
 walk: $(STAMP)
 	@$(BIN)/python tests/remedy_walker.py --histories $(HISTORIES)
 
+# The tests in another order of files, and of the tests in each: SEED=7 is that order again; TESTS=tests/agent for some.
+.PHONY: shuffle
+TESTS ?= tests
+shuffle: $(STAMP)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(PYTEST_ARGS) --random-order-bucket=module --random-order-seed=$(SEED) $(TESTS)
+
 # A night of 8 simulated hours with forty faults, and its report: tests/night. SEED=7 plays that night again.
 SEED ?= 1
 .PHONY: night
