@@ -35,8 +35,9 @@ _USE = re.compile(
     r"(?:(?P<share>-?[\d.]+)%)?(?:@(?:\[(?P<clocks>[\d.,]*)\]|(?P<clock>-?[\d.]+)))?", re.ASCII
 )
 _TEMPERATURE = re.compile(r"([A-Za-z][\w.-]*)@(-?[\d.]+)C(?:/-?[\d.]+C)?", re.ASCII)
-_POWER = re.compile(r"(\d+(?:\.\d+)?)(?:mW)?(?:/\d+(?:\.\d+)?(?:mW)?){1,2}", re.ASCII)
-"""What is drawn now, on average, and in newer releases at most."""
+_POWER = re.compile(r"(-?\d+(?:\.\d+)?)(?:mW)?(?:/-?\d+(?:\.\d+)?(?:mW)?){1,2}", re.ASCII)
+"""What is drawn now, on average, and in newer releases at most; a monitor whose offset is off says less
+than nothing, as of the GPU of a Thor at rest."""
 _NO_RAIL = frozenset({"RAM", "SWAP", "IRAM"})
 _MEGAHERTZ = 1e6
 _FASTEST = 10_000
@@ -75,6 +76,8 @@ def parse(text: str) -> Line:
         rail, match = rail_name(name), _POWER.fullmatch(told)
         if rail and match and name not in _NO_RAIL and not name[0].isdigit():
             watts = quantity(f"{match[1]}mW", WATTS)
+            if not isinstance(watts, Absence) and watts < 0:
+                watts = Absence.ERROR
             rails.setdefault(rail, Rail(rail, Absence.UNSUPPORTED, Absence.UNSUPPORTED, watts))
     return Line(values, list(rails.values()))
 

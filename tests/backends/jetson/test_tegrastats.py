@@ -81,6 +81,34 @@ def test_the_recorded_line_of_a_thor_has_clocks_and_no_load() -> None:
     assert line.rails == []
 
 
+def test_a_line_of_a_thor_has_heat_and_rails_and_no_graphics_field() -> None:
+    """JetPack 7: GR3D_FREQ is gone, VDD_GPU feeds the GPU alone, and at rest it may draw less than 0."""
+    text = (
+        "11-28-2026 09:00:00 RAM 8123/125772MB (lfb 20x4MB) SWAP 0/0MB (cached 0MB) "
+        "CPU [3%@972,0%@972,off] EMC_FREQ 1%@4266 cpu@53.7C/54.1C tj@55.1C/55.4C soc012@55.1C/55.4C "
+        "soc345@53.7C/54C gpu@-256C VDD_GPU -392mW/-380mW/2362mW "
+        "VDD_CPU_SOC_MSS 3924mW/3930mW/6510mW VIN_SYS_5V0 6520mW/6520mW/6600mW "
+        "VIN 23050mW/23000mW/24000mW"
+    )
+    line = parse(text)
+    assert line.values == {
+        EMC: 0.01,
+        MEMORY: 4_266_000_000,
+        heat("junction"): 55.1,
+        heat("soc"): 55.1,
+        heat("gpu"): UNSUPPORTED,
+    }
+    assert rails(text) == {
+        "vdd_gpu": ERROR,
+        "vdd_cpu_soc_mss": pytest.approx(3.924),
+        "vin_sys_5v0": pytest.approx(6.52),
+        "vin": pytest.approx(23.05),
+    }
+    busy = text.replace("gpu@-256C VDD_GPU -392mW", "gpu@62.906C/63C VDD_GPU 22050mW")
+    assert parse(busy).values[heat("gpu")] == 62.906
+    assert rails(busy)["vdd_gpu"] == pytest.approx(22.05)
+
+
 def test_the_recorded_line_of_a_tx2_has_power_without_a_unit() -> None:
     text = recorded("tx2_units_missing")
     assert parse(text).values == {
