@@ -298,6 +298,9 @@ class SlurmSite:
         for node in self.nodes:
             self.mend(node)
         until(lambda: not self.get("/v1/remedies")["remedies"], f"nothing is done: {self.hub.log}")
+        # An agent looks for a lost GPU every few seconds only. A fault that begins before it has seen
+        # the GPU again is the old incident, about which nothing is done once a person has decided.
+        until(lambda: not self.get("/v1/incidents")["incidents"], "the hub sees all GPUs again")
         self.slurm.clean()
         until(lambda: self.spare.get("standing") == "ready", f"the spare is back: {self.hub.log}")
         if "ReservationName=spares" not in self.slurm.scontrol("-o", "show", "reservations"):
