@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from accelwatch.backend import Context, Option, Request, Support, Visibility
-from accelwatch.errors import BackendUnavailable, ReadError
+from accelwatch.errors import BackendUnavailable, DevicePermission, DeviceTimeout, ReadError
 from accelwatch.pcie_link import with_link
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
@@ -27,7 +27,7 @@ from accelwatch_ascend.document import (
     parse_mapping,
     parse_pairs,
 )
-from accelwatch_ascend.table import IS_WHOLE, parse_table
+from accelwatch_ascend.table import IS_WHOLE, parse_table, with_advice
 
 _DETAIL_TIMEOUT_S = 2.0
 """For what adds to the table: a chip that hangs there must not hold up the others for long."""
@@ -112,7 +112,13 @@ class AscendBackend(ToolBackend[Document, Chip]):
 
     def _ask(self) -> Document:
         """The table, with logic ids and what was asked of the chips one by one."""
-        table = parse_table(self.run("info", is_whole=IS_WHOLE))
+        try:
+            printed = self.run("info", is_whole=IS_WHOLE)
+        except (DeviceTimeout, DevicePermission):
+            raise
+        except ReadError as error:
+            raise ReadError(with_advice(str(error)), code=error.code) from error
+        table = parse_table(printed)
         document = numbered(table, self._logic_ids(frozenset(chip.key for chip in table.chips)))
         assert self._details is not None
         details = self._details.round(document.chips)

@@ -44,8 +44,8 @@ def parse_table(output: bytes) -> Document:
     headed = any(_heads_chips(cells) for cells in rows[:jobs_at])
     if not headed:
         said = failure_line("\n".join(lines)) or "nothing"
-        used = next((remedy for code, remedy in _REFUSALS if code in said), "")
-        raise ReadError(f"npu-smi info printed no table of NPUs: {said}{used}", code="garbage")
+        text = f"npu-smi info printed no table of NPUs: {said}"
+        raise ReadError(with_advice(text), code="garbage")
     version = next((match[1] for line in lines if (match := _VERSION.match(line.strip()))), None)
     jobs: tuple[Job, ...] = ()
     told: frozenset[int] | None = None
@@ -61,6 +61,11 @@ def parse_table(output: bytes) -> Document:
         jobs=jobs,
         told_jobs=told,
     )
+
+
+def with_advice(text: str) -> str:
+    """A complaint of the command, and what to do where its code says it."""
+    return text + next((advice for code, advice in _REFUSALS if code in text), "")
 
 
 IS_WHOLE = closed(parse_table, lambda document: document.chips)

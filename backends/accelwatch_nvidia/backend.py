@@ -87,7 +87,7 @@ class NvidiaBackend:
         self.close()
         only = self._context.options.get("source")
         if only == "nvidia-smi":
-            return self._use(self._smi())
+            return self._only_smi()
         try:
             return self._use(self._nvml())
         except BackendUnavailable as refusal:
@@ -99,14 +99,33 @@ class NvidiaBackend:
                     remedy="install NVIDIA's driver to see them",
                 ) from refusal
             if only == "nvml" or refusal.reason in _NO_FALLBACK:
-                raise
+                raise refusal.with_devices(self._there()) from None
             return self._fall_back(refusal)
 
     def _fall_back(self, refusal: BackendUnavailable) -> Opened:
         try:
             return self._use(self._smi(refusal))
         except BackendUnavailable:
-            raise refusal from None
+            raise refusal.with_devices(self._there()) from None
+
+    def _only_smi(self) -> Opened:
+        try:
+            return self._use(self._smi())
+        except BackendUnavailable as refusal:
+            raise refusal.with_devices(self._there()) from None
+
+    def _there(self) -> list[Device]:
+        """GPUs that are there whatever can be read, as the kernel lists them; in a container its own."""
+        from accelwatch_nvidia import identity
+
+        root = self._context.root
+        version = presence.driver_version(root)
+        gpus = [*presence.present_gpus(root), *presence.unbound_gpus(root)]
+        devices = [
+            identity.provisional(root, index, gpu, version) for index, gpu in enumerate(gpus)
+        ]
+        ours = [one for one in devices if presence.refusal(root, one.device_nodes) is None]
+        return [one for one in ours if not tegra.is_integrated(root) or _on_the_bus(root, one)]
 
     def _use(self, source: DriverSource) -> Opened:
         opened = source.open()

@@ -180,7 +180,8 @@ class SmiSource:
             failure = _failure(device, result)
             if self._instead_of is not None and type(failure) is ReadError:
                 # Of two sources that failed, the library knows more than the command.
-                raise ReadError(f"{failure}; {self._instead_of}", code=failure.code)
+                remedy = f"; {self._instead_of.remedy}" if self._instead_of.remedy else ""
+                raise ReadError(f"{failure}; {self._instead_of}{remedy}", code=failure.code)
             raise failure
         return gpu
 

@@ -1,10 +1,13 @@
 """The one exception tree. A vendor's own exceptions never leave the module that imports its library."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from accelwatch.exit_codes import FAILED, UNKNOWN, UNMET, USAGE
 from accelwatch.schema.absence import Absence
+
+if TYPE_CHECKING:
+    from accelwatch.schema.device import Device
 
 
 class AccelwatchError(Exception):
@@ -60,12 +63,21 @@ class PluginError(AccelwatchError):
 
 
 class BackendUnavailable(AccelwatchError):  # noqa: N818 - a state of the machine, not a mistake
-    """A driver stack cannot be used now. `reason` is a word for machines, the text is for people."""
+    """A driver stack cannot be used now. `reason` is a word for machines, the text is for people.
+
+    `devices` are there all the same, as the bus or the kernel says: they stay rows that cannot be read.
+    """
 
     def __init__(self, message: str, *, reason: str, remedy: str = "") -> None:
         super().__init__(message)
         self.reason = reason
         self.remedy = remedy
+        self.devices: Sequence[Device] = ()
+
+    def with_devices(self, devices: "Sequence[Device]") -> Self:
+        """The same, with devices that are there."""
+        self.devices = devices
+        return self
 
 
 class ReadError(AccelwatchError):

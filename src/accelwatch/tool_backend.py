@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from accelwatch import sysfs
+from accelwatch import device_nodes, sysfs
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request
 from accelwatch.errors import BackendUnavailable
 from accelwatch.listed_process import with_processes, without_processes
@@ -19,7 +19,15 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Process, Reading
 from accelwatch.vendor_program import chosen_program, output_of
-from accelwatch.vendor_tool import ACCELERATOR, TIMEOUT_S, Listed, VendorTool, accelerators
+from accelwatch.vendor_tool import (
+    ACCELERATOR,
+    TIMEOUT_S,
+    Listed,
+    Place,
+    VendorTool,
+    accelerators,
+    bare_device,
+)
 from accelwatch.whole_output import Judge, never
 
 T = TypeVar("T")
@@ -128,9 +136,29 @@ class ToolBackend(Generic[T, E]):
         """Find the command and begin to ask it. Raises BackendUnavailable."""
         program = self.find()
         if program is None:
-            raise self.not_found()
+            raise self.not_found().with_devices(self._there())
         self._program = program
         return self.begin(self.asked(), source=self.command.names[0])
+
+    def _there(self) -> list[Device]:
+        """The devices on the bus but for those that somebody else was given."""
+        command, root, on_bus = self.command, self._context.root, self.on_bus()
+        ours = [
+            bus
+            for bus in on_bus
+            if not device_nodes.is_virtual_function(root, bus)
+            and not device_nodes.why_withheld(root, bus, on_bus, command.nodes)
+        ]
+        return [
+            bare_device(
+                root,
+                Place(bus, number),
+                vendor=self.name,
+                prefix=command.prefix,
+                kind=command.kind,
+            )
+            for number, bus in enumerate(ours)
+        ]
 
     def begin(self, ask: Callable[[], T], *, source: str) -> Opened:
         """Begin to ask; wait for the first answer for a moment. Raises BackendUnavailable."""

@@ -8,6 +8,7 @@ leave it out (`unlisted`), when the bus has it no more, or when the driver holds
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import count
+from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from accelwatch import device_nodes, sysfs
@@ -64,6 +65,21 @@ def accelerators(
     """PCI ids of a vendor's functions of these base classes, in the order of the bus."""
     functions = sysfs.pci_functions(context.root, vendor_id)
     return [bus for bus, _, code in functions if code >> 16 in classes]
+
+
+def bare_device(root: Path, place: Listed, *, vendor: str, prefix: str, kind: DeviceKind) -> Device:
+    """What is known without an answer: the place on the bus."""
+    bus = place.pci_bus_id
+    return Device(
+        id=f"{vendor}:{bus or place.number}",
+        vendor=vendor,
+        backend=vendor,
+        index=place.number,
+        name=f"{prefix}{place.number}",
+        kind=kind,
+        pci_bus_id=bus,
+        numa_node=None if bus is None else sysfs.numa_node(root, bus),
+    )
 
 
 def pace_of(options: Mapping[str, object], backend: str) -> float:
@@ -255,16 +271,6 @@ class VendorTool(Generic[T, E]):
         self._polled.close()
 
     def _provisional(self, place: Listed) -> Device:
-        """What is known without an answer: the place on the bus."""
-        bus = place.pci_bus_id
-        numa = None if bus is None else sysfs.numa_node(self._context.root, bus)
-        return Device(
-            id=f"{self._name}:{bus or place.number}",
-            vendor=self._name,
-            backend=self._name,
-            index=place.number,
-            name=f"{self._prefix}{place.number}",
-            kind=self._kind,
-            pci_bus_id=bus,
-            numa_node=numa,
+        return bare_device(
+            self._context.root, place, vendor=self._name, prefix=self._prefix, kind=self._kind
         )

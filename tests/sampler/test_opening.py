@@ -147,3 +147,9 @@ def test_the_status_of_a_backend_that_hangs_or_is_not_there_or_was_not_heard() -
     assert not_there("x", "no PCI function") == BackendStatus(
         name="x", vendor="", state=BackendState.ABSENT, reason="absent", message="no PCI function"
     )
+
+
+def test_devices_that_are_there_all_the_same_are_counted() -> None:
+    devices = tuple(Scripted(2).discover())
+    refused = BackendUnavailable("no library", reason="library_not_found").with_devices(devices)
+    assert status_of("x", "v", refused).devices == 2

@@ -147,7 +147,11 @@ def of_snapshot(snapshot: Snapshot, files: RuleFiles, source: str, *, listened: 
         unknown=seen.unknown,
     )
     report = _with_health(report, unhealthy_devices(snapshot))
+    # What cannot be read is a finding of its device, where the device is known.
+    told = {view.device.backend for view in views if view.health in _SEVERITY}
     for status in snapshot.backends:
+        if status.name in told:
+            continue
         if status.state not in (BackendState.OK, BackendState.ABSENT):
             report = _blinded(report, f"backend {status.name}: {status.message or status.state}")
     return report if views else _blinded(report, "no accelerator was found")

@@ -13,7 +13,7 @@ from accelwatch.cli.plan import Plan
 from accelwatch.exit_codes import FAILED, NO_DEVICE, OK, PERMISSION, UNWELL
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import BROKEN
-from accelwatch.schema.snapshot import BackendState, Snapshot
+from accelwatch.schema.snapshot import BackendState, Snapshot, unusable
 from accelwatch.store.reports import CRASHED
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def _table(snapshot: Snapshot, wanted: Plan, left_out: int) -> bytes:
 
 def status(snapshot: Snapshot, strict: bool) -> int:
     """The exit code of a snapshot that was written."""
-    if not snapshot.devices:
-        failed = [b for b in snapshot.backends if b.state is not BackendState.ABSENT and b.reason]
+    failed = [b for b in snapshot.backends if b.state is not BackendState.ABSENT and b.reason]
+    if not snapshot.devices or _none_read(snapshot):
         if any(backend.reason == "permission" for backend in failed):
             return PERMISSION
         broken = [b for b in failed if b.reads_accelerators]
@@ -107,6 +107,12 @@ def status(snapshot: Snapshot, strict: bool) -> int:
     if strict and any(view.state in BROKEN for view in snapshot.devices):
         return UNWELL
     return OK
+
+
+def _none_read(snapshot: Snapshot) -> bool:
+    """Whether the drivers of all devices failed: not one of them could be read."""
+    unread = {backend.name for backend in unusable(snapshot.backends)}
+    return all(view.device.backend in unread for view in snapshot.devices)
 
 
 def narrate(snapshot: Snapshot) -> None:

@@ -76,6 +76,7 @@ def status_of(name: str, vendor: str, error: Exception) -> BackendStatus:
             state=BackendState.UNAVAILABLE,
             reason=error.reason,
             message=str(error),
+            devices=len(error.devices),
             remedy=error.remedy,
         )
     reason, message = "error", repr(error)[:500]

@@ -26,7 +26,7 @@ from accelwatch.sampler.worker import Answer
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import BackendState, BackendStatus
-from accelwatch.store.reports import BackendFound, Events, Failure, Part
+from accelwatch.store.reports import BackendFound, Events, Failure, Outcome, Part, Slots
 
 _BEHIND = Failure(
     absence=Absence.TIMEOUT,
@@ -163,7 +163,7 @@ class Stack:
 
     def _on_opened(self, answer: Answer) -> None:
         if answer.error is not None:
-            self._tell(status_of(self.name, self._vendor, answer.error))
+            self._refused(answer.error)
             return
         opening = answer.result
         assert isinstance(opening, Opening)
@@ -172,6 +172,22 @@ class Stack:
             self._up(opening.backend, opening, self._collector.clock.monotonic())
         else:
             self._control.rest()
+
+    def _refused(self, error: Exception) -> None:
+        """It did not come up; devices that are there all the same are rows that say why."""
+        status = status_of(self.name, self._vendor, error)
+        if status == self._status:
+            return
+        devices = error.devices if isinstance(error, BackendUnavailable) else ()
+        if devices:
+            self._collector.emit(Slots(backend=self.name, devices=tuple(devices)))
+        self._tell(status)
+        failure = Failure(absence=Absence.ERROR, code=status.reason, message=status.message)
+        now, wall = self._collector.clock.monotonic(), self._collector.clock.wall()
+        for device in devices:
+            self._collector.emit(
+                Outcome(backend=self.name, slot=device.id, moment=now, wall=wall, failure=failure)
+            )
 
     def _up(self, backend: Backend, opening: Opening, now: float) -> None:
         self._reopen.succeeded()

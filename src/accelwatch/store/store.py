@@ -30,6 +30,7 @@ from accelwatch.store.reports import (
 )
 from accelwatch.store.row import FIRST, Row, accumulates, of_device
 from accelwatch.store.rows import Rows
+from accelwatch.store.unread import status_by
 from accelwatch.store.views import Look, stale_after_a_pause_s, view_of
 from accelwatch.version import __version__
 
@@ -143,7 +144,10 @@ class Store:
             interval_s=None if self._one_shot else self._interval_s,
             devices=tuple(view for row, view in views if not row.is_host),
             node=host,
-            backends=tuple(self._backends[name] for name in sorted(self._backends)),
+            backends=tuple(
+                status_by(self._backends[name], self._rows.of_backend(name))
+                for name in sorted(self._backends)
+            ),
             events=self._events.events(),
             errors=self._errors(rows),
             own=self._own.series([(row.backend, view) for row, view in views], vendors),
