@@ -4,13 +4,15 @@ import msgspec
 import pytest
 
 from accelwatch.fleet.picture.model import FleetView
-from accelwatch.fleet.wire import FleetEvent, NodeNow
+from accelwatch.fleet.wire import FleetEvent, IncidentNow, NodeNow
+from accelwatch.schema.moments import timestamp
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
 from accelwatch.tui.fleet.changes import FleetChanges
 from accelwatch.tui.views.change_list import change_line
 from fleets import Faults, event, fleet_view
 from machines import NOW
+from seen_incidents import low_power
 
 
 def silent(view: FleetView, age_s: float) -> FleetView:
@@ -116,3 +118,34 @@ def test_slots_that_are_nobodys_and_nodes_that_are_not_listed_are_left_out() -> 
     assert FleetChanges().rows(nobody) == []
     unlisted = msgspec.structs.replace(view, nodes=[NodeNow("n002", "up", 0.4, 0)])
     assert FleetChanges().rows(unlisted) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "dated"),
+    [
+        ({}, True),
+        ({"state": "closed"}, False),
+        ({"group": "rack=r1"}, False),
+        ({"device": "nvidia:GPU-another"}, False),
+        ({"node": "n003"}, False),
+        ({"since": ""}, False),
+    ],
+)
+def test_an_open_incident_says_since_when(changes: dict[str, str], dated: bool) -> None:
+    view = fleet_view(4, faults={"n002/3!": "failed"})
+    (before,) = FleetChanges().rows(view)
+    assert not before.dated
+    known = low_power()
+    subject = {"node": before.node, "device": before.device_id}
+    incidents = [
+        IncidentNow(
+            incident=msgspec.structs.replace(known.incident, **{**subject, **extra, **changes}),
+            nodes_total=1,
+            members_total=0,
+        )
+        for extra in ({}, {"since": timestamp(NOW - 60)})
+    ]
+    (now,) = FleetChanges().rows(msgspec.structs.replace(view, incidents=incidents))
+    assert now.dated is dated
+    assert now.began == (NOW - 420 if dated else before.began)
+    assert ("start time unknown" in now.text) is not dated

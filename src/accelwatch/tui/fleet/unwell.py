@@ -5,7 +5,11 @@ A hub tells no event of what was so before it began, nor of a health that fails 
 
 from collections.abc import Collection, Iterator
 
+import msgspec
+
 from accelwatch.fleet.names import SPEAKING, NodeState
+from accelwatch.fleet.picture.incidents import OVER, moment
+from accelwatch.fleet.picture.incidents import standing as standing_of
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import DeviceNow
 from accelwatch.schema.health import Health
@@ -25,9 +29,34 @@ _UNKNOWN = "start time unknown"
 
 
 def unwell(view: FleetView, told: Collection[Subject]) -> list[Change]:
-    """Those of which no event tells; `told` are the subjects of which one does."""
+    """Those of which no event tells; `told` are the subjects of which one does.
+
+    Where nothing else says since when, the oldest open incident of the subject does.
+    """
     changes = [*_nodes(view), *_devices(view)]
-    return [one for one in changes if (one.node, one.device_id) not in told]
+    untold = [one for one in changes if (one.node, one.device_id) not in told]
+    if all(one.dated for one in untold):
+        return untold
+    since = _since_by_incidents(view)
+    return [_dated(one, since.get((one.node, one.device_id), 0.0)) for one in untold]
+
+
+def _since_by_incidents(view: FleetView) -> dict[Subject, float]:
+    since: dict[Subject, float] = {}
+    for known in view.incidents:
+        incident = known.incident
+        began = moment(incident.since)
+        if began and not incident.group and standing_of(incident) != OVER:
+            subject = incident.node, incident.device
+            since[subject] = min(began, since.get(subject, began))
+    return since
+
+
+def _dated(change: Change, since: float) -> Change:
+    if change.dated or not since:
+        return change
+    text = "" if change.text == _UNKNOWN else change.text
+    return msgspec.structs.replace(change, began=since, dated=True, text=text)
 
 
 def _nodes(view: FleetView) -> Iterator[Change]:
