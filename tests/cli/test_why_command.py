@@ -132,7 +132,7 @@ def test_a_recording_is_asked_and_nobody_else(
 def test_a_scenario_is_asked() -> None:
     code, out, _ = asyncio.run(typed("--replay", "demo", "--timeout", "50s"))
     assert code == 0
-    assert "nvidia5 has been lost" in out
+    assert "nvidia5 is lost" in out  # a single reading does not know since when
 
 
 @pytest.mark.parametrize("flag", ["--hub", "--agent"])

@@ -438,3 +438,23 @@ def test_what_an_incident_says_of_it_is_not_told_twice() -> None:
     said = asked(msgspec.structs.replace(scene, incidents=(told(found).incident,)), "n002")
     assert scene.nodes["n002"].odd in said.sentence
     assert said.differs == ""
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "sample_time", "state", "stands"),
+    [
+        (1.0, NOW - 40, DeviceState.LOST, "has been lost for 30 s"),
+        (1.0, None, DeviceState.LOST, "is lost"),
+        (1.0, None, DeviceState.UNRESPONSIVE, "is hung"),
+        (1.0, None, DeviceState.DEGRADED, "has been failed for 30 s"),
+        (None, NOW - 40, DeviceState.LOST, "is lost"),
+    ],
+)
+def test_how_long_is_said_only_where_somebody_saw_it_begin(
+    interval_s: float | None, sample_time: float | None, state: DeviceState, stands: str
+) -> None:
+    view = machines.view(
+        1, state=state, state_since=NOW - 30, sample_time=sample_time, health=Health.FAILED
+    )
+    scene = scene_of_machine(machines.snapshot(view, interval_s=interval_s))
+    assert f"nvidia1 {stands}" in asked(scene, "1").sentence
