@@ -203,6 +203,15 @@ def _cleaned_up(
                 span.events.append((fault.at + node / 10, node, device, "xid_45", text))
 
 
+def _logged(
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+) -> None:
+    """The kernel logs of the nodes have these lines."""
+    for node in fault.nodes if begins else ():
+        for after, device, code, text in fault.lines:
+            span.events.append((fault.at + after, node, device, code, text))
+
+
 def _straggler(
     fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
 ) -> None:
@@ -266,6 +275,7 @@ KINDS: dict[str, Callable[..., None]] = {
     "ecc": _ecc,
     "application": _application,
     "cleaned_up": _cleaned_up,
+    "logged": _logged,
     "straggler": _straggler,
     "thermal": _thermal,
     "storage": _storage,

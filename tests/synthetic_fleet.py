@@ -40,6 +40,8 @@ class Fault:
     lasts: float = 1800.0
     device: int | None = None
     nodes: tuple[int, ...] = ()
+    lines: tuple[tuple[float, int, str, str], ...] = ()
+    """Of `logged`: seconds after the fault, device, code and text of each event."""
 
 
 @dataclass(frozen=True)
