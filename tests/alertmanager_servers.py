@@ -1,7 +1,7 @@
 """A real Alertmanager on loopback, started by a test and ended with it."""
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +42,19 @@ class Alertmanager:
 
 @contextlib.asynccontextmanager
 async def alertmanager(
-    folder: Path, port: int, webhook: Mapping[str, Any] | None = None
+    folder: Path,
+    port: int,
+    webhook: Mapping[str, Any] | None = None,
+    inhibit_rules: Sequence[Mapping[str, Any]] = (),
 ) -> AsyncIterator[Alertmanager]:
-    """One without a cluster; `webhook` is whom it tells."""
+    """One without a cluster; `webhook` is whom it tells, `inhibit_rules` are as in its file."""
     receiver: dict[str, Any] = {"name": "one"}
     if webhook is not None:
         receiver["webhook_configs"] = [dict(webhook)]
     config = folder / f"alertmanager-{port}.yml"
-    whole = {"route": {"receiver": "one", **AT_ONCE}, "receivers": [receiver]}
+    whole: dict[str, Any] = {"route": {"receiver": "one", **AT_ONCE}, "receivers": [receiver]}
+    if inhibit_rules:
+        whole["inhibit_rules"] = list(inhibit_rules)
     config.write_bytes(msgspec.yaml.encode(whole))
     command = (
         installed("prometheus-alertmanager"),

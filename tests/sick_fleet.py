@@ -109,12 +109,13 @@ def _on(host: str, view: DeviceView) -> DeviceView:
 class Node:
     """An agent over a node that stays healthy, or that falls sick when it is told to."""
 
-    def __init__(self, host: str, served: Agent) -> None:
+    def __init__(self, host: str, served: Agent, devices: int) -> None:
         self.address = served.address
         self.sick = False
         self.uuids_of = host
         """Of which node the uuids of its devices are."""
         self._host = host
+        self._devices = devices
         self._served = served
         self._began = time.time()
 
@@ -130,7 +131,7 @@ class Node:
             _sick(index, now, elapsed_s)
             if self.sick
             else _healthy(index, now, _values(index, elapsed_s, busy=0.9))
-            for index in range(8)
+            for index in range(self._devices)
         ]
         works = BackendState.FAILED if self.sick else BackendState.OK
         owned = [_on(self.uuids_of, view) for view in views]
@@ -138,6 +139,7 @@ class Node:
         (backend,) = whole.backends
         return msgspec.structs.replace(
             whole,
+            devices=tuple(owned),
             backends=(msgspec.structs.replace(backend, state=works),),
             own={
                 ("collector_up", "nvidia"): int(not self.sick),
@@ -147,12 +149,13 @@ class Node:
 
 
 @contextlib.asynccontextmanager
-async def nodes(*hosts: str) -> AsyncIterator[tuple[Node, ...]]:
+async def nodes(*hosts: str, devices: int = 8) -> AsyncIterator[tuple[Node, ...]]:
     """Agents of nodes that tell their state again and again."""
     async with contextlib.AsyncExitStack() as stack:
         found = []
         for host in hosts:
-            found.append(Node(host, await stack.enter_async_context(agent())))
+            served = await stack.enter_async_context(agent())
+            found.append(Node(host, served, devices))
         telling = asyncio.create_task(_keep_telling(found))
         try:
             yield tuple(found)

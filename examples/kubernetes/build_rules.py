@@ -7,7 +7,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TARGET = HERE / "prometheusrule.yaml"
-SOURCES = ("recording.yml", "alerts.yml", "hub_alerts.yml")
+SOURCES = ("recording.yml", "alerts.yml", "hub_alerts.yml", "remedy_alerts.yml")
 HEAD = """\
 # Written by build_rules.py from ../prometheus/rules; do not edit. For the Prometheus operator.
 apiVersion: monitoring.coreos.com/v1

@@ -11,7 +11,7 @@ import yaml
 
 Promtool = Callable[..., str]
 
-ALERTS = ("alerts", "hub_alerts")
+ALERTS = ("alerts", "hub_alerts", "remedy_alerts")
 RULES = (*ALERTS, "recording", "compat_accelerator", "compat_dcgm")
 TESTS = (
     "agent_alerts",
@@ -22,6 +22,7 @@ TESTS = (
     "performance_alerts",
     "presence_alerts",
     "recording",
+    "remedy_alerts",
 )
 
 
@@ -68,6 +69,38 @@ def test_check_config_with_every_variant(
     jobs = yaml.safe_load("\n".join(lines))["scrape_configs"]
     assert len(jobs) == 5
     assert "SUCCESS" in promtool("check", "config", "--syntax-only", config)
+
+
+def test_of_a_large_job_twenty_nodes_gone_are_many_and_three_are_not(
+    examples: Path, promtool: Promtool, tmp_path: Path
+) -> None:
+    gone = {"accel-few": 3, "accel-many": 20}
+    series = [
+        {
+            "series": f'up{{instance="n{number}", job="{job}"}}',
+            "values": "1x5 0x10" if number < count else "1x15",
+        }
+        for job, count in gone.items()
+        for number in range(250)
+    ]
+    fires = {
+        "labels": 'ALERTS{alertname="AcceleratorManyExportersDown", alertstate="firing", '
+        'job="accel-many", severity="critical"}',
+        "value": 1,
+    }
+    case = {
+        "expr": 'ALERTS{alertname="AcceleratorManyExportersDown", alertstate="firing"}',
+        "eval_time": "10m",
+        "exp_samples": [fires],
+    }
+    document = {
+        "rule_files": [str(examples / "prometheus/rules/alerts.yml")],
+        "evaluation_interval": "1m",
+        "tests": [{"interval": "1m", "input_series": series, "promql_expr_test": [case]}],
+    }
+    file = tmp_path / "large_test.yml"
+    file.write_text(yaml.safe_dump(document), encoding="utf-8")
+    assert "SUCCESS" in promtool("test", "rules", file)
 
 
 def test_scrape_jobs_match_the_alert_on_a_silent_agent(examples: Path) -> None:

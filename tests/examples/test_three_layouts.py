@@ -7,20 +7,26 @@ Windows of the shipped rules are shortened and `for` is left out, so that minute
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import yaml
 
+from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import HttpSd, Targets
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
+from accelwatch.judging.runner import RuleRunner
 from hub_peers import served_hub
 from sick_fleet import AFFECTED, Node, nodes
+from sick_remedies import SickRemedies
 from store_servers import Stores, StoreServer, free_port
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.remedies.runner import RemedyRunner
 
 Labels = frozenset[tuple[str, str]]
 Boards = dict[str, dict[str, Any]]
@@ -36,8 +42,20 @@ HUB_ALERTS = {
     "FleetIdentityConflict",
     "FleetDiscoveryFailing",
     "FleetInventoryNotKept",
-    "FleetHubGone",
+    "FleetJournalNotKept",
+    "FleetEvaluationLate",
+    "FleetRemedyOverdue",
+    "FleetRemedyOutcomeUnknown",
+    "FleetRemedyFailed",
+    "FleetRemedyApprovalWaiting",
+    "FleetRemedyBreakerOpen",
+    "FleetRemedyFrozen",
+    "FleetRemedyStopped",
+    "FleetRemedyBudgetUsedUp",
+    "FleetRemedyNoSpareReady",
 }
+MANY_GONE = {"AcceleratorManyExportersDown", "FleetNodesGone"}
+GONE_HUB = {"FleetHubGone"}
 OF_STORES = {"FleetStoreFailing", "FleetRemoteWriteLosing"}
 """Of how a hub's servers do; their series go where all of the hub's go."""
 HUB = "accelwatch-fleet"
@@ -48,7 +66,7 @@ WITHIN_S = 60.0
 def shortened(examples: Path, folder: Path) -> list[Path]:
     """The rule files with seconds in the place of minutes."""
     made = []
-    for name in ("recording", "alerts", "hub_alerts"):
+    for name in ("recording", "alerts", "hub_alerts", "remedy_alerts"):
         document = yaml.safe_load((examples / f"prometheus/rules/{name}.yml").read_text("utf-8"))
         for group in document["groups"]:
             for rule in group["rules"]:
@@ -61,19 +79,23 @@ def shortened(examples: Path, folder: Path) -> list[Path]:
 
 
 class Fleet:
-    """Two nodes and one that refuses, and a store in each layout."""
+    """Two nodes, three without devices that go together, one that refuses; a store in each layout."""
 
-    def __init__(self, healthy: Node, sick: Node, silent: str) -> None:
+    def __init__(self, healthy: Node, sick: Node, others: Sequence[Node], silent: str) -> None:
         self.healthy = healthy
         self.sick = sick
+        self.others = others
         self.silent = silent
         self.stores: dict[str, StoreServer] = {}
+        self.rack = contextlib.AsyncExitStack()
+        """Ends the three."""
         self.hub = contextlib.AsyncExitStack()
         """Ends the hub."""
 
     @property
     def addresses(self) -> list[str]:
-        return [self.healthy.address, self.sick.address, self.silent]
+        others = [node.address for node in self.others]
+        return [self.healthy.address, self.sick.address, *others, self.silent]
 
 
 @contextlib.asynccontextmanager
@@ -84,7 +106,10 @@ async def fleet(tmp_path: Path, examples: Path) -> AsyncIterator[Fleet]:
     no_folder.write_text("")
     async with contextlib.AsyncExitStack() as stack:
         healthy, sick = await stack.enter_async_context(nodes("n01", "n02"))
-        one = Fleet(healthy, sick, f"127.0.0.1:{free_port()}")
+        rack = await stack.enter_async_context(contextlib.AsyncExitStack())
+        others = await rack.enter_async_context(nodes("n03", "n04", "n05", devices=0))
+        one = Fleet(healthy, sick, others, f"127.0.0.1:{free_port()}")
+        one.rack = rack
         agents = {"job_name": "accelwatch", "static_configs": [{"targets": one.addresses}]}
         written = await stack.enter_async_context(servers.prometheus(rule_files=rules))
         settings = HubSettings(
@@ -92,11 +117,13 @@ async def fleet(tmp_path: Path, examples: Path) -> AsyncIterator[Fleet]:
             scrape=Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.3),
             remote_write=RemoteWrite(url=f"{written.url}/api/v1/write", interval_s=0.5),
             federation=Federation(enabled=True),
+            rules=RuleSettings(packs=("storage",)),
         )
         await stack.enter_async_context(one.hub)
         hub = await one.hub.enter_async_context(
             served_hub(settings, interval_s=0.2, state_dir=no_folder)
         )
+        hub.hub.remedies = cast("RemedyRunner", SickRemedies())
         federated = {
             "job_name": HUB,
             "honor_labels": True,
@@ -153,8 +180,10 @@ def filled(dashboards: Boards) -> Boards:
 
 
 def test_panels_and_alerts_are_alike_in_every_layout(
-    tmp_path: Path, examples: Path, filled: Boards
+    tmp_path: Path, examples: Path, filled: Boards, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(RuleRunner, "late_s", 45.0)
+
     async def main() -> None:
         async with fleet(tmp_path, examples) as one:
             for store in one.stores.values():
@@ -165,6 +194,8 @@ def test_panels_and_alerts_are_alike_in_every_layout(
             await _panels_show_the_same(one, filled)
             await _variables_name_the_nodes(one, filled)
             await _every_alert_on_the_hub_fires(one)
+            await _many_gone_are_one_alert(one)
+            await _a_hub_that_is_gone_is_missed(one)
 
     asyncio.run(main())
 
@@ -192,9 +223,27 @@ async def _every_alert_on_the_hub_fires(one: Fleet) -> None:
     one.sick.uuids_of = "n01"  # a machine that was copied: its own devices are missing
     for layout in ("remote_write", "federation"):
         firing = 'count by (alertname) (ALERTS{alertstate="firing", alertname=~"Fleet.+"})'
+        await one.stores[layout].until(firing, lambda found: _names(found) >= HUB_ALERTS, WITHIN_S)
+
+
+async def _many_gone_are_one_alert(one: Fleet) -> None:
+    await one.rack.aclose()
+    for layout in LAYOUTS:
+        many = 'ALERTS{alertstate="firing", alertname="AcceleratorManyExportersDown"}'
+        (alert,) = await one.stores[layout].until(many, bool, WITHIN_S)
+        assert alert["metric"]["job"] == "accelwatch", layout
+    for layout in ("remote_write", "federation"):
+        gone = 'ALERTS{alertstate="firing", alertname="FleetNodesGone"}'
+        await one.stores[layout].until(gone, lambda found: len(found) == 1, WITHIN_S)
+        down = 'ALERTS{alertstate="firing", alertname="FleetTargetDown"}'
         await one.stores[layout].until(
-            firing, lambda found: _names(found) >= HUB_ALERTS - {"FleetHubGone"}, WITHIN_S
+            down,
+            lambda found: [series["metric"]["node"] for series in found] == [one.silent],
+            WITHIN_S,
         )
+
+
+async def _a_hub_that_is_gone_is_missed(one: Fleet) -> None:
     await one.hub.aclose()
     stale = 'ALERTS{alertstate="firing", alertname="AcceleratorReadStale"}'
     for layout in ("remote_write", "federation"):
@@ -207,10 +256,13 @@ def _names(found: list[dict[str, Any]]) -> set[str]:
     return {series["metric"]["alertname"] for series in found}
 
 
-def test_every_alert_on_a_hub_is_tried(examples: Path) -> None:
-    document = yaml.safe_load((examples / "prometheus/rules/hub_alerts.yml").read_text("utf-8"))
-    shipped = {rule["alert"] for group in document["groups"] for rule in group["rules"]}
-    assert shipped == HUB_ALERTS | OF_STORES
+def test_every_alert_is_tried(examples: Path) -> None:
+    shipped = set()
+    for name in ("alerts", "hub_alerts", "remedy_alerts"):
+        document = yaml.safe_load((examples / f"prometheus/rules/{name}.yml").read_text("utf-8"))
+        shipped |= {rule["alert"] for group in document["groups"] for rule in group["rules"]}
+    of_nodes = {*AFFECTED, *ABOUT_NODE, *BY_SCRAPE, "AcceleratorExporterDown"}
+    assert shipped == of_nodes | HUB_ALERTS | MANY_GONE | GONE_HUB | OF_STORES
 
 
 async def _panels_show_the_same(one: Fleet, boards: Boards) -> None:

@@ -49,6 +49,7 @@ def test_how_all_of_it_stands() -> None:
             "n2": remedy("n2", Stage.AWAITING_APPROVAL, NOW - 90.0),
             "n3": remedy("n3", Stage.AWAITING_APPROVAL, NOW - 30.0),
             "n4": remedy("n4", Stage.UNKNOWN, NOW - 5.0),
+            "n5": msgspec.structs.replace(remedy("n5", Stage.DRAINING), overdue="draining"),
         },
         stop=Stop(by="kim", at=NOW),
         breaker=BreakerState(standing=BreakerStanding.HALF_OPEN),
@@ -60,6 +61,7 @@ def test_how_all_of_it_stands() -> None:
     assert series["remedy_oldest_approval_seconds",] == 90.0
     assert series["remedy_oldest_unknown_seconds",] == 5.0
     assert (series["remedy_stopped",], series["remedy_breaker_open",]) == (1, 1)
+    assert series["remedy_overdue_nodes",] == 1
     assert (series["remedy_spares", "ready"], series["remedy_spares", "failed"]) == (1, 1)
     assert series["remedy_budget_used", "pool=train"] == 1
     assert series["remedy_budget_bound", "rack=r1"] == 1

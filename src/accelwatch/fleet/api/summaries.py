@@ -51,11 +51,16 @@ def _outages(fleet: Fleet, sums: Totals) -> tuple[Outage, ...]:
     silent = sum(count for state, count in sums.nodes.items() if state not in SPEAKING)
     if silent < LEAST_NODES:
         return ()
-    nodes = [
+    nodes = node_healths(fleet)
+    return largest_outages(nodes, len(nodes), fleet.clock.wall())
+
+
+def node_healths(fleet: Fleet) -> list[NodeHealth]:
+    """Every node as far as outages are concerned."""
+    return [
         NodeHealth(node.name, fleet.state_of(node), fleet.age_of(node), node.why_silent)
         for node in fleet.nodes.values()
     ]
-    return largest_outages(nodes, len(nodes), fleet.clock.wall())
 
 
 def node_summary(fleet: Fleet, node: Node) -> NodeSummary:

@@ -314,8 +314,8 @@ class Hub:
         for kind, status in (self._watch.status() if self._watch is not None else {}).items():
             series["fleet_discovery_up", kind] = int(status.works)
             series["fleet_discovery_targets", kind] = status.targets
-        for rule, count in ({} if self.rules is None else self.rules.blind()).items():
-            series["fleet_rule_blind", rule] = count
+        if self.rules is not None:
+            series.update(_of_rules(self.rules))
         if self.remedies is not None:
             series.update(self.remedies.series())
         return series
@@ -402,3 +402,13 @@ def _reading(settings: HubSettings) -> tuple[object, ...]:
 def _alerts(settings: HubSettings) -> bool:
     """Whether a hub tells people of incidents, so that the agents it follows need not."""
     return settings.rules.any and bool(settings.alerts.sinks)
+
+
+def _of_rules(rules: "RuleRunner") -> dict[Series, Number]:
+    """How the evaluation of rules and the journal do; of a journal that nobody wants, nothing."""
+    series: dict[Series, Number] = {("fleet_evaluation_late_seconds",): rules.late_s}
+    if rules.register.keeps:
+        series["fleet_journal_kept",] = int(not rules.register.problems)
+    for rule, count in rules.blind().items():
+        series["fleet_rule_blind", rule] = count
+    return series

@@ -83,6 +83,8 @@ def standing(
     for stage in Stage:
         if stage is not Stage.HEALTHY:
             yield ("remedy_nodes", stage.value), stages[stage]
+    overdue = sum(1 for remedy in state.remedies.values() if remedy.overdue)
+    yield ("remedy_overdue_nodes",), overdue
     yield ("remedy_stopped",), int(state.stop is not None)
     yield ("remedy_breaker_open",), int(state.breaker.standing is not BreakerStanding.CLOSED)
     yield ("remedy_frozen",), int(bool(state.world.guard.why))

@@ -72,6 +72,15 @@ METRICS: tuple[Metric, ...] = (
         source=MetricSource.SELF,
     ),
     Metric(
+        "remedy_overdue_nodes",
+        Kind.GAUGE,
+        Tier.AGGREGATE,
+        "",
+        "Nodes whose remedy is past the deadline of its stage: people were notified, and it still waits.",
+        scope=Scope.NODE,
+        source=MetricSource.SELF,
+    ),
+    Metric(
         "remedy_budget_used",
         Kind.GAUGE,
         Tier.AGGREGATE,

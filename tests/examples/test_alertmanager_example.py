@@ -1,0 +1,91 @@
+"""The shipped Alertmanager configuration: people get one message when many nodes are gone at once."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from alertmanager_servers import alertmanager
+from store_servers import free_port, installed
+
+Labels = dict[str, str]
+
+
+def _shipped(examples: Path) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load(
+        (examples / "prometheus/alertmanager.yml").read_text("utf-8")
+    )
+    return document
+
+
+def _alert(name: str, **labels: str) -> Labels:
+    return {"alertname": name, "job": "accelwatch", "severity": "warning", **labels}
+
+
+MANY = _alert("AcceleratorManyExportersDown")
+ONE = _alert("AcceleratorExporterDown", instance="n1:9877")
+GONE = _alert("FleetNodesGone", job="hub", instance="h1")
+FROZEN = _alert("FleetRemedyFrozen", job="hub", instance="h1")
+LATE = _alert("FleetEvaluationLate", job="hub", instance="h1")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "inhibited"),
+    [
+        (MANY, ONE, True),
+        (MANY, {**ONE, "job": "accel-two"}, False),
+        (MANY, _alert("AcceleratorLost", instance="n1:9877"), False),
+        (GONE, MANY, True),
+        (GONE, FROZEN, True),
+        (LATE, FROZEN, True),
+        (GONE, {**FROZEN, "instance": "h2"}, False),
+        (GONE, {**FROZEN, "job": "hub-two"}, False),
+        (GONE, _alert("FleetTargetDown", job="hub", instance="h1", node="n9"), False),
+    ],
+)
+def test_what_is_held_back(
+    examples: Path, tmp_path: Path, source: Labels, target: Labels, inhibited: bool
+) -> None:
+    async def main() -> None:
+        rules = _shipped(examples)["inhibit_rules"]
+        async with alertmanager(tmp_path, free_port(), inhibit_rules=rules) as server:
+            await server.tell(source)
+            await server.tell(target)
+            while len(found := await server.alerts(alertname=target["alertname"])) == 0:
+                await asyncio.sleep(0.05)
+            (shown,) = found
+            assert bool(shown["status"]["inhibitedBy"]) is inhibited
+            (first,) = await server.alerts(alertname=source["alertname"])
+            assert first["status"]["state"] == "active"
+
+    asyncio.run(main())
+
+
+def test_it_is_valid(examples: Path) -> None:
+    file = examples / "prometheus/alertmanager.yml"
+    done = subprocess.run(
+        [installed("amtool"), "check-config", str(file)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_that_it_names_is_shipped(examples: Path) -> None:
+    shipped = {
+        rule["alert"]
+        for file in (examples / "prometheus/rules").glob("*alerts.yml")
+        for group in yaml.safe_load(file.read_text("utf-8"))["groups"]
+        for rule in group["rules"]
+    }
+    named = set()
+    for rule in _shipped(examples)["inhibit_rules"]:
+        for matcher in (*rule["source_matchers"], *rule["target_matchers"]):
+            named |= set(matcher.split('"')[1].split("|"))
+    assert named <= shipped
+    assert len(named) == 5

@@ -1,0 +1,65 @@
+"""Remedies with which everything is wrong of which a shipped alert speaks."""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from accelwatch.exposition.histogram import Histogram
+from accelwatch.fleet.remedies.measures import standing
+from accelwatch.incidents.incident import Incident
+from accelwatch.remedy.breaker import BreakerStanding, BreakerState
+from accelwatch.remedy.budget import BudgetState, Own
+from accelwatch.remedy.census import Place
+from accelwatch.remedy.data_guard import DataGuardState
+from accelwatch.remedy.model import Remedy, RemedyState, Stop
+from accelwatch.remedy.settings import RemedySettings
+from accelwatch.remedy.spares import Spare, SpareStanding, SpareState
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.world import World
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+
+_AN_HOUR_S = 3600.0
+_STAGES = (Stage.UNKNOWN, Stage.FAILED, Stage.AWAITING_APPROVAL, Stage.DRAINING)
+
+
+def sick_state(now: float) -> RemedyState:
+    """As an engine has it that is stopped, frozen, late, without spares and without budget."""
+    since = now - _AN_HOUR_S
+    place = Place(node="n1", pools=("train",), domains=())
+    return RemedyState(
+        remedies={
+            f"n{number}": Remedy(
+                node=f"n{number}",
+                stage=stage,
+                since=since,
+                begun=since,
+                overdue=stage.value if stage is Stage.DRAINING else "",
+            )
+            for number, stage in enumerate(_STAGES)
+        },
+        stop=Stop(by="kim", at=since),
+        breaker=BreakerState(standing=BreakerStanding.OPEN),
+        budget=BudgetState(own={"n1": Own(place=place, incidents=("i1",), at=since)}),
+        spares=SpareState(spares={"s1": Spare(standing=SpareStanding.FAILED)}),
+        world=World(guard=DataGuardState(why="too few nodes are heard")),
+    )
+
+
+class SickRemedies:
+    """In the place of a hub's remedies: their series are those of the real measures."""
+
+    problems: tuple[str, ...] = ()
+    stalled = ""
+
+    def series(self) -> dict[Series, Number]:
+        now = time.time()
+        return dict(standing(sick_state(now), RemedySettings(), now))
+
+    def histograms(self) -> Mapping[Series, Histogram]:
+        return {}
+
+    def heard(self, incidents: Sequence[Incident]) -> None:
+        """Nothing is done about them."""
+
+    async def stop(self) -> None:
+        """Nothing runs."""
