@@ -7,6 +7,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from accelwatch.daemon.memory import give_back, one_arena
+from accelwatch.history.files import release_unused
 from accelwatch.history.layout import DEVICES, NODES
 from accelwatch.history.reader import Archive
 from accelwatch.history.rows import Gathering
@@ -23,6 +25,7 @@ _SERIES = [
 
 
 def main(hours: int) -> None:
+    one_arena()  # as a hub does
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         writer = Writer(folder, interval_s=30, source="benchmark")
@@ -40,6 +43,8 @@ def main(hours: int) -> None:
             if tick % 10 == 9:
                 writer.add(gathering.pop_batch())
                 writer.cut(at + 1)
+                release_unused()
+                give_back()
             if tick % 30 == 29:
                 resident.append(f"{use(os.getpid()).rss_mib:.0f}")
         writer.close(_START + 2 * 86_400_000)

@@ -16,6 +16,11 @@ MAX_GROUP_CELLS = 256 << 20
 """Rows times columns of a row group that is written: 2 GiB of numbers while they are in memory."""
 
 
+def release_unused() -> None:
+    """Have Arrow's allocator return to the kernel what it keeps for later."""
+    pa.default_memory_pool().release_unused()
+
+
 def write(path: Path, tables: Iterable[Any], schema: Any) -> None:
     """A file with a row group for each table, of the columns of the schema; what one lacks is null.
 

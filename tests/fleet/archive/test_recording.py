@@ -330,3 +330,26 @@ def test_much_that_waits_is_written_before_its_time_but_not_each_round(tmp_path:
         return [*cuts, writer.cuts]
 
     assert asyncio.run(rounds()) == [0, 1, 1, 2, 2]
+
+
+def test_memory_is_given_back_after_each_part_and_not_each_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[int] = []
+
+    async def rounds() -> list[int]:
+        clock = ManualClock()
+        fleet = Fleet(clock, HubSettings().thresholds, None)
+        recorder = Recorder(History(folder=str(tmp_path / "a")), fleet, clock)
+        monkeypatch.setattr("accelwatch.fleet.archive.recorder.give_back", lambda: given.append(1))
+        recorder._cut_at = clock.monotonic()
+        counts = []
+        for _ in range(12):
+            clock.advance(60.0)
+            await recorder.round()
+            counts.append(len(given))
+        await recorder.close()
+        fleet.close()
+        return counts
+
+    assert asyncio.run(rounds()) == [0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from accelwatch.clock import Clock
+from accelwatch.daemon.memory import give_back
 from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.archive.jobs import JobBook
 from accelwatch.fleet.archive.maintenance import MaintenanceBook
@@ -127,6 +128,8 @@ class Recorder:
             if self._complaint:
                 logger.info("the history archive goes well again")
             self._complaint = ""
+        finally:
+            _release_memory()
         if self._writer.dropped > self._dropped:
             more, self._dropped = self._writer.dropped - self._dropped, self._writer.dropped
             logger.warning("the history archive lacks %d samples", more)
@@ -189,6 +192,14 @@ class Recorder:
             await asyncio.to_thread(self._writer.close, int(self._clock.wall() * 1000) + 1)
         except AccelwatchError as error:
             logger.error("%s", error)
+
+
+def _release_memory() -> None:
+    """Return to the kernel what a part, or the merge of an hour, needed: much, and seldom."""
+    from accelwatch.history.files import release_unused
+
+    release_unused()
+    give_back()
 
 
 def kind_of(code: str) -> str:
