@@ -198,15 +198,15 @@ class KernelLogBackend:
 
     def _events(self, records: list[Record]) -> list[ErrorEvent]:
         events: list[ErrorEvent] = []
-        if not records:
+        if not records and not self._interpreter.is_waiting:
             return events
         now = self._context.clock.wall()
         boot_time = self._boot_time(now)
+        if not records:
+            events.extend(self._interpreter.rest(boot_time, now))
         for record in records:
             events.extend(self._gap(record, now))
-            event = self._interpreter.event(record, boot_time, now)
-            if event is not None:
-                events.append(event)
+            events.extend(self._interpreter.events(record, boot_time, now))
             self._sequence = record.sequence
         self._unsaved = self._unsaved or bool(records)
         self._urgent = self._urgent or bool(events)
@@ -235,6 +235,8 @@ class KernelLogBackend:
         now = self._context.clock.monotonic()
         due = self._urgent or now - self._saved_at >= _SAVE_EVERY_S
         if not self._unsaved or not due or self._sequence is None or not self._boot_id:
+            return
+        if self._interpreter.is_waiting:  # read again after a restart, or its event would be lost
             return
         self._store.save(Position(boot_id=self._boot_id, sequence=self._sequence))
         self._saved_at, self._unsaved, self._urgent = now, False, False

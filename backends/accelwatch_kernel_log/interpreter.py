@@ -7,6 +7,7 @@ from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch_kernel_log.amd import AMD
 from accelwatch_kernel_log.amdxdna import AMDXDNA
 from accelwatch_kernel_log.correlation import Correlator
+from accelwatch_kernel_log.firmware_record import FirmwareRecord
 from accelwatch_kernel_log.gaudi import GAUDI
 from accelwatch_kernel_log.hardware import HARDWARE
 from accelwatch_kernel_log.host import HOST
@@ -89,6 +90,12 @@ class Interpreter:
         self._accept_user = accept_user
         self._correlator = Correlator()
         self._fold = Fold()
+        self._firmware = FirmwareRecord()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a record of the firmware has not told its device yet."""
+        return self._firmware.is_open
 
     def learn(self, record: Record) -> None:
         """Take from a record of before what it says of GPUs that later ones only name."""
@@ -98,8 +105,27 @@ class Interpreter:
             if match is not None:
                 self._correlator.relate(match, record.seconds)
 
+    def events(self, record: Record, boot_time: float, now: float) -> list[ErrorEvent]:
+        """What a record reports, and what records before it do by now; times in Unix seconds."""
+        held = self._firmware.named(record) or self._firmware.ended(record)
+        found = [self._of_firmware(held, boot_time, now), self.event(record, boot_time, now)]
+        return [event for event in found if event is not None]
+
+    def rest(self, boot_time: float, now: float) -> list[ErrorEvent]:
+        """What waited for a line that has not come."""
+        event = self._of_firmware(self._firmware.ended(), boot_time, now)
+        return [] if event is None else [event]
+
+    def _of_firmware(
+        self, held: tuple[Match, Record] | None, boot_time: float, now: float
+    ) -> ErrorEvent | None:
+        if held is None or not self._fold.admit(held[0], held[1].seconds, trusted=True):
+            return None
+        match, first = held
+        return _event(match, first.text, min(boot_time + first.seconds, now), True)
+
     def event(self, record: Record, boot_time: float, now: float) -> ErrorEvent | None:
-        """The event that a record reports, if it reports one; times in Unix seconds."""
+        """The event that this line alone reports, if it reports one; times in Unix seconds."""
         trusted = record.facility == 0 or self._accept_user
         if trusted:
             self._correlator.observe(record.text, record.seconds)
@@ -110,6 +136,8 @@ class Interpreter:
             if not match.subject:
                 match = msgspec.structs.replace(match, subject=_device_of(record))
             match = self._correlator.relate(match, record.seconds)
+            if not match.subject and self._firmware.hold(match, record):
+                return None
         if not self._fold.admit(match, record.seconds, trusted=trusted):
             return None
         when = min(boot_time + record.seconds, now)

@@ -21,8 +21,9 @@ def events_of(case: str) -> list[ErrorEvent]:
 
 def interpreted(log: bytes) -> list[ErrorEvent]:
     interpreter = Interpreter()
-    found = (interpreter.event(record, 0.0, 2e9) for record in Framer().feed(log))
-    return [event for event in found if event is not None]
+    records = list(Framer().feed(log))
+    found = [event for record in records for event in interpreter.events(record, 0.0, 2e9)]
+    return [*found, *interpreter.rest(0.0, 2e9)]
 
 
 def test_each_device_that_does_not_come_up_is_told_by_its_pci_id() -> None:
@@ -56,7 +57,8 @@ def test_what_is_no_failure_of_an_accelerator(line: str) -> None:
 
 def test_records_that_the_firmware_calls_corrected_are_one_event() -> None:
     (event,) = events_of("23")
-    assert (event.code, event.detail) == ("hardware_error_corrected", {"severity": "corrected"})
+    assert (event.code, event.subject) == ("hardware_error_corrected", "0000:20:03.1")
+    assert event.detail == {"severity": "corrected"}
 
 
 def test_power_smoothing_goes_off_and_comes_back() -> None:
