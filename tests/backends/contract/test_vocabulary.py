@@ -77,9 +77,11 @@ BY_KEY: Mapping[tuple[str, str], str] = {
     ("host_network_errors_total", "direction"): DIRECTION,
     ("host_rdma_bytes_total", "direction"): DIRECTION,
     ("host_disk_bytes_total", "direction"): "read|write",
+    ("host_setting_info", "setting"): r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)*",
     ("host_paging_bytes_total", "direction"): "read|write",
 }
 FREE = {"mountpoint", "interface", "disk", "rdma_device", "port", "mode", "window", "resource"}
+FREE |= {"value", "library", "version"}
 FREE |= {"share", "chassis_serial", "operation", "status"}
 """Names of the host's own parts, and the kernel's and vendors' own words."""
 
