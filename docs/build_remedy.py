@@ -71,7 +71,7 @@ it counts as done when it is observed, not when somebody says so.
 - **What is not known is a stage of its own.** An effect that may or may not have happened is followed by
   no other until it is observed or a person says so.
 
-What could not be done, or of what nobody knows whether it was, calls a person (`needs a person` in the
+What could not be done, or whose outcome is unknown, calls a person (`needs a person` in the
 [alerts](alerts.md)), also when its incident is over by then. `accelwatch remedy plan NODE` says what it
 is, and `accelwatch incidents` lists the incident beside those that are open until something else was
 said of it.

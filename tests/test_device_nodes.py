@@ -94,7 +94,7 @@ def test_what_no_driver_holds_was_given_to_nobody(root: Path) -> None:
 def test_what_a_virtual_machine_has(root: Path) -> None:
     (root / f"sys/bus/pci/devices/{ONE}/driver").unlink()
     bind(root, ONE, "vfio-pci")
-    assert why(root) == "vfio-pci holds it for somebody else"
+    assert why(root) == "vfio-pci holds it for a virtual machine"
 
 
 @pytest.mark.parametrize("name", ["", "../../etc/passwd"])

@@ -122,7 +122,7 @@ def _forbidden(intent: Intent, observed: Observed) -> Refusal | None:
     if node is not None and (refusal := _not_ours(intent, node)):
         return refusal
     if intent.kind in _ENDS_BOOT and not intent.boot_id:
-        return Refusal(RefusalKind.UNSAFE, "it is not known of which boot the evidence is")
+        return Refusal(RefusalKind.UNSAFE, "the evidence does not say which boot it is from")
     job = observed.job if intent.kind is IntentKind.SIGNAL_JOB else None
     if job is not None and job.state is not JobState.RUNNING:
         return Refusal(RefusalKind.IMPOSSIBLE, f"the job does not run: {job.state.value}")

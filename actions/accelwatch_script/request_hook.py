@@ -78,7 +78,7 @@ class RequestHook:
     async def _polled(self, what: call.Call) -> Said:
         url = what.poll
         if not self._same_place(url):
-            return answer.refused("it is asked for elsewhere than at the hook's own server")
+            return answer.refused("the request is for another server than the hook's own")
         named = self._with_token(headers(self._secret, what.operation_id, self._clock.wall(), b""))
         del named["Content-Type"]
         got = await self._poster.post(url, b"", named, method="GET", reads_body=True)

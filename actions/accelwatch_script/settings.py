@@ -23,7 +23,7 @@ NEVER_TRUSTED = frozenset(
 """What counts only when it is seen: of a false word comes a second copy of a job."""
 NEVER_CALLED = MappingProxyType(
     {
-        IntentKind.FOLLOW_JOB: f"the hook {OBSERVE} tells it",
+        IntentKind.FOLLOW_JOB: f"the hook {OBSERVE} reports it",
         IntentKind.PROBE: "who observes sees for himself whether a node is silent",
     }
 )

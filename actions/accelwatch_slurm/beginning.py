@@ -39,7 +39,9 @@ def _again(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Proposal:
     failed = job.reason.lower().replace(" ", "_") == _FAILED_LAUNCH
     ours = held_word(intent) in job.admin_comment
     if job.state is JobState.HELD and not (ours or failed or job.reason == _NO_NODES):
-        return Refusal(RefusalKind.OVERRIDDEN, f"somebody holds job {job.id}: {job.reason}")
+        return Refusal(
+            RefusalKind.OVERRIDDEN, f"job {job.id} is held by another person or tool: {job.reason}"
+        )
     if step := steering(intent, scene, job, count):
         return step
     there = scene.reservations.get(place_of(intent))

@@ -39,7 +39,7 @@ class FenceSteps:
         """
         node = await self._nodes.node(step)
         if await self._nodes.standing(node) is Standing.FOREIGN:
-            raise ChangedError(f"{node.name} is held by somebody else now: {node.reason}")
+            raise ChangedError(f"{node.name} is now held by another person or tool: {node.reason}")
         jobs = await self._ready(step, node)
         mark = msgspec.structs.replace(
             self._nodes.mark(node, operation, fresh=True),

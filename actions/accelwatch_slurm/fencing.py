@@ -122,7 +122,8 @@ def _proof(intent: Intent, scene: Scene, node: SlurmNode, power_off: bool) -> Pr
     if power_off and node.name not in scene.off:
         return _power_off(node)
     return Wait(
-        1.0, f"nobody knows whether {node.name} still runs what it ran: power it off, or reboot it"
+        1.0,
+        f"it is unknown whether {node.name} is still running its jobs: power it off or reboot it",
     )
 
 
@@ -146,7 +147,7 @@ def proof_of(scene: Scene, name: str, answered: Answered) -> str:
     began = mark.slurmd if mark is not None and mark.slurmd is not None else since
     if node.slurmd_start is not None and node.slurmd_start > began + _NEW_START_S:
         # It has told the controller what it found running, and was told to end it.
-        return "its slurmd has begun anew" if answered.for_s >= answered.kill_s else ""
+        return "its slurmd was restarted" if answered.for_s >= answered.kill_s else ""
     watched = answered.for_s + _BEGUN_LATE_S >= scene.time - since
     if watched and answered.for_s >= answered.silence_s + answered.kill_s:
         return "its slurmd has taken the order to end its jobs"

@@ -40,7 +40,7 @@ def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
     if scene.mark is not None and scene.mark.i == intent.mark.incident:
         return Refusal(
             RefusalKind.OVERRIDDEN,
-            f"{node.name} was drained for {intent.mark.incident} and somebody resumed it",
+            f"{node.name} was drained for {intent.mark.incident} and resumed by another person or tool",
         )
     if scene.mark is not None and scene.mark.t > intent.mark.token:
         return Refusal(RefusalKind.FOREIGN, f"{node.name} has the mark of a newer engine")
@@ -168,7 +168,7 @@ def _taken_over(intent: Intent, scene: Scene, node: SlurmNode) -> Refusal | None
     if set_by and set_by != node.set_by:
         return Refusal(RefusalKind.FOREIGN, f"the reason of {node.name} was set by {node.set_by}")
     if set_at and node.set_at is not None and abs(float(set_at) - node.set_at) > _SAME_MOMENT_S:
-        return Refusal(RefusalKind.FOREIGN, f"the reason of {node.name} was set anew since")
+        return Refusal(RefusalKind.FOREIGN, f"the reason of {node.name} was changed since")
     return None
 
 

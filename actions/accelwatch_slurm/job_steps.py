@@ -62,7 +62,7 @@ class JobSteps:
         if job.priority == 0 and word in job.admin_comment:
             return DONE
         if job.priority == 0:
-            raise ChangedError(f"somebody else holds job {job.id}")
+            raise ChangedError(f"job {job.id} is held by another person or tool")
         comment = f"{job.admin_comment} {word}".strip()
         return await updated(
             self._commands, f"jobid={job.handle}", "priority=0", f"admincomment={comment}"

@@ -100,7 +100,7 @@ class NodeSteps:
             return Told(status=ToldStatus.DONE, text="it is drained already")
         # Reservations were looked at a moment ago, and drains of a storm stand in line here.
         if node.drained or node.down:
-            raise ChangedError(f"{node.name} is held by somebody else now: {node.reason}")
+            raise ChangedError(f"{node.name} is now held by another person or tool: {node.reason}")
         mark = self.mark(node, operation, fresh=not again)
         if "result" in step.arguments:
             mark = msgspec.structs.replace(
@@ -192,7 +192,9 @@ class NodeSteps:
             result="",
         )
         if not (words := self.with_mark(node, mark)):
-            raise ChangedError(f"the field {self._options.mark} of {node.name} is somebody else's")
+            raise ChangedError(
+                f"the field {self._options.mark} of {node.name} is used by another tool"
+            )
         written = await updated(self._commands, f"nodename={node.name}", *words)
         if written.status is not ToldStatus.DONE:
             return msgspec.structs.replace(written, status=ToldStatus.RETRY)

@@ -101,7 +101,7 @@ class Reader:
         text = await self._commands.read("scontrol", "show", "config")
         found = dict(_SETTING.findall(text))
         if "BOOT_TIME" not in found:
-            raise ActionUnavailableError("scontrol show config tells no BOOT_TIME")
+            raise ActionUnavailableError("scontrol show config has no BOOT_TIME")
         program = found.get("RebootProgram", "")
         return Controller(boot=found["BOOT_TIME"], reboots=program not in ("", "(null)"))
 

@@ -53,7 +53,7 @@ def _propose_idle_test(
     if result:
         return _told(intent, node, result)
     if node.drained or node.down or scene.standing is Standing.FOREIGN:
-        text = f"{node.name} is not an idle spare now: {node.reason or 'held by somebody'}"
+        text = f"{node.name} is not an idle spare now: {node.reason or 'held by another person or tool'}"
         return _given_back(node) if there else Refusal(RefusalKind.FOREIGN, text)
     return _run(intent, scene, node) if there else _kept(node, users, minutes)
 

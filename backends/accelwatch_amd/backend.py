@@ -97,7 +97,5 @@ def _driver_check(function: Function) -> Check:
         subject=f"driver of {function.pci_bus_id}",
         ok=bool(function.driver),
         found=function.driver,
-        remedy=""
-        if function.driver
-        else "load it with `modprobe amdgpu`; the kernel log tells more",
+        remedy="" if function.driver else "load it with `modprobe amdgpu`; see the kernel log",
     )

@@ -103,7 +103,7 @@ class Session:
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """One reading of the device and of each of its partitions.
 
-        When the device was partitioned anew since it was identified, that is a ReadError, once.
+        When the device was repartitioned since it was identified, that is a ReadError, once.
         """
         function = self._function(device)
         if self._context.leaves_asleep(function.pci_bus_id):
@@ -174,7 +174,7 @@ class Session:
             return known
         state = self._hold(device)
         if len(state.own_nodes) != len(known.own_nodes):
-            raise ReadError(f"{device.name} was partitioned anew", code="partitioned")
+            raise ReadError(f"{device.name} was repartitioned", code="partitioned")
         return state
 
     def _hold(self, device: Device) -> _DeviceState:

@@ -18,7 +18,7 @@ def parse_pipe(output: bytes) -> Sample:
             continue
         if isinstance(record, dict) and ("gpu_power" in record or "memory" in record):
             return _of_record(record)
-    raise ReadError("macmon printed no record that tells of a GPU or of memory", code="garbage")
+    raise ReadError("macmon printed no record of a GPU or of memory", code="garbage")
 
 
 def _of_record(record: dict[str, object]) -> Sample:

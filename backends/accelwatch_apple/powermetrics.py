@@ -40,7 +40,7 @@ def parse_plist(output: bytes) -> Sample:
         document = _document(part.strip())
         if any(key in document for key in ("gpu", "processor", "thermal_pressure")):
             return _of_document(document)
-    raise ReadError("powermetrics printed no property list that tells of a GPU", code="garbage")
+    raise ReadError("powermetrics printed no property list of a GPU", code="garbage")
 
 
 def _document(part: bytes) -> dict[str, object]:

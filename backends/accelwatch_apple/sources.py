@@ -114,7 +114,7 @@ class Sources:
             return replace(
                 moment,
                 untold=untold,
-                why="power, clock and heat are told to root, or where macmon is installed",
+                why="power, clocks and temperatures need root, or macmon",
             )
         if self._backoff.ready(now):
             try:

@@ -42,6 +42,6 @@ def pressure_of_state(output: bytes) -> str | None:
     """
     match = _STATE.search(output.decode("utf-8", "replace"))
     if match is None:
-        raise ReadError("notifyutil told no state of thermal pressure", code="garbage")
+        raise ReadError("notifyutil reported no thermal pressure", code="garbage")
     level = int(match[1])
     return _LEVELS[level] if level < len(_LEVELS) else None

@@ -203,7 +203,7 @@ def _put_memory(out: Collected, chip: Chip) -> tuple[str, ...]:
         used, size = pair
         if not isinstance(used, Absence) and not isinstance(size, Absence) and used > size:
             used = Absence.ERROR
-            notes = ("npu-smi tells more memory in use than there is",)
+            notes = ("npu-smi reports more memory in use than there is",)
         elif not isinstance(used, Absence) and used < 0:
             used = Absence.ERROR
         out.put_or_miss(f"{prefix}_used_bytes", used, *labels)

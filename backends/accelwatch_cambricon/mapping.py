@@ -101,7 +101,7 @@ def _refuse_overfull(out: Collected) -> tuple[str, ...]:
         return ()
     del out.values["memory_used_bytes",]
     out.miss("memory_used_bytes", Absence.ERROR)
-    return ("cnmon tells more memory in use than there is",)
+    return ("cnmon reports more memory in use than there is",)
 
 
 def _put_ecc(out: Collected, card: Card) -> tuple[str, ...]:

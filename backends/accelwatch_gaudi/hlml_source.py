@@ -71,7 +71,7 @@ def mode_of(context: Context) -> str:
     told = context.options.get("source", "auto")
     if not isinstance(told, str) or told not in MODES:
         raise BackendUnavailable(
-            f"source: {told!r} is none of {', '.join(MODES)}",
+            f"source: {told!r} is not one of {', '.join(MODES)}",
             reason="option",
             remedy="mend collect.options.gaudi.source in the configuration",
         )

@@ -15,8 +15,8 @@ _AT_REST: dict[Series, float] = {("memory_used_bytes",): 1 << 30, ("utilization_
 """The most that a card without a process has. Published tables show 512 to 768 MiB in use, and up to
 17 % of load, on HL-205; no document of the vendor says it."""
 _CONCLUDED = (
-    "hl-smi names no process, but more than 1 GiB of memory or 25 % of load are in use: somebody "
-    "whose processes it does not show here is taken to be at work"
+    "hl-smi names no process, but more than 1 GiB of memory or 25 % of load are in use: "
+    "the device counts as in use"
 )
 
 

@@ -49,6 +49,6 @@ def check(context: Context, cards: Sequence[Card]) -> Check:
     return Check(
         subject=LIBRARIES[0],
         ok=not wanted,
-        found="not found" if wanted else "not found, and not asked for",
+        found="not found" if wanted else "not found, and not requested",
         remedy=_REMEDY if wanted else "",
     )

@@ -32,7 +32,7 @@ class SysmanSource:
         """Start Sysman for these cards if the option, the cards and the library allow. Never raises."""
         gpus = [card for card in cards if card.kind is DeviceKind.GPU]
         if not loader.is_wanted(self._context, gpus):
-            self.problem = "not asked for: no discrete card, or switched off by option"
+            self.problem = "not used: no discrete card, or switched off by option"
             return
         with self._lock:
             self._try(gpus)

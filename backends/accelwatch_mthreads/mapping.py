@@ -139,7 +139,7 @@ def _refuse_overfull(out: Collected) -> tuple[str, ...]:
         return ()
     del out.values["memory_used_bytes",]
     out.miss("memory_used_bytes", Absence.ERROR)
-    return ("mthreads-gmi tells more memory in use than there is: see that the IOMMU is on",)
+    return ("mthreads-gmi reports more memory in use than there is: see that the IOMMU is on",)
 
 
 def _put(out: Collected, series: Series, value: float | bool | Absence) -> None:

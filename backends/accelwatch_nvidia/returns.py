@@ -103,7 +103,7 @@ _UNAVAILABLE = {
     13: ("library_too_old", "update the driver"),
     999: (
         "error",
-        "in a container, start it anew: it may have lost its devices; else look into the kernel log "
+        "in a container, restart it: it may have lost its devices; else look into the kernel log "
         "for NVRM lines",
     ),
     18: ("version_mismatch", "reload the nvidia kernel modules or reboot after the driver update"),

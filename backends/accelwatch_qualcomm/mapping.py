@@ -74,7 +74,7 @@ def notes(chip: Chip, chips: Iterable[Chip] = ()) -> tuple[str, ...]:
     teller = _power_teller(chip, board)
     if _has_own_power(board) or teller.number == chip.number:
         return ()
-    return (f"the power of the card is told once, at qaic{teller.number}",)
+    return (f"the power of the card is reported once, at qaic{teller.number}",)
 
 
 def _of_board(chip: Chip, chips: Iterable[Chip]) -> Sequence[Chip]:

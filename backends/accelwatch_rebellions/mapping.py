@@ -121,7 +121,7 @@ def read(device_id: str, npu: Npu, npus: Iterable[Npu] = ()) -> Reading:
         return out.reading(sources={"*": SOURCE})
     out.values.pop(("power_watts",), None)
     out.miss("power_watts", Absence.UNSUPPORTED)
-    note = f"the power of the card is told once, at rbln{teller.number}"
+    note = f"the power of the card is reported once, at rbln{teller.number}"
     return out.reading(sources={"*": SOURCE}, notes=(note,))
 
 

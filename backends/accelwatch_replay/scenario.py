@@ -198,7 +198,7 @@ def _terms(document: Document, leaf: object, place: Place) -> Terms | None:
 
 def _fault(document: Document, spec: FaultSpec, place: Place, names: list[str]) -> Fault:
     if spec.kind in NODE_KINDS:
-        text = f"{spec.kind.value} befalls a node that is asked; accelwatch sim plays it"
+        text = f"{spec.kind.value} happens to a polled node; accelwatch sim plays it"
         document.complain((*place, "kind"), text)
     # With a mistake in the devices their names are not known: one mistake is told once.
     if spec.device not in ("*", *names) and not document.is_wrong(("devices",)):

@@ -100,7 +100,7 @@ class TenstorrentBackend:
         told = self._context.options.get("source", "auto")
         if not isinstance(told, str) or told not in _SOURCES:
             raise BackendUnavailable(
-                f"source: {told!r} is none of {', '.join(_SOURCES)}",
+                f"source: {told!r} is not one of {', '.join(_SOURCES)}",
                 reason="option",
                 remedy="mend collect.options.tenstorrent.source in the configuration",
             )

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 VENDOR = "tpu"
 SOURCE = "libtpu"
-NO_WORKLOAD = "libtpu tells memory and load only while a workload runs, and none does"
+NO_WORKLOAD = "libtpu reports memory and load only while a workload runs, and none does"
 _KEYS = (
     "utilization_ratio",
     "memory_size_bytes",

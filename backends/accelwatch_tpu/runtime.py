@@ -28,7 +28,7 @@ _MAX_DEVICES = 4096
 
 
 def told(port: int, *, timeout_s: float, clock: Clock) -> Report | None:
-    """What it tells now; None where nobody listens, as without a workload.
+    """What it tells now; None where nothing is listening, as without a workload.
 
     A metric that this libtpu does not know is absent. Raises ReadError.
     """
@@ -59,13 +59,13 @@ def bandwidth(port: int, *, timeout_s: float, clock: Clock) -> Mapping[int, Told
 
 
 def _metric(name: str, port: int, *, timeout_s: float, clock: Clock) -> Mapping[int, Told] | None:
-    """By device; empty of one that is not known, None where nobody listens. Raises ReadError."""
+    """By device; empty of one that is not known, None where nothing is listening. Raises ReadError."""
     try:
         return gauges(unary(port, METHOD, _request(name), timeout_s=timeout_s, clock=clock))
     except SourceError as error:
         if "UNIMPLEMENTED" in str(error) or "NOT_FOUND" in str(error):
             return {}
-        if "nobody listens" in str(error):
+        if "nothing is listening" in str(error):
             return None
         raise ReadError(f"libtpu: {error}", code="grpc") from error
 

@@ -25,7 +25,7 @@ class NoticeKind(StrEnum):
     ASKED = "asked"
     """A person is asked whether something may be done about it."""
     CALLED = "called"
-    """A person has to look: what was begun does not go on by itself."""
+    """A person has to look: what was begun does not continue on its own."""
     TEST = "test"
 
 

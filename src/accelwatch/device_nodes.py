@@ -38,7 +38,7 @@ def why_withheld(root: Path, pci_bus_id: str, others: Sequence[str], pattern: st
     if driver is None:
         return ""
     if driver in _FOR_GUESTS:
-        return f"{driver} holds it for somebody else"
+        return f"{driver} holds it for a virtual machine"
     nodes = _nodes(root, pci_bus_id)
     if nodes:
         return _of_nodes(root, nodes)

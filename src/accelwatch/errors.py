@@ -49,7 +49,7 @@ class ExpressionError(AccelwatchError):
 
 
 class UncertainError(AccelwatchError):
-    """It was asked for, and nobody knows whether it was done; the message says where to look."""
+    """It was asked for, and it is unknown whether it was done; the message says where to look."""
 
     exit_code = UNKNOWN
 

@@ -88,7 +88,7 @@ def check_size(size: FleetSize) -> None:
     if size.dialect not in DIALECTS:
         raise UsageError(f"no dialect {size.dialect!r}; there are {', '.join(DIALECTS)}")
     if size.dialect.startswith("dcgm") and size.vendor != "nvidia":
-        raise UsageError(f"{size.dialect} tells of one vendor only: add --vendor nvidia")
+        raise UsageError(f"{size.dialect} covers one vendor only: add --vendor nvidia")
 
 
 def build(size: FleetSize) -> tuple[Node, ...]:

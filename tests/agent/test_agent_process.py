@@ -208,7 +208,7 @@ def test_the_first_words_are_in_the_format_that_was_asked_for(start: Start) -> N
 def test_other_machines_are_not_let_in_by_accident(start: Start) -> None:
     agent = start('web: {listen_address: "0.0.0.0:0"}')
     assert agent.process.wait(60) == 2
-    assert "other machines can reach 0.0.0.0:0 and nobody must authenticate" in agent.told()
+    assert "other machines can reach 0.0.0.0:0 and no client has to authenticate" in agent.told()
     assert "--web.listen-any" in agent.told()
 
 

@@ -210,7 +210,7 @@ def test_it_reads_whichever_standard_files_are_closed(tmp_path: Path, closed: st
 
 
 def metrics_by(path: Path) -> str:
-    """The metrics behind a Unix socket; nothing while nobody listens."""
+    """The metrics behind a Unix socket; nothing while nothing is listening."""
     with socket.socket(socket.AF_UNIX) as one:
         try:
             one.connect(str(path))

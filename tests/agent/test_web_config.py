@@ -89,7 +89,7 @@ BAD = [
     *(
         (
             f"T\n{text}",
-            "F:4: roles: is empty; whoever is admitted could do everything: name somebody under"
+            "F:4: roles: is empty; every authenticated user could do everything: name a user under"
             " approve, act or admin, or leave the key out",
         )
         for text in ("roles:", "roles: {}", "roles: null", "roles: []")

@@ -30,7 +30,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_all_is_well(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert invoke(["actions", "check", "-c", str(file)]) == 0
-    assert capfd.readouterr().out == "site: well; can be asked for quarantine, release\n"
+    assert capfd.readouterr().out == "site: ok; supports quarantine, release\n"
 
 
 def test_a_program_that_others_can_change(file: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""A collector that dies at its start, or tells nothing: nobody knows whether there is an accelerator."""
+"""A collector that dies at its start, or reports nothing: is there an accelerator?"""
 
 import asyncio
 import json

@@ -141,7 +141,7 @@ def test_a_rule_that_is_to_act_and_will_ask_is_doubted(file: Path, more: str, as
     rule = f"{{id: a, title: A, when: 'power_watts > 9', {action}{more}}}"
     file.write_text(f"{defaults}rules:\n- {rule}\n")
     told = json.loads(run("check", file, "--json")[1])["doubts"]
-    assert ["a person is asked each time; write `act_on: low`" in one for one in told] == [
+    assert ["a person has to approve each time; write `act_on: low`" in one for one in told] == [
         True
     ] * asks
 

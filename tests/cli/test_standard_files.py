@@ -85,7 +85,7 @@ def test_a_file_that_is_written_gets_nothing_else(environ: dict[str, str], tmp_p
 @pytest.mark.parametrize("closed", CLOSED)
 def test_a_fleet_is_told_of(closed: str) -> None:
     with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))  # nobody listens there
+        one.bind(("127.0.0.1", 0))  # nothing is listening there
         ended = run(closed, "fleet", "--targets", f"127.0.0.1:{one.getsockname()[1]}", "--once")
     assert ended.returncode == 1
     assert "1 node (1 never)" in ended.stdout

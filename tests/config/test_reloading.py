@@ -25,7 +25,7 @@ def test_a_file_that_has_become_empty_is_refused(write: Write, text: str) -> Non
     with pytest.raises(ConfigError) as refused:
         check_filled(Settings(rules=RULES), load(file), file)
     assert str(refused.value) == (
-        f"{file}: the file sets nothing; write it anew, or restart to go on without it"
+        f"{file}: the file sets nothing; write it again, or restart to run without it"
     )
 
 
@@ -70,8 +70,12 @@ def test_a_hubs_file_tells_whether_it_gives_anything(write: Write) -> None:
             Settings(rules=RuleSettings(interval_s=2.0)),
             "no rules any more: nothing is judged any more",
         ),
-        (Settings(alerts=TOLD), Settings(), "no alerts any more: nobody is told any more"),
-        (Settings(alerts=GUARDED), Settings(), "no alerts any more: nobody is told any more"),
+        (Settings(alerts=TOLD), Settings(), "no alerts any more: no notification is sent any more"),
+        (
+            Settings(alerts=GUARDED),
+            Settings(),
+            "no alerts any more: no notification is sent any more",
+        ),
         (Settings(otlp=PUSHED), Settings(), "no otlp any more: nothing is pushed any more"),
     ],
 )

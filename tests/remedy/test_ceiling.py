@@ -78,7 +78,7 @@ def test_each_alone_is_in_the_way(change: dict[str, Any], kind: DenialKind) -> N
     [
         (
             {"stopped_by": "ada: storm"},
-            "everything is stopped: ada: storm. `accelwatch remedy start --reason WHY` lets it go on",
+            "everything is stopped: ada: storm. `accelwatch remedy start --reason WHY` resumes it",
         ),
         ({"mode": Mode.APPROVE}, "the rule asks for a person's approval"),
         ({"mode": Mode.OBSERVE}, "the rule only observes"),
@@ -93,7 +93,7 @@ def test_each_alone_is_in_the_way(change: dict[str, Any], kind: DenialKind) -> N
         ),
         (
             {"trusted": False},
-            "some of the evidence came a way by which anybody could have sent it",
+            "some of the evidence is unauthenticated: anyone could have sent it",
         ),
         ({"silence": "s1"}, "it is silenced or in maintenance: s1"),
         ({"held_by": "ada: testing"}, "nothing may be done to it: ada: testing"),

@@ -129,7 +129,7 @@ def test_no_stage_is_waited_in_without_one_notification_and_exactly_one(stage: S
     ("policy", "end_s", "says"),
     [
         (job_policy(), 600, "job 17 of n03 does not run elsewhere after 10 min"),
-        (job_policy(signal="USR1"), 600, "job 17 was not asked for a checkpoint after 10 min"),
+        (job_policy(signal="USR1"), 600, "job 17 got no checkpoint signal after 10 min"),
         (
             msgspec.structs.replace(POLICY, job=JobPolicy.CANCEL),
             600,

@@ -505,7 +505,7 @@ def test_what_no_action_can_do_is_refused(site: Site, monkeypatch: pytest.Monkey
     (end,) = pursued(site)
     assert (end.ending, end.text) == (
         Ending.REFUSED,
-        "none of the actions in remedy.actions can do it: quarantine",
+        "no action in remedy.actions can do it: quarantine",
     )
 
 

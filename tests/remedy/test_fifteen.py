@@ -245,7 +245,7 @@ def test_a_dead_agent_is_neither_released_nor_taken_out() -> None:
     ground.fault("n05", blind=True)
     ground.wait(700, every=100)
     assert ground.kinds("n05") == []
-    assert any("nobody can tell" in note.text for note in ground.notes)
+    assert any("there is no current data" in note.text for note in ground.notes)
 
 
 def test_a_silent_fleet_freezes_what_is_new() -> None:

@@ -22,7 +22,7 @@ from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
 
 NODE = "n03"
 LONG_AGO = "what speaks for it is only what happened long ago"
-BLIND = "nobody can tell now what the node is like"
+BLIND = "there is no current data about the node"
 
 
 def in_the_way(ground: Ground, first: Kind = Kind.QUARANTINE) -> list[tuple[DenialKind, str]]:
@@ -50,7 +50,7 @@ def test_nothing_in_the_way() -> None:
         (
             {"trusted": False},
             DenialKind.TRUST,
-            "some of the evidence came a way by which anybody could have sent it",
+            "some of the evidence is unauthenticated: anyone could have sent it",
         ),
         ({"standing": False, "evidence_at": 0.0}, DenialKind.OLD_EVIDENCE, LONG_AGO),
         (

@@ -87,7 +87,7 @@ def test_without_anything_that_both_tell_there_is_no_proof(
     ours: dict[str, Any], theirs: dict[str, Any], missing: str
 ) -> None:
     text = says(proven(machine("n1", **ours), seen("n1", **theirs)))
-    assert f"{missing} tells neither boot id" in text
+    assert f"{missing} reports no boot id" in text
     assert "`n1: NAME` under remedy.nodes" in text
 
 
@@ -110,9 +110,11 @@ def test_a_name_that_the_scheduler_does_not_use_lies_about_nobody() -> None:
 
 def test_two_nodes_of_the_hub_that_tell_to_be_one_machine_are_nobody() -> None:
     twice = [machine("n1"), machine("again", host="n1", boot_id="other")]
-    assert "again tells to be the same machine" in says(proven(twice[0], seen("n1"), twice))
+    assert "again reports the identity of the same machine" in says(
+        proven(twice[0], seen("n1"), twice)
+    )
     cloned = [machine("n1"), machine("n2", boot_id="boot-n1")]
-    assert "n2 tells to be the same" in says(proven(cloned[0], seen("n1"), cloned))
+    assert "n2 reports the identity of the same" in says(proven(cloned[0], seen("n1"), cloned))
     silent = [machine("n1"), machine("n2", host="", boot_id="")]
     assert isinstance(proven(silent[0], seen("n1"), silent), Proof)
 
@@ -149,7 +151,7 @@ def test_without_an_address_the_scheduler_reaches_a_node_by_its_name() -> None:
 
 
 def test_without_a_host_name_there_is_no_proof() -> None:
-    assert "no agent of ours" in says(proven(machine("n1", host=""), seen("n1")))
+    assert "no accelwatch agent" in says(proven(machine("n1", host=""), seen("n1")))
     assert "reaches no node by its host name n9" in says(
         proven(machine("n1", host="n9"), seen("n1"))
     )

@@ -108,7 +108,7 @@ def test_one_that_dies_meanwhile_is_away_until_it_is_mended() -> None:
 def test_nobody_knows_whether_it_was_drawn() -> None:
     ground = drawing()
     ground.end_chore(Kind.DRAW_SPARE, Ending.UNKNOWN)
-    assert "nobody knows whether the spare n39 was drawn" in ground.notes[-1].text
+    assert "it is unknown whether the spare n39 was drawn" in ground.notes[-1].text
     ground.end_chore(Kind.DRAW_SPARE)
     assert standing(ground) is SpareStanding.IN_USE
 

@@ -505,7 +505,7 @@ def test_a_drain_that_somebody_takes_over_in_the_same_moment_has_happened(bench:
     assert ended.took_effect
     (operation,) = bench.operations()
     assert operation.state is OperationState.OBSERVED
-    assert "somebody has changed that since" in operation.text
+    assert "has been changed since" in operation.text
 
 
 def test_a_drain_that_was_never_answered_is_not_taken_for_done_because_somebody_drains(

@@ -73,6 +73,6 @@ def test_a_folder_that_does_not_answer_stops(
     wait_until(inside.is_set)
     assert file.why == ""
     clock.advance(STALE_S + 1)
-    assert "its folder does not answer" in file.why
+    assert "its folder does not respond" in file.why
     hung.set()
     file.end()

@@ -150,15 +150,15 @@ def test_a_job_goes_with_when_its_node_is_taken_out(tmp_path: Path, job: str, wh
         ),
         (
             "  action: {quarantine: {when: at_checkpoint}}\n",
-            "action.quarantine.when: a job makes a checkpoint when it is asked; add job:",
+            "action.quarantine.when: a job checkpoints when it gets a signal; add job:",
         ),
         (
             "  action: {quarantine: {when: at_checkpoint}, job: {policy: notify, signal: USR1}}\n",
-            "action.quarantine.when: a job makes a checkpoint when it is asked",
+            "action.quarantine.when: a job checkpoints when it gets a signal",
         ),
         (
             "  action: {quarantine: {when: at_checkpoint}, job: {policy: requeue}}\n",
-            "action.quarantine.when: a job makes a checkpoint when it is asked",
+            "action.quarantine.when: a job checkpoints when it gets a signal",
         ),
         (
             "  action: {remedy: [driver_reload]}\n",

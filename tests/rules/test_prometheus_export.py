@@ -239,7 +239,7 @@ def test_what_differs_and_what_is_needed_is_told(tmp_path: Path) -> None:
     assert isinstance(made, AlertingRule)
     told = "\n".join(made.notes)
     assert "confirm must hold" in told
-    assert "clear is not told" in told
+    assert "clear is not exported" in told
     assert "the opt-in group links" in told
 
 

@@ -279,10 +279,10 @@ def test_groups_as_they_are_seen_by_who_asks(scope: str, when: str, query: str) 
 
 def test_what_is_told_beside_a_job() -> None:
     assert said("job.count(power_watts > 5) > 2")[1] == (
-        "a device has the job that its agent tells (accel_job_allocation_info)",
+        "a device has the job that its agent reports (accel_job_allocation_info)",
     )
 
 
 def test_who_is_no_device_asks_its_own_group_only() -> None:
-    with pytest.raises(PromqlError, match="^a job is asked about its node$"):
+    with pytest.raises(PromqlError, match="^a job cannot be grouped by node$"):
         said("node.any(power_watts > 5)", "job")

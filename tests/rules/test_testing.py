@@ -93,7 +93,7 @@ def test_events_are_part_of_a_world(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("case", "said"),
     [
-        ("expect: {fires: {}}", "given: nobody is there"),
+        ("expect: {fires: {}}", "given: there is no device or node"),
         (WARM, "expect: {fires: {name: time}}, and clears likewise"),
         (WARM + "expect: {clears: {}}", "expect: {fires: {name: time}}"),
         (WARM + "expect: {fire: {}}", "expect: {fires: {name: time}}"),

@@ -389,7 +389,7 @@ def test_a_backend_is_held_out_by_its_second_crash_and_says_so(own: Callable[...
             versions={"driver": "1.2"},
             reason="crash",
             message=f"held out for 5 s: {crash.message}",
-            remedy="look for a fault of the driver's library; other backends go on without it",
+            remedy="look for a fault of the driver's library; other backends are not affected",
         )
     )
     assert [held.part for held in owner.child.order.held_out] == [Part(FAKE)]

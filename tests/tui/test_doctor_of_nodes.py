@@ -34,7 +34,7 @@ def test_a_node_that_is_down_is_told_first_with_the_reason_and_what_to_do() -> N
     assert "n003 is down: cannot connect: connection refused" in text
     assert "see that the node is on" in text
     assert "its 8 devices are stale: nothing is known of now" in text
-    assert text.index("last heard 6 min") < text.index("What it told when it was last heard")
+    assert text.index("last heard 6 min") < text.index("Its last known state")
 
 
 def test_the_same_reason_is_not_told_for_each_device() -> None:
@@ -50,7 +50,7 @@ def test_a_node_that_never_answered_says_so() -> None:
     text = shown(silent(None, REFUSED, state="never"), heard)
     assert "n003 has never answered" in text.splitlines()[0]
     assert "see that the node is on" in text
-    assert "What it told" not in text
+    assert "Its last known state" not in text
 
 
 def test_a_node_that_is_heard_is_told_as_before() -> None:

@@ -112,7 +112,7 @@ def test_a_filter_that_nothing_matches_is_told_with_the_way_out(form: str) -> No
         await stage.tick(bare)
         assert 'no device matches state=="lost"' in stage.text()
         await stage.press("escape")
-        assert "the hub is looking for what is asked for now" in stage.text()
+        assert "the hub is looking up what you asked for" in stage.text()
         stage.fed.trouble = Problem(text="the hub is busy", since=NOW)
         await stage.tick(bare)
         assert 'no device matches state=="lost"' in stage.text()

@@ -169,7 +169,7 @@ def test_a_word_that_changes_nothing_or_leaves_doubt_is_told_as_such() -> None:
         await stage.until("It changes nothing")
         assert "release changes nothing: n002 is suspect" in stage.text()
         await stage.press("enter")
-        fed.answer = UncertainError("nobody knows whether it counts: no answer in time")
+        fed.answer = UncertainError("it is unknown whether it counts: no answer in time")
         await stage.press("R", "down", "enter", "w", "enter")
         await stage.until("Not known whether it was done")
         await stage.press("enter")

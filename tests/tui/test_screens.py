@@ -169,7 +169,7 @@ def test_the_device_screen_has_every_quantity_or_its_reason() -> None:
                 assert words(series) in flat or words(series[:1]) in flat, series
             assert "of 700 W" in text
             assert "nvml" in text
-            assert "not asked for (--collect pipes): " in text
+            assert "not collected (--collect pipes): " in text
             assert "last 5 min" in stage.text()
             assert "last 60 min" in stage.text()
 

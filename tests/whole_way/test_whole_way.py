@@ -79,7 +79,7 @@ def test_people_keep_what_they_take(site: SlurmSite) -> None:
     until(lambda: {node: site.notes(node)[-1:] for node in out} == out, "two are taken out")
     site.slurm.scontrol("update", "node=n2", "state=drain", "reason=mine now")
     site.slurm.scontrol("update", "node=n3", "state=resume")
-    until(lambda: site.stage("n1") == "held_by_other", "n1 is somebody else's")
+    until(lambda: site.stage("n1") == "held_by_other", "n1 is used by another tool")
     until(lambda: "took gpu-2 over" in " ".join(site.notes("n2")), "n2 was taken over")
     until(lambda: "left alone" in " ".join(site.notes("n3")), "n3 was taken back")
     # After the cooldown what was seen before the person's word counts no more, though it goes on.

@@ -11,7 +11,7 @@ ENDING_S = 2.0
 def followed(intent: Intent, job: JobSeen | None, now: float) -> Proposal:
     """It runs for long enough, has ended, or has died; never a step. `now` in Unix seconds."""
     if job is None:
-        return Wait(LOOK_S, f"nobody says how job {intent.job} stands")
+        return Wait(LOOK_S, f"the state of job {intent.job} is unknown")
     again = intent.restarts is not None and job.restarts > intent.restarts
     match job.state:
         case JobState.MISSING:

@@ -49,9 +49,9 @@ def _check(file: _File) -> None:
         if not said:
             refused = asyncio.run(_refused(name, action))
             wanted = ", ".join(sorted(action.intents - refused.keys()))
-            write_stdout(f"{name}: well; can be asked for {wanted}\n".encode())
+            write_stdout(f"{name}: ok; supports {wanted}\n".encode())
             for kind, why in refused.items():
-                write_stdout(f"{name}: cannot be asked for {kind}: {printable(why)}\n".encode())
+                write_stdout(f"{name}: does not support {kind}: {printable(why)}\n".encode())
         failed = failed or bool(said)
     raise typer.Exit(FAILED if failed else OK)
 

@@ -123,7 +123,7 @@ def _opened(path: Path) -> "ReplayedArchive":
     try:
         return ReplayedArchive(path)
     except ArchiveError as error:
-        mend = f"`accelwatch history check {path}` tells every mistake of an archive"
+        mend = f"`accelwatch history check {path}` lists every error of an archive"
         raise ArchiveError(f"{error}; {mend}") from error
 
 

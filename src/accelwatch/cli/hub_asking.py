@@ -53,7 +53,7 @@ def changed(
 ) -> bytes:
     """What is answered to a change; nobody but who is named is asked for one.
 
-    Raises AccelwatchError, UncertainError when nobody knows whether it was made.
+    Raises AccelwatchError, UncertainError when it is unknown whether it was made.
     """
     body = None if document is None else msgspec.json.encode(document)
     places = _places(hub)[:1]

@@ -168,7 +168,7 @@ def nothing_found(snapshot: Snapshot, left_out: int = 0) -> str:
     used, or there is no hardware for any."""
     if left_out:
         there = "1 device is" if left_out == 1 else f"{left_out} devices are"
-        return f"no device matches what was asked for; {there} there"
+        return f"no device matches; {there} there"
     troubled = [backend.name for backend in unusable(snapshot.backends)]
     if troubled:
         return f"no device could be read ({', '.join(troubled)}); `accelwatch doctor` says more"

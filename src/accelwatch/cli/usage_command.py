@@ -37,7 +37,7 @@ def usage_command(
     as_csv: Annotated[bool, typer.Option("--csv", help="As CSV.")] = False,
     recording: Annotated[
         Path | None,
-        typer.Option("--recording", metavar="FILE", help="Count what a recording tells instead."),
+        typer.Option("--recording", metavar="FILE", help="Count from a recording instead."),
     ] = None,
     color: Annotated[str, row("color")] = "auto",
 ) -> None:

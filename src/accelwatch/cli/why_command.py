@@ -36,7 +36,7 @@ def why_command(
         str,
         typer.Option(
             metavar="DURATION",
-            help="Deadline of the reading, where neither hub nor agent is asked.",
+            help="Deadline of the reading where there is neither hub nor agent.",
         ),
     ] = "5s",
 ) -> None:

@@ -31,7 +31,7 @@ _LOSSES: tuple[tuple[str, str, Callable[[Sections], object]], ...] = (
     ("rules", "nothing is judged any more", lambda given: given.rules.any),
     (
         "alerts",
-        "nobody is told any more",
+        "no notification is sent any more",
         lambda given: given.alerts.sinks or given.alerts.dead_man.url_file,
     ),
     ("otlp", "nothing is pushed any more", lambda given: given.otlp.endpoint),
@@ -48,9 +48,7 @@ def check_filled(before: object, after: Effective[Any], file: Path | None) -> No
     if after.filled or after.settings == before:
         return
     what = "the file is not there any more" if after.file is None else "the file sets nothing"
-    raise ConfigError(
-        f"{after.file or file}: {what}; write it anew, or restart to go on without it"
-    )
+    raise ConfigError(f"{after.file or file}: {what}; write it again, or restart to run without it")
 
 
 def losses(before: Sections, after: Sections) -> Iterator[str]:

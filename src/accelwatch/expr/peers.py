@@ -79,7 +79,9 @@ _FOLDS = (
         result=Type.NUMBER,
         help="of how many it is true; without one, how many there are",
     ),
-    FoldRow(name="share", result=Type.NUMBER, help="of which share of those known it is true"),
+    FoldRow(
+        name="share", result=Type.NUMBER, help="the share of the known ones for which it is true"
+    ),
 )
 
 FOLDS: Mapping[str, FoldRow] = MappingProxyType({row.name: row for row in _FOLDS})

@@ -170,5 +170,5 @@ class _Wire:
                     remedy="run with group root, or as root, and mount the socket's folder",
                 )
             case ConnectionRefusedError():
-                return SourceError(f"{self._name}: nobody listens", reason="refused")
+                return SourceError(f"{self._name}: nothing is listening", reason="refused")
         return SourceError(f"{self._name}: {error.strerror or error}", reason="io")

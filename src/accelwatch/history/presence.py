@@ -80,7 +80,7 @@ class Presence:
         return Seen(self.entities, last)
 
     def silences(self) -> list[tuple[int, int]]:
-        """From when to when nobody told anything, Unix milliseconds."""
+        """From when to when no data, Unix milliseconds."""
         if not self._first:
             return []
         order = np.argsort(self._first, kind="stable")

@@ -75,7 +75,7 @@ class MomentKind(StrEnum):
     """Its rule is gone; a person closes it."""
     NOTE = "note"
     CALL = "call"
-    """A person has to look: what is done about it does not go on by itself."""
+    """A person has to look: what is done about it does not continue on its own."""
 
 
 class Moment(msgspec.Struct, frozen=True, gc=False):

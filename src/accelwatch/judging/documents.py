@@ -114,7 +114,7 @@ class NodeNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IncidentsPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Incidents, those that go on first, the latest of each first."""
+    """Incidents, ongoing ones first, the latest of each first."""
 
     judged: bool
     """Whether there are rules at all."""

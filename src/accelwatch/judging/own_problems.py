@@ -33,7 +33,7 @@ def journal_problem(stalled: str, unkept: str) -> OwnProblem | None:
             title="incidents are not kept in the journal",
             text=unkept,
             what_to_do=f"{_MEND}. Incidents are found and notified all the same, but a restart "
-            "forgets them and whatever is silenced",
+            "forgets them and all silences",
         )
     return None
 
@@ -64,8 +64,8 @@ def rules_problem(refused: str) -> OwnProblem | None:
         key="rules",
         title="rule files are broken: the rules before them stay in force",
         text=refused,
-        what_to_do="mend the file: accelwatch rules check FILE says what is wrong. Nothing of it counts "
-        "until then, and a hub or agent that is started anew does not begin with it",
+        what_to_do="fix the file: accelwatch rules check FILE says what is wrong. It is not used "
+        "until then, and a restarted hub or agent does not start with it",
         severity=Severity.WARNING,
     )
 
@@ -78,8 +78,8 @@ def configuration_problem(refused: str) -> OwnProblem | None:
         key="configuration",
         title="the configuration is refused: the one before stays in force",
         text=refused,
-        what_to_do="mend it: accelwatch config check says what is wrong; then reload once more. "
-        "A hub or agent that is started anew does not begin with it",
+        what_to_do="fix it: accelwatch config check says what is wrong; then reload again. "
+        "A restarted hub or agent does not start with it",
         severity=Severity.WARNING,
     )
 
@@ -92,7 +92,7 @@ def state_problem(set_aside: Sequence[Path], unread: Iterable[str]) -> OwnProble
     named = ", ".join(map(str, set_aside))
     told = [*unread]
     if named:
-        told.append(f"damaged, emptied or of another version, set aside and begun anew: {named}")
+        told.append(f"damaged, emptied or of another version, set aside and started empty: {named}")
     if not told:
         return None
     mend = f" Then remove {named}: this message ends with it." if named else ""
@@ -100,8 +100,8 @@ def state_problem(set_aside: Sequence[Path], unread: Iterable[str]) -> OwnProble
         key="state",
         title="state on disk is damaged or cannot be read",
         text="; ".join(told),
-        what_to_do="see whether the disk is full or broken (df, dmesg) and whether somebody emptied "
-        f"the files; nothing of what they held counts now.{mend}",
+        what_to_do="check whether the disk is full or broken (df, dmesg) and whether the files were "
+        f"emptied; what they held is lost.{mend}",
         severity=Severity.WARNING,
     )
 

@@ -123,5 +123,5 @@ def _word(query: Query, name: str, words: Iterable[str]) -> str | None:
     given = only(query, name)
     known = [str(word) for word in words]
     if given is not None and given not in known:
-        raise UsageError(f"{name}: {given[:40]!r} is none of {', '.join(known)}")
+        raise UsageError(f"{name}: {given[:40]!r} is not one of {', '.join(known)}")
     return given

@@ -302,7 +302,7 @@ class RuleRunner:
     def _look_who_tells(self) -> None:
         before, self._told_by = self._told_by, self.told_by
         if self._told_by is not before:
-            logger.info("people are told of incidents by=%s", self._told_by.value)
+            logger.info("notifications of incidents come from=%s", self._told_by.value)
             self._alerting.heard(self.open)
 
     def _is_untold(self, incident: Incident) -> bool:

@@ -62,8 +62,8 @@ class Teller:
         if self.now is not Told.LOCAL or silent_s is None:
             return ""
         return (
-            f"the hub that tells people has been silent for {duration(silent_s)}: "
-            "this agent tells of rules with local: true only"
+            f"the hub that notifies people has been silent for {duration(silent_s)}: "
+            "this agent notifies only for rules with local: true"
         )
 
     def remember(self, seen: dict[str, float], wall: float) -> None:

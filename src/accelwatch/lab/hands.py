@@ -53,7 +53,10 @@ class Hands:
         self._lab.processes.signal(self._scheduler.daemon(node), signal.SIGSTOP)
         self.sick.append(node)
         self._hung.append(node)
-        return "fault", f"{node} hangs: its agent and its daemon answer nobody, and the job goes on"
+        return (
+            "fault",
+            f"{node} hangs: its agent and its daemon do not respond, and the job keeps running",
+        )
 
     def _cut_links(self, _: str) -> tuple[str, str]:
         names = list(self._scheduler.names)
@@ -88,7 +91,7 @@ class Hands:
         self._lab.processes.signal(self._scheduler.controller, signal.SIGSTOP)
         self.controller_hangs = True
         name = self._scheduler.controller
-        return "hangs", f"the {name} hangs: it takes connections and answers nobody"
+        return "hangs", f"the {name} hangs: it accepts connections and does not respond"
 
     def _start_controller(self, _: str) -> tuple[str, str]:
         self._lab.processes.signal(self._scheduler.controller, signal.SIGCONT)

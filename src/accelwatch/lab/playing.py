@@ -57,7 +57,7 @@ class Play:
         try:
             until(self._is_calm, "nothing is being done, and nodes, spare and hub are ready")
         except NotSeenError as error:
-            text = f"{error}; begin anew: accelwatch lab down, then accelwatch lab up"
+            text = f"{error}; start over: accelwatch lab down, then accelwatch lab up"
             raise NotSeenError(text) from error
 
     def _is_calm(self) -> bool:

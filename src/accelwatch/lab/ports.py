@@ -1,4 +1,4 @@
-"""Ports of the loopback that nobody listens on."""
+"""Ports of the loopback that nothing is listening on."""
 
 import contextlib
 import socket

@@ -68,7 +68,7 @@ SCENARIOS: dict[str, Scenario] = {
         (Phase((Act.LOSE_GPU,), _MOVED), Phase((Act.MEND,), _GIVEN_BACK)),
     ),
     "hung-node": Scenario(
-        "a node hangs under a running job, whose old copy goes on there",
+        "a node hangs under a running job, whose old copy keeps running there",
         (
             Phase((Act.HANG_NODE,), (*_LEFT, Seen.FENCED, *_GOES_ON), 90.0),
             Phase((Act.MEND,), _GIVEN_BACK),

@@ -174,7 +174,7 @@ def _available(state: BudgetState, node: str, group: str, census: Census, budget
         return PERMIT
     text = (
         f"{len(out)} of {census.sizes.get(group, 1)} nodes of {_pool(group.partition('=')[2])} are "
-        f"out of use already, whoever took them out; {allowed} may be"
+        f"out of use already, for any reason; the limit is {allowed}"
     )
     return Denial(why=DenialKind.AVAILABLE, text=text)
 

@@ -111,7 +111,7 @@ def _stopped(bearing: Bearing) -> Answer:
         return PERMIT
     text = (
         f"everything is stopped: {bearing.stopped_by}. "
-        "`accelwatch remedy start --reason WHY` lets it go on"
+        "`accelwatch remedy start --reason WHY` resumes it"
     )
     return Denial(why=DenialKind.STOPPED, text=text)
 
@@ -143,7 +143,7 @@ def _under(ceiling: Ceiling, needed: Ceiling, whose: str) -> Answer:
 def _of_trust(bearing: Bearing) -> Answer:
     if bearing.trusted or bearing.trust is Trust.ANY:
         return PERMIT
-    text = "some of the evidence came a way by which anybody could have sent it"
+    text = "some of the evidence is unauthenticated: anyone could have sent it"
     return Denial(why=DenialKind.TRUST, text=text)
 
 

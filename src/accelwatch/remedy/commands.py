@@ -36,7 +36,7 @@ def commanded(sur: Surroundings, command: Command) -> None:
             sur.note(None, f"{command.by} stopped everything", Loudness.TELL, command.by)
         case Verb.START:
             sur.set("stop", None)
-            sur.note(None, f"{command.by} lets everything go on", Loudness.TELL, command.by)
+            sur.note(None, f"{command.by} resumed everything", Loudness.TELL, command.by)
         case Verb.RESET_BREAKER:
             sur.set("breaker", breaker.reset(sur.state.breaker, sur.now, command.by))
         case Verb.HOLD:

@@ -157,7 +157,7 @@ def _late(sur: Surroundings, remedy: Remedy, happening: Happening) -> Remedy:
 
 def _lingered(sur: Surroundings, node: str, pursued: Pursued) -> None:
     if pursued.ending is Ending.UNKNOWN:
-        text = f"nobody knows whether {pursued.intent.kind} of {node} was done: {pursued.text}"
+        text = f"it is unknown whether {pursued.intent.kind} of {node} was done: {pursued.text}"
         sur.note(sur.remedy(node), text, Loudness.ALERT)
     _settle(sur, node, pursued)
     sur.put("lingering", node, None)

@@ -45,8 +45,8 @@ class FreshLooks:
         for name in [known] if known in self._actions else list(self._actions):
             problem = await self._at(name)
             if problem:
-                text = f"the plan for {node} goes on waiting; say it again in a moment"
-                return f"nobody can see now what is on {node}: {problem}; {text}"
+                text = f"the plan for {node} keeps waiting; try again in a moment"
+                return f"cannot see what is running on {node}: {problem}; {text}"
         return ""
 
     async def _at(self, name: str) -> str:

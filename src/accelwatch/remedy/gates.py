@@ -208,7 +208,7 @@ def _or_approval(remedy: Remedy, doubt: Answer) -> Answer:
 def _doubts(sur: Surroundings, remedy: Remedy, case: Case) -> Iterator[Denial]:
     """Why a case does not speak for a quarantine by what is so now."""
     if case.blind:
-        yield _denial(DenialKind.DATA, "nobody can tell now what the node is like")
+        yield _denial(DenialKind.DATA, "there is no current data about the node")
     if case.orphaned:
         yield _denial(DenialKind.MODE, "the rule of the incident is gone")
     if not fresh(sur, remedy.node, case):
@@ -226,7 +226,7 @@ def _of_stage(sur: Surroundings, remedy: Remedy, kind: Kind) -> Iterator[Answer]
             yield _denial(DenialKind.OLD_EVIDENCE, "nothing is wrong with it any more")
         return
     if case.blind and not remedy.unfit:
-        yield _denial(DenialKind.DATA, "nobody can tell now what the node is like")
+        yield _denial(DenialKind.DATA, "there is no current data about the node")
     if case.group:
         yield _denial(DenialKind.GROUP, f"it is part of {case.group}, which has one cause")
     if kind in REMEDIES and not remedy.unfit and not fresh(sur, remedy.node, case):
@@ -254,7 +254,7 @@ def _of_release(sur: Surroundings, remedy: Remedy) -> Iterator[Answer]:
     yield data_guard.may_begin(sur.world.guard)
     veto = sur.state.vetoes.get(remedy.node)
     if veto is not None and not remedy.vouched:
-        yield _denial(DenialKind.HELD, f"{veto.by} asked that nothing be done to it")
+        yield _denial(DenialKind.HELD, f"{veto.by} put a hold on it")
     yield attempts.release(sur.state.attempts, sur.now, sur.settings.budget)[1]
 
 

@@ -68,7 +68,7 @@ def moved_on(sur: Surroundings, key: str, pursued: Pursued) -> None:
     node = move.node if remedy is None else remedy.node
     known = replace(sur.remedy(node), incident=move.mark.incident)
     if pursued.ending is Ending.UNKNOWN:
-        text = f"nobody knows whether the move of job {move.job} was done: {pursued.text}"
+        text = f"it is unknown whether the move of job {move.job} was done: {pursued.text}"
         sur.note(known, text, Loudness.ALERT)
         return
     sur.put("chores", key, None)

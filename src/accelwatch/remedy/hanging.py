@@ -53,9 +53,9 @@ def _holding(silent: list[NodeSeen], move: Intent) -> Iterator[str]:
 def _tell(sur: Surroundings, remedy: Remedy, move: Intent, nodes: list[str]) -> None:
     names = ", ".join(nodes)
     text = (
-        f"job {move.job} cannot leave {names}, which does not answer its scheduler and of which no rule "
-        f"says that it is bad: look at {names}. If it hangs, take its power before it is set down: "
-        "the scheduler begins the job elsewhere then, and its old copy must not run on"
+        f"job {move.job} cannot leave {names}, which does not answer its scheduler and which no rule "
+        f"has flagged: look at {names}. If it hangs, power it off before you set it down: "
+        "the scheduler then starts the job elsewhere, and the old copy must not keep running"
     )
     sur.note(remedy, text, Loudness.ALERT)
     keep(sur, remedy, msgspec.structs.replace(remedy, hanging=(*remedy.hanging, *nodes)))

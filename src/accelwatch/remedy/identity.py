@@ -62,7 +62,7 @@ def prove(
     if machine.node in mapped:
         return _by_map(machine, mapped[machine.node], seen)
     if not machine.host:
-        return _denial(machine, "no agent of ours tells its host name")
+        return _denial(machine, "no accelwatch agent reports its host name")
     named = [one for one in seen if _same_host(machine.host, one.address or one.name)]
     if not named:
         return _denial(machine, f"the scheduler reaches no node by its host name {machine.host}")
@@ -74,7 +74,9 @@ def prove(
         return _denial(machine, f"{candidate.name} stands for another node in remedy.nodes")
     others = [one.node for one in machines if one.node != machine.node and _alike(one, machine)]
     if others:
-        return _denial(machine, f"{', '.join(sorted(others))} tells to be the same machine")
+        return _denial(
+            machine, f"{', '.join(sorted(others))} reports the identity of the same machine"
+        )
     if machine.node != candidate.name and any(one.name == machine.node for one in seen):
         text = f"its host name is {machine.host}, and the scheduler has another {machine.node}"
         return _denial(machine, text)
@@ -103,7 +105,7 @@ def _by_boot(machine: Machine, candidate: NodeSeen) -> Proof | Denial:
             return _denial(machine, f"the {word} of it and of {candidate.name} differ")
     if machine.boot_time is None or candidate.boot_time is None:
         whose = "the agent" if machine.boot_time is None else "the scheduler"
-        text = f"{whose} tells neither boot id, nor system uuid, nor moment of boot that both have"
+        text = f"{whose} reports no boot id, system UUID or boot time that both have"
         return _denial(machine, text)
     apart = abs(machine.boot_time - candidate.boot_time)
     if apart > BOOT_TIME_APART_S:

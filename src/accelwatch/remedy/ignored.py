@@ -76,7 +76,9 @@ IGNORED: tuple[Ignored, ...] = (
         "it takes work, as it should for all that was done by us",
     ),
     Ignored((S.HEALTHY, S.OVERRIDDEN), (T.SEEN_FOREIGN, T.SEEN_DOWN), "it is not our business"),
-    Ignored((S.HELD_BY_OTHER,), (T.SEEN_FOREIGN, T.SEEN_DOWN), "somebody else holds it still"),
+    Ignored(
+        (S.HELD_BY_OTHER,), (T.SEEN_FOREIGN, T.SEEN_DOWN), "another person or tool still holds it"
+    ),
     Ignored((*HOLDING, S.RELEASING), (T.SEEN_OURS,), "our mark is where it belongs"),
     Ignored(
         (S.QUARANTINING, S.UNKNOWN),
@@ -102,7 +104,7 @@ IGNORED: tuple[Ignored, ...] = (
     Ignored(
         (S.VERIFYING, S.RELEASING),
         (T.SWAPPED,),
-        "the verification is of another generation, and begins anew",
+        "the verification is of another generation and starts again",
     ),
     Ignored(
         tuple(stage for stage in S if stage not in (S.SUSPECT, S.AWAITING_APPROVAL)),
@@ -112,14 +114,16 @@ IGNORED: tuple[Ignored, ...] = (
     Ignored(
         tuple(stage for stage in S if stage not in (S.SUSPECT, S.AWAITING_APPROVAL, S.UNREACHABLE)),
         (T.DENY,),
-        "it is done already, or nothing is to be done; release it instead",
+        "it is done already, or there is nothing to do; release it instead",
     ),
-    Ignored((S.HELD_BY_OTHER,), (T.QUARANTINE,), "somebody else holds it: it is out already"),
+    Ignored(
+        (S.HELD_BY_OTHER,), (T.QUARANTINE,), "another person or tool holds it: it is out already"
+    ),
     Ignored((S.HEALTHY,), (T.RELEASE, T.FORCE_RELEASE, T.FORGET), "we do not hold it"),
     Ignored(
         (S.HELD_BY_OTHER,),
         (T.RELEASE, T.FORCE_RELEASE),
-        "it is not ours to give back; whoever holds it does that, or forget it",
+        "accelwatch does not hold it: its holder has to release it, or forget it here",
     ),
     Ignored(
         tuple(stage for stage in S if stage not in (S.SERVICE, S.FAILED)),

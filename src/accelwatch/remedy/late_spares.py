@@ -60,7 +60,7 @@ def drawn_late(sur: Surroundings, key: str, pursued: Pursued) -> None:
     """What has come of it; with a spare the move is cancelled, and begins anew when that has ended."""
     draw, remedy = pursued.intent, holder_of(sur, pursued.intent)
     if pursued.ending is Ending.UNKNOWN:
-        text = f"nobody knows whether the spare {draw.spare} was drawn: {pursued.text}"
+        text = f"it is unknown whether the spare {draw.spare} was drawn: {pursued.text}"
         sur.note(remedy, text, Loudness.ALERT)
         return
     sur.put("chores", key, None)

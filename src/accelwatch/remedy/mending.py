@@ -85,7 +85,7 @@ def fail(at: Scene) -> Remedy:
 
 def doubt(at: Scene) -> Remedy:
     """Nobody knows whether it was done."""
-    trouble = f"{_what(at)}: nobody knows whether it was done: {_text(at)}"
+    trouble = f"{_what(at)}: it is unknown whether it was done: {_text(at)}"
     at.sur.note(at.remedy, trouble, Loudness.ALERT)
     return replace(at.remedy, came_from=at.remedy.stage, trouble=trouble)
 
@@ -115,7 +115,7 @@ def move_instead(at: Scene) -> Remedy:
     if pursued is None or pursued.intent.job is None:
         return at.remedy
     job = pursued.intent.job
-    text = f"job {job} did not go on without {at.remedy.node} by itself, and is moved"
+    text = f"job {job} did not continue without {at.remedy.node} and is moved"
     at.sur.note(at.remedy, f"{text}: {pursued.text}", Loudness.TELL)
     return replace(at.remedy, unswapped=(*at.remedy.unswapped, job))
 
@@ -175,7 +175,7 @@ def job_done(at: Scene) -> Remedy:
     if pursued.intent.kind is Kind.FOLLOW_JOB:
         return replace(at.remedy, looked_for=(*at.remedy.looked_for, job))
     if pursued.intent.kind is Kind.SWAP_IN_JOB:
-        text = f"job {job} goes on without {at.remedy.node}, which it holds until it ends"
+        text = f"job {job} continues without {at.remedy.node} and holds it until the job ends"
         at.sur.note(at.remedy, text, Loudness.TELL)
         return replace(at.remedy, handled=(*at.remedy.handled, job))
     if pursued.intent.kind is Kind.CANCEL_JOB:
@@ -195,7 +195,7 @@ def job_done(at: Scene) -> Remedy:
 def moved_back(at: Scene) -> Remedy:
     """A job was moved and runs on a bad node all the same."""
     where = () if at.happening.pursued is None else at.happening.pursued.moved_to
-    text = f"a job was moved and runs on {', '.join(where) or 'nobody knows which nodes'}"
+    text = f"a job was moved and runs on {', '.join(where) or 'unknown nodes'}"
     at.sur.note(at.remedy, f"{text}; a person has to look at it", Loudness.ALERT)
     return job_done(at)
 
@@ -209,7 +209,7 @@ def leave_job(at: Scene) -> Remedy:
         return at.remedy
     job = pursued.intent.job
     if pursued.intent.kind is Kind.SIGNAL_JOB:
-        text = f"job {job} was not asked for a checkpoint before it leaves: {pursued.text}"
+        text = f"job {job} got no checkpoint signal before it leaves: {pursued.text}"
         at.sur.note(at.remedy, text, Loudness.TELL)
         return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.sur.now)
     if _fence_first(at.remedy, pursued):

@@ -123,7 +123,7 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """In which stage something failed, or the doubt began."""
     failures: int = 0
     trouble: str = ""
-    """What could not be done, or of what nobody knows whether it was; in stage `failed` or `unknown`."""
+    """What could not be done, or whose outcome is unknown; in stage `failed` or `unknown`."""
     attempts: tuple[Attempt, ...] = ()
     rung: int = 0
     """Index in the policy's ladder."""

@@ -51,7 +51,7 @@ def text_of(sur: Surroundings, remedy: Remedy, for_s: float) -> str:
             )
         case _:
             return (
-                f"{node} needs a repair, and nobody has a ticket {after}. Repair it, then: "
+                f"{node} needs a repair and has no ticket {after}. Repair it, then: "
                 f"accelwatch remedy recovered {node} --reason WHY"
             )
 
@@ -87,13 +87,13 @@ def _remedy(remedy: Remedy) -> str:
 def _not_done(intent: Intent) -> str:
     match intent.kind:
         case Kind.SIGNAL_JOB:
-            return f"job {intent.job} was not asked for a checkpoint"
+            return f"job {intent.job} got no checkpoint signal"
         case Kind.CANCEL_JOB:
             return f"job {intent.job} is not cancelled"
         case Kind.DRAW_SPARE:
             return f"the spare {intent.spare} is not drawn"
         case Kind.SWAP_IN_JOB:
-            return f"job {intent.job} does not go on by itself"
+            return f"job {intent.job} does not continue on its own"
         case _:
             return f"it is not known what has become of job {intent.job}"
 

@@ -74,7 +74,7 @@ def _of_jobs(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tupl
         others = [job for job in jobs if job not in (*remedy.handled, *remedy.unswapped)]
         for job in others:
             named = with_owner(sur, remedy, job)
-            yield Kind.SWAP_IN_JOB, f"have job {named} go on without {remedy.node} by itself"
+            yield Kind.SWAP_IN_JOB, f"let job {named} continue without {remedy.node}"
     if policy.job is JobPolicy.CANCEL:
         yield from _leaving(sur, remedy, policy, Kind.CANCEL_JOB, "cancel job {}")
     if policy.job is not JobPolicy.REQUEUE:

@@ -222,7 +222,7 @@ class Pursuit:
         if recovery is Recovery.DONE:
             await self._settle(operation, OperationState.OBSERVED, "seen to be so")
         elif by_others is not None:
-            text = f"it was done, and somebody has changed that since: {by_others}"
+            text = f"it was done, and has been changed since: {by_others}"
             await self._settle(operation, OperationState.OBSERVED, text)
         elif recovery is Recovery.REDO and (settling <= 0 or not _was_accepted(operation)):
             await self._settle(operation, OperationState.FAILED, "seen not to have happened")
@@ -267,7 +267,7 @@ class Pursuit:
         return _Pause(pause, text)
 
     async def _leave_unknown(self, operation: Operation) -> _Pause:
-        text = f"{operation.step.text}: nobody knows whether it has happened"
+        text = f"{operation.step.text}: it is unknown whether it happened"
         if operation.state is not OperationState.UNKNOWN:
             await self._settle(operation, OperationState.UNKNOWN, text)
         if self._told_unknown != operation.id:
@@ -366,7 +366,7 @@ class Pursuit:
             # What leaves nothing to be seen is done once.
             return self._ended(Ending.ACHIEVED, f"{last.step.text}: done")
         if self._intent.kind is IntentKind.QUARANTINE:
-            text = "somebody took the node back after we had taken it out"
+            text = "another person or tool resumed the node after accelwatch drained it"
             return self._ended(Ending.REFUSED, text, refusal=RefusalKind.OVERRIDDEN)
         if len(seen) > len(RETRY_AFTER_S):
             text = f"{last.step.text}: done {len(seen)} times, and it did not stay so"

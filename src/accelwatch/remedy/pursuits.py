@@ -57,7 +57,7 @@ class Pursuits:
             intent=intent,
             ending=Ending.REFUSED,
             time=self._clock.wall(),
-            text=f"none of the actions in remedy.actions can do it: {intent.kind}",
+            text=f"no action in remedy.actions can do it: {intent.kind}",
             refusal=RefusalKind.IMPOSSIBLE,
         )
 

@@ -319,7 +319,9 @@ def _asked(sur: Surroundings, name: str, run: Run, tried: Try) -> Iterator[Answe
         yield Denial(why=DenialKind.DATA, text="its scheduler does not answer now")
     group = group_of(sur, run.seen.nodes)
     if group:
-        yield Denial(why=DenialKind.GROUP, text=f"its nodes are part of {group}, which goes on")
+        yield Denial(
+            why=DenialKind.GROUP, text=f"its nodes are part of {group}, which is still open"
+        )
     yield retry.may_resume(sur.state.retries, name, tried, sur.now, sur.settings.resume)
 
 

@@ -59,8 +59,8 @@ def tell_state_lost(sur: Surroundings, action: str, nodes: Iterable[str]) -> Non
     by_itself = [one for one in remedies if one not in asked and not _is_over(sur, one)]
     over = [one for one in remedies if _is_over(sur, one)]
     text = (
-        f"{action} has lost its state: {_names(remedies)} {_are(remedies)} open to jobs again, and "
-        "nobody gave them back."
+        f"{action} has lost its state: {_names(remedies)} {_are(remedies)} open to jobs again, but "
+        "accelwatch did not release them."
     )
     if by_itself:
         text += (

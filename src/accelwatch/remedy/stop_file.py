@@ -31,7 +31,7 @@ class StopFile:
         """Why everything is stopped; empty when it is not."""
         if self._thread is not None and self._clock.monotonic() - self._looked > STALE_S:
             return (
-                f"nobody knows whether the file {self._path} is there: its folder does not answer"
+                f"it is unknown whether the file {self._path} exists: its folder does not respond"
             )
         return self._seen
 

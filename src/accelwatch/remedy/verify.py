@@ -41,7 +41,7 @@ def looks_well(sur: Surroundings, remedy: Remedy) -> Answer:
     if good is None or not -FRESH_S <= sur.now - good.until <= FRESH_S:
         return _denial("no fresh data says that it is well")
     if known is None or not known.generation:
-        return _denial("nobody has begun to verify this machine")
+        return _denial("verification of this machine has not started")
     if known.generation != good.generation:
         return _denial("it is another boot or other hardware than was verified")
     if good.until <= known.since:

@@ -124,7 +124,7 @@ def _check_quarantine(written: Quarantine, job: JobAction, part: Part) -> None:
         part.complain("level", "no scheduler takes out a single device; write node")
     asked = job.signal and job.policy not in (JobPolicy.NOTHING, JobPolicy.NOTIFY)
     if written.when is When.AT_CHECKPOINT and not asked:
-        text = "a job makes a checkpoint when it is asked; add job: {policy: requeue, signal: USR1}"
+        text = "a job checkpoints when it gets a signal; add job: {policy: requeue, signal: USR1}"
         part.complain("when", text)
 
 

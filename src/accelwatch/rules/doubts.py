@@ -27,7 +27,7 @@ def doubts(rule: Rule) -> list[str]:
     acts = rule.action is not None and rule.action.quarantine is not None
     if acts and rule.mode is Mode.AUTO and not rule.confidence.suffices(rule.act_on):
         doubt = (
-            "mode: its confidence is low, so a person is asked each time; write `act_on: low`, or "
+            "mode: its confidence is low, so a person has to approve each time; write `act_on: low`, or "
             "`confidence: high` into the rule itself, to have it act without"
         )
         told.append(f"{rule.origin}: {rule.id}: {doubt}")

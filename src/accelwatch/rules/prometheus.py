@@ -54,7 +54,7 @@ def _alerting(rule: Rule, assumed: Assumed) -> AlertingRule:
             "confirm must hold for as long as the condition, and when it ends the alert ends"
         )
     if rule.clear is not None:
-        notes.append("clear is not told: it is over when the condition does not hold")
+        notes.append("clear is not exported: the alert resolves when the condition is false")
     select = None if rule.select is None else rule.select.tree
     generated = condition(rule.scope.value, select, parts, assumed)
     told = {

@@ -155,7 +155,7 @@ def read_case(case: CaseDocument) -> Play:
         except (ConfigError, ExpressionError, UsageError) as error:
             raise ConfigError(f"given[{at}]: {error}") from None
     if not play.members:
-        raise ConfigError("given: nobody is there")
+        raise ConfigError("given: there is no device or node")
     return play
 
 

@@ -299,7 +299,7 @@ class Supervisor:
             versions=before.versions if before else {},
             reason=CRASHED,
             message=why,
-            remedy="look for a fault of the driver's library; other backends go on without it",
+            remedy="look for a fault of the driver's library; other backends are not affected",
         )
         self._statuses[name] = status
         self._sink(BackendFound(status=status))

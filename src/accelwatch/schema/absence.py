@@ -37,7 +37,7 @@ class Absence(Enum):
 
 _SAID = {
     Absence.UNSUPPORTED: "the device, driver or exporter does not give it",
-    Absence.PERMISSION: "whoever reads it may not",
+    Absence.PERMISSION: "no permission to read it",
     Absence.TIMEOUT: "the driver did not answer in time",
     Absence.LOST: "the device is gone",
     Absence.SUSPENDED: "the device sleeps",

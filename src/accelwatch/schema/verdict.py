@@ -17,7 +17,7 @@ from accelwatch.schema.standing import standing
 
 REMEDIES = {
     "lost": "drain the node and reboot it",
-    "missing": "see whether somebody took it out",
+    "missing": "check whether it was removed",
     "unresponsive": "kill its jobs, then reset or reboot",
 }
 """What to do about a state (`schema.standing`) where whoever reports it does not say."""

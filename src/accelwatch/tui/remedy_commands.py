@@ -21,11 +21,11 @@ _DENIABLE = frozenset({"suspect", "awaiting_approval", "unreachable"})
 _DENIED = {"1h": "an hour", "4h": "4 hours", "1d": "a day"}
 _HELD = {"1h": "for an hour", "4h": "for 4 hours", "1d": "for a day", "": "until it is taken back"}
 _BACK = {
-    "release": "give it back, when fresh data says that it is well",
-    "recovered": "it is mended: what was seen until now counts no more",
-    "retry": "somebody has looked: what failed or is unknown may go on",
-    "force_release": "give it back whatever is seen; nothing is verified",
-    "forget": "have nothing to do with it any more; a mark of ours stays on it",
+    "release": "release it once fresh data says that it is well",
+    "recovered": "it is repaired: evidence until now no longer counts",
+    "retry": "you have checked the node: retry what failed or is unknown",
+    "force_release": "release it without any check",
+    "forget": "stop managing it; its mark at the scheduler stays",
 }
 
 
@@ -134,7 +134,7 @@ class RemedyCommands:
         return self._about_node(self._hold)
 
     def _hold(self, node: str, _: "RemedySource") -> None:
-        text = [f"Nothing new is done to {node} meanwhile, whatever rules say."]
+        text = [f"Nothing new is done to {node} meanwhile, whatever the rules say."]
         words = [
             (
                 f"leave {node} alone {long}",
@@ -204,7 +204,7 @@ class RemedyCommands:
         if self._saying.source() is None or page is None:
             return True
         if page.stopped_by:
-            meaning = f"everything goes on; {page.stopped_by} stopped it"
+            meaning = f"remedies start again; {page.stopped_by} stopped them"
             self._saying.ask_typed("START", meaning, Word(verb=START, reason=""))
         else:
             meaning = "no new remedies are started on any node"

@@ -73,7 +73,7 @@ def _observation(
     load, memory = _quantity(view, "utilization_ratio"), _quantity(view, "memory_used_bytes")
     power, energy = _quantity(meter, "power_watts"), _number(meter, "energy_joules_total")
     reading = view.reading
-    whole = not is_cut(reading) and not any("are told to the hub" in one for one in reading.notes)
+    whole = not is_cut(reading) and not any("are sent to the hub" in one for one in reading.notes)
     return Observation(
         device=view.device.id,
         name=view.device.name,

@@ -17,7 +17,7 @@ def refusal_of_change(change: Change, may: bool, needed: Role = Role.ACT) -> Pag
     if not may:
         return plain(403, "this server is open to all; changing anything needs credentials")
     if not change.role.may(needed):
-        who = change.user or "whoever has this token"
+        who = change.user or "the holder of this token"
         text = (
             f"{who} may {change.role}, and this needs {needed}; see roles in the web configuration"
         )

@@ -21,8 +21,8 @@ def check_exposure(web: Web, protection: Protection) -> None:
     open_to_all = exposed(web.listen_address)
     if open_to_all and not protection.authenticates and not web.listen_any:
         raise ConfigError(
-            f"web.listen_address: other machines can reach {', '.join(open_to_all)} and nobody must "
-            "authenticate; name a web configuration with basic_auth_users, bearer_token_file or "
+            f"web.listen_address: other machines can reach {', '.join(open_to_all)} and no client has "
+            "to authenticate; name a web configuration with basic_auth_users, bearer_token_file or "
             "client certificates (--web.config.file), or allow it with --web.listen-any"
         )
 
@@ -45,7 +45,7 @@ def check_kept(before: Protection, after: Protection) -> None:
     file = next(iter(before.files), "web.config_file")
     if before.configured and after.files and not after.configured:
         raise ConfigError(
-            f"{file}: the file is empty; write it anew, or restart to serve without it"
+            f"{file}: the file is empty; write it again, or restart to serve without it"
         )
     lost = [name for name, asked in _FACTORS if asked(before) and not asked(after)]
     if lost:

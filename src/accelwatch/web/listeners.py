@@ -70,7 +70,7 @@ def _listen(family: int, place: object) -> socket.socket:
 
 
 def open_unix(path: Path) -> socket.socket:
-    """A listening Unix socket; one left behind is replaced if nobody listens on it.
+    """A listening Unix socket; one left behind is replaced if nothing is listening on it.
 
     Raises AccelwatchError.
     """

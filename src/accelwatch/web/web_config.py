@@ -35,10 +35,10 @@ _REFUSED = {
     "rate_limit": "is not supported; see web.max_requests in agent.yaml",
 }
 _NEVER_EMPTY = {
-    "roles": "whoever is admitted could do everything: name somebody under approve, act or admin",
-    "basic_auth_users": "anybody would be admitted: name a user",
-    "bearer_token_file": "anybody would be admitted: name a file",
-    "bearer_token_files": "anybody would be admitted: name a file",
+    "roles": "every authenticated user could do everything: name a user under approve, act or admin",
+    "basic_auth_users": "no client would have to authenticate: name a user",
+    "bearer_token_file": "no client would have to authenticate: name a file",
+    "bearer_token_files": "no client would have to authenticate: name a file",
     "tls_server_config": "connections would not be encrypted: write cert_file and key_file",
 }
 

@@ -133,7 +133,7 @@ IMPOSSIBLE, NOT_ALLOWED = RefusalKind.IMPOSSIBLE, RefusalKind.NOT_ALLOWED
             "still has jobs: 42",
         ),
         (REBOOT, seen(node=node(Standing.OURS)), UNSAFE, "not observed"),
-        (of(IntentKind.REBOOT, boot_id=""), seen(node=OURS), UNSAFE, "of which boot"),
+        (of(IntentKind.REBOOT, boot_id=""), seen(node=OURS), UNSAFE, "which boot it is from"),
         (of(IntentKind.TEST), seen(), UNSAFE, "not observed"),
         (of(IntentKind.SIGNAL_JOB, job=JOB), seen(job=job(JobState.ENDED)), IMPOSSIBLE, "ended"),
         (MOVED, seen(node=ALIVE), UNSAFE, "nothing of the job"),

@@ -79,7 +79,7 @@ def test_the_check_of_the_actions_looks_for_the_program(
     assert invoke(["actions", "check", "-c", configured(without_program, tmp_path)]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert "reboot" not in lines[0]
-    assert f"cluster: cannot be asked for reboot: {NO_PROGRAM}" in lines
+    assert f"cluster: does not support reboot: {NO_PROGRAM}" in lines
 
 
 def test_the_check_offers_what_can_be_done(
@@ -88,7 +88,7 @@ def test_the_check_offers_what_can_be_done(
     assert invoke(["actions", "check", "-c", configured(slurm, tmp_path)]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert "reboot" in lines[0]
-    assert not [line for line in lines if "cannot be asked for reboot" in line]
+    assert not [line for line in lines if "does not support reboot" in line]
 
 
 def test_a_check_where_no_slurm_answers_says_that_it_has_not_looked(

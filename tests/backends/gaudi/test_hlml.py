@@ -307,7 +307,7 @@ def test_the_source_can_be_chosen(machine: Machine) -> None:
     backend = machine.stage.backend(options={"source": "hl-smi"})
     assert backend.open().source == "sysfs", "there is no hl-smi"
     backend.close()
-    with pytest.raises(BackendUnavailable, match="is none of auto, hlml, hl-smi"):
+    with pytest.raises(BackendUnavailable, match="is not one of auto, hlml, hl-smi"):
         machine.stage.backend(options={"source": "pyhlml"}).open()
     with pytest.raises(BackendUnavailable, match="libhlml was not found at /nowhere"):
         machine.stage.backend(options={"source": "hlml", "hlml_library": "/nowhere"}).open()

@@ -133,7 +133,7 @@ def power_of_each(*blocks: str) -> list[Power]:
 
 SERIAL, OTHER = "Board serial:PN1-12-000001", "Board serial:PN1-12-000002"
 BOARD = "Board power(Watts):48.00;Board TDP Cap(Watts):150.00"
-AT_FIRST = ("the power of the card is told once, at qaic0",)
+AT_FIRST = ("the power of the card is reported once, at qaic0",)
 NOWHERE: Power = (None, None, AT_FIRST)
 
 
@@ -163,7 +163,7 @@ def test_the_power_of_a_card_is_told_once() -> None:
 def test_the_power_of_a_card_stands_at_the_first_chip_that_tells_it() -> None:
     told = power_of_each(f"Status:Error;{SERIAL}", f"{SERIAL};{BOARD}")
     assert told == [
-        (None, None, ("the power of the card is told once, at qaic1",)),
+        (None, None, ("the power of the card is reported once, at qaic1",)),
         (48.0, 150.0, ()),
     ]
 

@@ -184,7 +184,7 @@ def test_the_power_of_a_card_is_counted_once(tmp_path: Path) -> None:
     assert told == [143.25, None, None, None, 88.125, None, None, None]
     other = polled[5].readings[0]
     assert other.absent["power_watts",] is Absence.UNSUPPORTED
-    assert other.notes == ("the power of the card is told once, at rbln4",)
+    assert other.notes == ("the power of the card is reported once, at rbln4",)
     assert other.processes == ()
 
 

@@ -117,7 +117,7 @@ def test_a_node_that_was_not_asked_yet_is_not_to_be_avoided() -> None:
     fleet.set_targets(targets_of(["n1", "n2"], {}))
     page = json.loads(AvoidPages(fleet).page({}, {}).body)
     assert page["nodes"] == []
-    assert page["problems"] == ["2 nodes were not asked yet: a fault of theirs is not in this list"]
+    assert page["problems"] == ["2 nodes have not been read yet: their faults are not in this list"]
     key = fleet.nodes["n1"].sources.copy().popitem()[1].target.key
     fleet.fail(key, TargetFault(Reason.CONNECT, "refused"))
     page = json.loads(AvoidPages(fleet).page({}, {}).body)

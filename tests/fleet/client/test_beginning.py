@@ -36,7 +36,7 @@ class Begun:
         raise AssertionError(target)
 
     def failed(self, target: Target, fault: TargetFault) -> None:
-        assert "none of our agents" in str(fault)
+        assert "not an accelwatch agent" in str(fault)
 
 
 def begun(play: Callable[[Followers, Begun, Turn], Awaitable[None]]) -> None:

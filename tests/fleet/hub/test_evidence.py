@@ -162,7 +162,7 @@ def test_an_end_is_known_by_its_key_where_nobody_knows_whom_it_was_about(
             for _ in range(2):
                 answer = await running.post(WEBHOOK, json=gone)
                 assert (answer["taken"], answer["unplaced"]) == (0, ["alertmanager_Hot"])
-            told = [one for one in caplog.messages if "about nobody" in one]
+            told = [one for one in caplog.messages if "about an unknown" in one]
             assert told == [
                 "evidence about nobody that the hub knows is not kept "
                 "source=alertmanager code=alertmanager_Hot count=1"

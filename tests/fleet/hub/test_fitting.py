@@ -98,7 +98,7 @@ def test_a_rule_that_asks_for_a_spare_needs_one(files: Files) -> None:
         ('  spares: {nodes: ["n[061-063]"]}\n', ""), ("    options: {spares: spare-nodes}\n", "")
     )
     (line,) = lines
-    assert line.startswith(f"{files.line('action:')}: action.spare: a spare is asked for")
+    assert line.startswith(f"{files.line('action:')}: action.spare: a spare is requested")
     assert line.endswith("(site.lost)")
 
 

@@ -105,8 +105,12 @@ def test_a_hub_without_rules_says_so() -> None:
 @pytest.mark.parametrize(
     ("path", "code", "says"),
     [
-        ("/v1/incidents?state=over", 400, "state: 'over' is none of open, closed, all"),
-        ("/v1/incidents?severity=loud", 400, "severity: 'loud' is none of info, warning, critical"),
+        ("/v1/incidents?state=over", 400, "state: 'over' is not one of open, closed, all"),
+        (
+            "/v1/incidents?severity=loud",
+            400,
+            "severity: 'loud' is not one of info, warning, critical",
+        ),
         ("/v1/incidents?limit=0", 400, "limit"),
         ("/v1/incidents/i99", 404, "no incident 'i99'"),
     ],

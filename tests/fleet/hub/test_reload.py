@@ -70,7 +70,7 @@ def test_a_bad_file_changes_nothing_and_names_the_line(
                 ("target: x\n", f"{file}:1: target: unknown key; did you mean targets?"),
                 ("{", f"{file}:"),
                 ("web: {config_file: absent.yml}\n", "absent.yml"),
-                ("web: {listen_address: ':0'}\n", "nobody must authenticate"),
+                ("web: {listen_address: ':0'}\n", "no client has to authenticate"),
             ):
                 file.write_text(text)
                 caplog.clear()
@@ -102,7 +102,7 @@ def test_a_file_that_is_empty_for_a_moment_changes_nothing(
             await read_again(running.server, _reading(file))
             file.write_text(text)
             await read_again(running.server, _reading(file))
-            assert f"{file}: the file sets nothing; write it anew, or restart" in caplog.text
+            assert f"{file}: the file sets nothing; write it again, or restart" in caplog.text
             assert running.hub.settings.targets.static == ("127.0.0.1:1",)
             assert running.hub.rules is not None
             assert 'last_reload_successful{config="hub"} 0' in await running.get("/metrics")

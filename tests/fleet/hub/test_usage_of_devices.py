@@ -85,7 +85,7 @@ def test_processes_are_shown_with_their_device() -> None:
 
 def test_processes_that_are_not_told_to_the_hub_are_a_note() -> None:
     reading = told(2, total=3).reading(Reading(device_id="x", notes=("a note",)))
-    assert reading.notes == ("a note", "2 of 3 processes are told to the hub")
+    assert reading.notes == ("a note", "2 of 3 processes are sent to the hub")
 
 
 @pytest.mark.parametrize("series", [("processes",), ("*",)])
@@ -99,7 +99,7 @@ def test_processes_that_could_not_be_read_stay_absent(series: Series) -> None:
 def test_processes_that_cannot_be_decoded_are_none(rows: bytes) -> None:
     reading = told(1, rows=rows).reading(Reading(device_id="x"))
     assert reading.processes == ()
-    assert reading.notes == ("0 of 1 processes are told to the hub",)
+    assert reading.notes == ("0 of 1 processes are sent to the hub",)
 
 
 def read(*processes: Process, **changes: object) -> DeviceView:

@@ -185,8 +185,8 @@ def test_a_form_comes_from_a_page_of_ours(headers: dict[str, str], code: int) ->
 @pytest.mark.parametrize(
     ("fields", "headers", "text"),
     [
-        ({"verb": "explode"}, {}, "verb: 'explode' is none of"),
-        ({"verb": "stop"}, {}, "none of approve, deny, hold"),
+        ({"verb": "explode"}, {}, "verb: 'explode' is not one of"),
+        ({"verb": "stop"}, {}, "not one of approve, deny, hold"),
         ({"plan": ""}, {}, "which plan"),
         ({"verb": "deny", "for": "2"}, {}, "2"),
         ({}, {"Content-Type": "application/json"}, "forms of its own page"),
@@ -357,10 +357,10 @@ def test_a_link_whose_plan_changed_says_what_is_new() -> None:
 def test_a_yes_comes_after_a_look_and_a_link_survives_a_scheduler_that_does_not_answer() -> None:
     hub = AskedHub()
     token, engine = hub.link(), hub.runner.engine
-    engine.unseen = "nobody can see now what is on n12: slurm does not answer"
+    engine.unseen = "cannot see what is running on n12: slurm does not answer"
     page = press(hub, token, **GUEST)
     assert page.code == 503
-    assert "Not now: nobody can see now what is on n12: slurm does not answer." in html(page)
+    assert "Not now: cannot see what is running on n12: slurm does not answer." in html(page)
     assert (hub.commands, hub.batches) == ([], [])
     engine.unseen = ""
     assert press(hub, token, **GUEST).code == 200
@@ -428,7 +428,7 @@ def test_a_link_that_cannot_be_written_down_does_nothing() -> None:
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"stage": Stage.SUSPECT, "expired": NOW}, "Nobody approved in time"),
+        ({"stage": Stage.SUSPECT, "expired": NOW}, "Not approved in time"),
         ({"stage": Stage.QUARANTINED, "approved": "kim"}, "kim approved it. It is quarantined"),
         ({"stage": Stage.QUARANTINED, "manual": True}, "A person has taken it out"),
         ({"stage": Stage.SUSPECT}, "Nothing waits for you. It is suspect"),

@@ -374,7 +374,7 @@ def test_explain_says_why_there_is_no_value() -> None:
     assert reasons(hub, now) == [f"power_watts has no value: {stale}"]
     assert reasons(hub, past) == [f"power_watts avg 5m: there never was a value, {stale}"]
     assert "not_collected (not requested" in reasons(hub, not_told)[0]
-    assert reasons(hub, of_host)[0].endswith(": its node tells nothing of the host")
+    assert reasons(hub, of_host)[0].endswith(": its node reports nothing about the host")
     hub.tell("a", view(0), host())
     hub.bring()
     assert reasons(hub, now) == [""]

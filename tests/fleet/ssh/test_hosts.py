@@ -64,7 +64,7 @@ def test_devices_of_a_host_with_nothing_of_ours(document: dict[str, Any], name: 
 @pytest.mark.parametrize(
     ("name", "reason", "words"),
     [
-        ("password", "credentials", "takes no key of yours"),
+        ("password", "credentials", "accepts none of your keys"),
         ("stranger", "host_key", "its host key is not known"),
         ("changed", "host_key", "another than the one in known_hosts"),
         ("refusing", "connect", "Connection refused"),

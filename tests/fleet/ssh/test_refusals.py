@@ -12,7 +12,7 @@ from accelwatch.fleet.ssh.refusals import TooMany, lost, refusal
         (
             "root@n01: Permission denied (publickey,password).",
             Reason.CREDENTIALS,
-            "takes no key of yours",
+            "accepts none of your keys",
         ),
         (
             "Received disconnect from 10.0.0.1 port 22:2: Too many authentication failures\n"

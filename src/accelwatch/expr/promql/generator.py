@@ -248,5 +248,5 @@ def number(node: Node, place: Place) -> Query:
         case Invoke(name=name, arguments=arguments):
             return invoked(name, [number(one, place) for one in arguments])
         case Affected(rule=rule):
-            raise PromqlError(f"whether the rule {rule} fires is not asked in PromQL")
+            raise PromqlError(f"whether the rule {rule} fires cannot be expressed in PromQL")
     raise PromqlError("this is not a number in PromQL")

@@ -155,7 +155,7 @@ class Group:
         if self.by == "model":
             return described, Query(place.select("device_info", 'model!=""'))
         if self.by in _OF_JOB:
-            place.note("a device has the job that its agent tells (accel_job_allocation_info)")
+            place.note("a device has the job that its agent reports (accel_job_allocation_info)")
             allocated = Query(place.select(_ALLOCATION, 'partition=""'))
             if "model" not in _KEYS[self.by]:
                 return _ALLOCATION_LABELS, allocated
@@ -187,7 +187,7 @@ class Group:
 
     def _asking(self) -> tuple[tuple[str, ...], Query | None]:
         if self.place.scope != DEVICE:
-            raise PromqlError(f"a {self.place.scope} is asked about its {self.by}")
+            raise PromqlError(f"a {self.place.scope} cannot be grouped by {self.by}")
         return self._membership(self.place)
 
     @property

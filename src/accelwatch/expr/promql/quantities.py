@@ -90,7 +90,7 @@ def _window(key: Series, node: Window, place: Place) -> Query:
 def _selector(key: Series, place: Place) -> str:
     row = by_key()[key[0]]
     if row.tier is Tier.AGGREGATE:
-        raise PromqlError(f"{row.key} is told by a hub, not by agents")
+        raise PromqlError(f"{row.key} comes from a hub, not from agents")
     matchers = [f"{name}={quoted(word)}" for name, word in zip(row.labels, key[1:], strict=True)]
     return place.select(row.key, *matchers)
 

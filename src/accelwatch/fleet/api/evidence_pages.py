@@ -143,7 +143,7 @@ class EvidencePages:
         """Say once that evidence is about nobody; who pushes may not look at the answer."""
         if unplaced and (source, *unplaced) != self._told_of:
             self._told_of = (source, *unplaced)
-            text = "evidence about nobody that the hub knows is not kept source=%s code=%s count=%d"
+            text = "evidence about an unknown node or device was dropped source=%s code=%s count=%d"
             logger.warning(text, source, unplaced[0], len(unplaced))
 
     def _note(self, place: Place, event: ErrorEvent, what: str) -> None:

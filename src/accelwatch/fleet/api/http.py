@@ -21,7 +21,7 @@ _LINKS = (
     ("/v1/groups?by=vendor", "sums by rack, partition, job, user, vendor"),
     ("/v1/events", "error events, newest first"),
     ("/v1/incidents", "what rules have found"),
-    ("/v1/silences", "of whom nobody is told for a while"),
+    ("/v1/silences", "muted notifications"),
     ("/v1/maintenance", "nodes that are worked on"),
     ("/v1/avoid", "nodes to keep new jobs off now, and why"),
     ("/v1/odd", "who differs from the many in driver, firmware, kernel"),
@@ -63,5 +63,5 @@ def states_of(query: Query) -> set[str]:
     if "state" in query and not given:
         raise UsageError(f"state: one or more of {', '.join(NodeState)}, with commas")
     if unknown := given - set(NodeState):
-        raise UsageError(f"state: {min(unknown)[:40]!r} is none of {', '.join(NodeState)}")
+        raise UsageError(f"state: {min(unknown)[:40]!r} is not one of {', '.join(NodeState)}")
     return given

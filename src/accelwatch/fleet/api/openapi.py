@@ -133,7 +133,7 @@ def _paths() -> dict[str, Any]:
     step = _parameter("step", "Between two values, such as 1m; needs a store.")
     id_ = _parameter("id", "Its id.", where="path")
     verb = _parameter(
-        "verb", "What is asked for.", where="path", schema={"type": "string", "enum": list(VERBS)}
+        "verb", "What to do.", where="path", schema={"type": "string", "enum": list(VERBS)}
     )
     by = _parameter("by", "Who ends it, where the hub has no logins.")
     states = {"type": "string", "enum": list(NodeState)}
@@ -187,7 +187,7 @@ def _paths() -> dict[str, Any]:
             cursor,
         ),
         "/v1/incidents": _get(
-            "Incidents, those that go on first",
+            "Incidents, ongoing ones first",
             "IncidentsPage",
             _parameter(
                 "state",
@@ -231,7 +231,7 @@ def _paths() -> dict[str, Any]:
             "delete": _operation("End maintenance", "MaintenanceChanged", (id_, by))
         },
         "/v1/evidence": {
-            **_get("What others have told and is not over", "EvidencePage"),
+            **_get("Evidence that others sent and that has not expired", "EvidencePage"),
             "post": _taking("Tell of nodes and devices", "NewEvidences", "EvidenceTaken"),
         },
         "/v1/evidence/alertmanager": {
@@ -280,7 +280,7 @@ def _paths() -> dict[str, Any]:
         "/v1/holds": _get("Our marks on nodes, and nodes that people want left alone", "HoldsPage"),
         "/v1/spares": _get("Who can stand in, and who does", "SparesPage"),
         "/v1/stop": {"post": _taking("Begin nothing new on any node", "Wish", "Commanded")},
-        "/v1/start": {"post": _taking("Let everything go on", "Wish", "Commanded")},
+        "/v1/start": {"post": _taking("Resume remedies", "Wish", "Commanded")},
         "/v1/breaker/reset": {"post": _taking("Close the breaker", "Wish", "Commanded")},
         "/v1/explain": _get(
             "A rule on an entity, part by part, now",

@@ -191,7 +191,7 @@ def _until(verb: str, wish: Wish, now: float) -> float | None:
 
 def _digest(verb: str, wish: Wish) -> str:
     if verb == "approve" and not wish.plan:
-        raise UsageError("plan: say which plan you approve; /v1/plan?node=NODE tells its digest")
+        raise UsageError("plan: say which plan you approve; /v1/plan?node=NODE has its digest")
     if verb != "approve" and wish.plan:
         raise UsageError("plan: only approve is about a plan")
     return wish.plan

@@ -55,7 +55,7 @@ class AvoidPages:
                 reasons.setdefault(node, []).append(reason)
         rules = self._rules()
         unasked = unasked_nodes(self._fleet)
-        waiting = f"{unasked} nodes were not asked yet: a fault of theirs is not in this list"
+        waiting = f"{unasked} nodes have not been read yet: their faults are not in this list"
         page = AvoidPage(
             time=timestamp(self._fleet.clock.wall()),
             rules=0 if rules is None else len(rules.rules.rules),

@@ -309,7 +309,7 @@ _BASE_UNITS_ONLY = (
     "BOARD_POWER_WATTS",
 )
 
-_LAST_XID = "the exporter tells Xid {} as the last one, but not when it was"
+_LAST_XID = "the exporter reports Xid {} as the last one, without its time"
 
 LEGACY = Dialect(
     name="dcgm-exporter",

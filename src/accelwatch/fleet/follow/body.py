@@ -73,7 +73,9 @@ class Body:
         """`coding` is its header Content-Encoding. Raises TargetFault for one that was not asked for."""
         coding = (coding or "identity").strip().lower()
         if coding not in ("identity", "gzip", ""):
-            raise TargetFault(Reason.GARBAGE, f"packed as {coding[:20]!r}, which was not asked for")
+            raise TargetFault(
+                Reason.GARBAGE, f"encoded as {coding[:20]!r}, which was not requested"
+            )
         self._unpack = _Gzip() if coding == "gzip" else None
         self._limit = limit_bytes
         self._parts: list[bytes] = []
@@ -113,11 +115,11 @@ class _Gzip:
     def feed(self, chunk: bytes, left: int) -> bytes:
         """What a chunk unpacks to, at most a byte more than `left`. Raises TargetFault."""
         if self._unpack.eof:
-            raise TargetFault(Reason.GARBAGE, "the body goes on after the end of its gzip")
+            raise TargetFault(Reason.GARBAGE, "the body continues after the end of its gzip stream")
         try:
             piece = self._unpack.decompress(chunk, left + 1)
         except zlib.error as error:
             raise TargetFault(Reason.GARBAGE, "the body is not gzip") from error
         if self._unpack.unused_data:
-            raise TargetFault(Reason.GARBAGE, "the body goes on after the end of its gzip")
+            raise TargetFault(Reason.GARBAGE, "the body continues after the end of its gzip stream")
         return piece

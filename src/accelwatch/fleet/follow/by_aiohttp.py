@@ -87,7 +87,7 @@ def faults(scheme: str = "") -> Iterator[None]:
     except aiohttp.ClientResponseError as error:
         raise TargetFault(Reason.GARBAGE, _answer_text(error)) from error
     except (aiohttp.ClientError, ValueError, socket.gaierror, UnicodeError) as error:
-        raise TargetFault(Reason.GARBAGE, f"cannot be asked: {type(error).__name__}") from error
+        raise TargetFault(Reason.GARBAGE, f"request failed: {type(error).__name__}") from error
 
 
 def _tls_text(error: BaseException) -> str:

@@ -195,7 +195,7 @@ class Follower:
         self._streaming = False
         self._sink.began(self._target, "poll")
         if self._reading is None:
-            raise TargetFault(Reason.GARBAGE, "answers, but is none of our agents")
+            raise TargetFault(Reason.GARBAGE, "answers, but is not an accelwatch agent")
         due = loop.time()
         following = self._rounds.any(due, interval_s)
         while due < self._poll_until:

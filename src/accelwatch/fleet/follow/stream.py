@@ -70,7 +70,7 @@ def _check_type(headers: Mapping[str, str]) -> None:
     if kind not in (MSGPACK, PACKED):
         raise NotOurs(Reason.STATUS, "answers, but with no stream")
     if headers.get("content-encoding", "identity") != "identity":
-        raise TargetFault(Reason.GARBAGE, "the stream is compressed, which was not asked for")
+        raise TargetFault(Reason.GARBAGE, "the stream is compressed, which was not requested")
 
 
 def _named(fault: TargetFault) -> TargetFault:

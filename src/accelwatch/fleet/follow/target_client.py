@@ -118,5 +118,5 @@ class PlainClient:
         try:
             return request("GET", path_of(url), self._target.address, headers)
         except ValueError as error:
-            text = f"cannot be asked: {type(error).__name__}"
+            text = f"request failed: {type(error).__name__}"
             raise TargetFault(Reason.GARBAGE, text) from error

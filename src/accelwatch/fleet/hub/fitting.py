@@ -125,7 +125,7 @@ def _of_rule(
     if rule.action.draw_spare and not settings.remedy.spares.nodes:
         yield (
             "action.spare",
-            f"a spare is asked for, and {_SPARES} names none; name them there, or leave `spare` out",
+            f"a spare is requested, and {_SPARES} names none; name them there, or leave `spare` out",
         )
     for rung in rule.action.remedy:
         kind = INTENTS.get(rung.name)

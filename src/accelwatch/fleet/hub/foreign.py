@@ -24,7 +24,7 @@ def foreign_reader(
     def read(body: bytes) -> Exposed:
         foreign = reader.read(body, now())
         if not foreign.dialects:
-            text = f"{target.metrics_path} tells of no accelerator in a dialect that is known"
+            text = f"{target.metrics_path} has no accelerator metrics in a known dialect"
             raise TargetFault(Reason.GARBAGE, text)
         node = () if foreign.node is None else (foreign.node,)
         return Exposed(

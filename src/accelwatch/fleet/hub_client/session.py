@@ -37,7 +37,7 @@ class HubSession:
         self._closed = False
 
     async def close(self) -> None:
-        """Close every connection; nothing is asked any more."""
+        """Close every connection; the session is closed."""
         self._closed = True
         for link in (*self._idle, *self._busy):
             link.close()
@@ -84,7 +84,7 @@ class HubSession:
         asked = self._asked(method, path, query, headers, body)
         try:
             async with asyncio.timeout(self.timeout_s):
-                # Of a connection that has just been closed nobody knows whether a change was read.
+                # Of a connection that has just been closed it is unknown whether a change was read.
                 with self._link(again=method == "GET") as link:
                     return await link.ask(asked, await self._ticket(), _open_body, self.timeout_s)
         except TimeoutError as error:
@@ -105,7 +105,7 @@ class HubSession:
     def _link(self, *, again: bool) -> Iterator[HubLink]:
         """A link of one's own; `again` for one that others have used, and will."""
         if self._closed:
-            raise TargetFault(Reason.CLOSED, "nothing is asked any more")
+            raise TargetFault(Reason.CLOSED, "the session is closed")
         link = self._idle.pop() if again and self._idle else self._ways().link()
         self._busy.add(link)
         try:

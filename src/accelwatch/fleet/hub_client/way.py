@@ -113,7 +113,7 @@ class PlainLink:
                 authority = authority.encode("idna").decode()
             return request(asked.method, path_of(asked.url), authority, headers, asked.body)
         except ValueError as error:
-            text = f"cannot be asked: {type(error).__name__}"
+            text = f"request failed: {type(error).__name__}"
             raise TargetFault(Reason.GARBAGE, text) from error
 
     async def _connected(self) -> KeptConnection:

@@ -83,13 +83,13 @@ def _says(state: RemedyState, remedy: Remedy | None, plan: Plan, doing: str, now
         return f"It waits for a yes{until}. Without one nothing is done."
     no = state.denied.get(remedy.node)
     if no is not None and no.bears(plan.rule, now):
-        return f"{no.by} said no; it is not asked again until {moment(no.until)}."
+        return f"{no.by} denied it; no new request until {moment(no.until)}."
     if remedy.approved:
         known = f"{remedy.approved} approved it. It is {stage}"
     elif remedy.manual:
         known = f"A person has taken it out, and only a person gives it back. It is {stage}"
     elif remedy.expired is not None and remedy.stage is Stage.SUSPECT:
-        known = "Nobody approved in time: it is only observed until something new is seen"
+        known = "Not approved in time: it is only observed until new evidence arrives"
     else:
         known = f"Nothing waits for you. It is {stage}"
     why = doing or ("" if remedy.denial is None else remedy.denial.text)

@@ -58,7 +58,7 @@ def pressed(headers: Headers, body: bytes) -> Pressed:
         raise UsageError("the form says something twice")
     verb = said.get("verb", "")
     if verb not in NEEDED:
-        raise UsageError(f"verb: {verb[:40]!r} is none of {', '.join(NEEDED)}")
+        raise UsageError(f"verb: {verb[:40]!r} is not one of {', '.join(NEEDED)}")
     return Pressed(
         verb=Verb(verb),
         node=said.get("node", ""),
@@ -90,7 +90,7 @@ def buttons(decision: Decision, verbs: set[Verb], action: str, token: str) -> li
             _form(
                 action,
                 *hidden,
-                _lasting(f"deny-{node}", "If you deny: not asked again for"),
+                _lasting(f"deny-{node}", "If you deny: no new request for"),
                 _reason(f"deny-why-{node}"),
                 _button(Verb.DENY, "Deny", "no"),
             )

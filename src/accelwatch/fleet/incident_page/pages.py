@@ -108,7 +108,7 @@ class IncidentVisits:
         if not _from_here(change.headers, self._external_url()):
             return plain_page("Refused", "The form came from a page that is not ours.", 403)
         if not approvals.signer.is_form(asked.form, incident.id, _who(change), now):
-            words = "The page is too old, or was not made for you. Open it anew, and look again."
+            words = "This page has expired, or was made for somebody else. Open it again."
             return plain_page("Refused", words, 403)
         if asked.verb is Verb.APPROVE:
             # A yes is to what is there now; a link is not used up by one that cannot be looked at.
@@ -183,7 +183,7 @@ class IncidentVisits:
             return "This hub is open to all; changing anything needs credentials."
         needed = NEEDED[asked.verb]
         if not change.role.may(needed):
-            who = change.user or "Whoever has this token"
+            who = change.user or "The holder of this token"
             return f"{who} may {change.role}, and this needs {needed}."
         return ""
 

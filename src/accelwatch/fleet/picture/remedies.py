@@ -52,7 +52,7 @@ class RemedySource(Protocol):
     def say(self, word: Word) -> "Coroutine[None, None, Commanded]":
         """Say it; it counts when this returns.
 
-        Raises AccelwatchError when it was refused, UncertainError when nobody knows whether it counts.
+        Raises AccelwatchError when it was refused, UncertainError when it is unknown whether it counts.
         """
         ...
 
@@ -60,7 +60,7 @@ class RemedySource(Protocol):
 _WANTS: Mapping[str, str] = MappingProxyType(
     {
         "quarantine": "is taken out of the pool",
-        "signal_job": "its jobs are asked for a checkpoint",
+        "signal_job": "its jobs get a checkpoint signal",
         "fence": "nothing may run there any more",
         "move_job": "its jobs are moved",
         "draw_spare": "a spare is drawn",
@@ -83,13 +83,13 @@ _STAGES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "held_by_other": ("its holder must return it", "looked at again"),
         "quarantined": ("what is next is decided", "decided"),
         "fencing": ("nothing may run there any more", "due"),
-        "draining": ("its jobs leave", "people are told"),
+        "draining": ("its jobs leave", "people are notified"),
         "remediating": ("is mended", "due"),
-        "verifying": ("is given back when it looks well", "people are told"),
+        "verifying": ("is given back when it looks well", "people are notified"),
         "releasing": ("is given back", "due"),
         "probation": ("watched", "over"),
         "service": ("only a repair helps", "due"),
-        "failed": ("somebody has to look", "tried again"),
+        "failed": ("a person has to look", "tried again"),
         "unknown": ("unknown whether it was done: check, then retry", "due"),
         "overridden": ("left alone, a person undid it", "ends"),
     }

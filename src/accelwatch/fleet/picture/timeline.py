@@ -62,7 +62,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """By when they were opened."""
     maintenance: Sequence[Stretch] = ()
     silences: Sequence[Stretch] = ()
-    """Where nobody told anything."""
+    """Where no data."""
     note: str = ""
     """What is still being looked for, or could not be, in a few words."""
 

@@ -51,7 +51,7 @@ class RemedyDocument(msgspec.Struct, frozen=True, kw_only=True):
     """What that waits for."""
     in_the_way: str
     trouble: str = ""
-    """What could not be done, or of what nobody knows whether it was."""
+    """What could not be done, or whose outcome is unknown."""
     spare: str
 
 

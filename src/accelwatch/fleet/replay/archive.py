@@ -87,7 +87,7 @@ class ReplayedArchive:
         """What could not be read, and what to do."""
         groups = self.contents.groups.values()
         texts = [*self._small_faults, *(text for one in groups for text in one.faults.values())]
-        mend = f"accelwatch history check {self.contents.folder} tells more"
+        mend = f"accelwatch history check {self.contents.folder} shows more"
         return tuple(f"{text}; {mend}" for text in texts)
 
     def moment(self, now: int) -> tuple[Moment, list[EventRow]]:

@@ -51,7 +51,7 @@ class Hearing(Protocol):
         ...
 
     def standing(self) -> Iterable[Standing]:
-        """What others have told and is not over: it is happening now."""
+        """Evidence that others sent and that has not expired: it is happening now."""
         ...
 
     def who(self, row: int) -> tuple[str, ...]:
@@ -163,7 +163,7 @@ class EventColumns:
         return standing or self._latest.get((pattern, row))
 
     def last(self, pattern: EventPattern, size: int) -> Floats:
-        """Unix seconds of the last match, minus infinity without one; NaN where nobody listens."""
+        """Unix seconds of the last match, minus infinity without one; NaN where nothing is listening."""
         found = self._last.get(pattern)
         if found is None:
             return np.full(size, math.nan)

@@ -44,7 +44,7 @@ class FleetHearing:
         return [] if seats is None else list(seats.rows)
 
     def standing(self) -> Iterable[Standing]:
-        """What others have told and is not over."""
+        """Evidence that others sent and that has not expired."""
         return self._fleet.evidence.all()
 
     def who(self, row: int) -> tuple[str, ...]:

@@ -234,7 +234,7 @@ class FleetColumns:
             node = self._fleet.nodes.get(table.at_number[int(table.node[row])].node)
             device = None if node is None else node.host
             if device is None:
-                return "its node tells nothing of the host"
+                return "its node reports nothing about the host"
         elif device is None:
             return "the device is missing"
         return reason_of(device.reading().absent, key) if isinstance(key, tuple) else ""

@@ -42,7 +42,7 @@ def looked(body: bytes, mark: str) -> Looked:
     """The answer to `look`; what a login shell printed before it is left out. Raises TargetFault."""
     _, begin, told = body.partition(f"\n{mark} look\n".encode())
     if not begin:
-        raise TargetFault(Reason.GARBAGE, "its /bin/sh answers with something else than was asked")
+        raise TargetFault(Reason.GARBAGE, "its /bin/sh gave an unexpected answer")
     programs: list[str] = []
     vendors: set[str] = set()
     ours = False
@@ -94,5 +94,5 @@ def failed_before(body: bytes, mark: str, commands: Mapping[str, RemoteCommand])
 def _status(line: bytes) -> int:
     word = line.rsplit(b" ", 1)[-1]
     if not word.isdigit() or len(word) > 3:
-        raise TargetFault(Reason.GARBAGE, "its shell tells no exit status")
+        raise TargetFault(Reason.GARBAGE, "its shell reports no exit status")
     return int(word)

@@ -57,8 +57,8 @@ _PATTERNS: tuple[tuple[str, Reason, str], ...] = (
     (
         r"Permission denied \(|Too many authentication failures|No more authentication methods",
         Reason.CREDENTIALS,
-        "permission denied: it takes no key of yours; add one with ssh-add or IdentityFile, a "
-        "password is never asked for",
+        "permission denied: it accepts none of your keys; add one with ssh-add or "
+        "IdentityFile (passwords are not used)",
     ),
     (
         r"Could not resolve hostname|Name or service not known",

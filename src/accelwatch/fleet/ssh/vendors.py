@@ -16,14 +16,14 @@ def remotes() -> dict[str, Remote]:
     by_name: dict[str, Remote] = {}
     backends, failures = plugins.load_all(plugins.BACKENDS)
     for failure in failures:
-        logger.warning("a backend is not asked over ssh name=%s: %s", failure.name, failure.message)
+        logger.warning("a backend is skipped over ssh name=%s: %s", failure.name, failure.message)
     for name, backend in backends.items():
         if not isinstance(backend, RemotelyRead):
             continue
         try:
             remote = plugins.load_address(backend.remote)
         except PluginError as error:
-            logger.warning("a backend is not asked over ssh name=%s: %s", name, error)
+            logger.warning("a backend is skipped over ssh name=%s: %s", name, error)
             continue
         if isinstance(remote, Remote):
             by_name[name] = remote

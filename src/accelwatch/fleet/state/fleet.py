@@ -59,7 +59,7 @@ class Fleet:
         """Which nodes differ from the many alike."""
         self.events = EventLog()
         self.evidence = EvidenceBoard(clock.wall)
-        """What others have told and is not over."""
+        """Evidence that others sent and that has not expired."""
         self.evidence_file = EvidenceFile(state_dir)
         for standing in self.evidence_file.read():
             self.evidence.begin(standing)

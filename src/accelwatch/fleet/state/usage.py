@@ -84,7 +84,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
         processes = self._processes(reading.device_id)
         notes = reading.notes
         if self.processes_total > len(processes):
-            note = f"{len(processes)} of {self.processes_total} processes are told to the hub"
+            note = f"{len(processes)} of {self.processes_total} processes are sent to the hub"
             notes = (*notes, note)
         return msgspec.structs.replace(reading, processes=processes, notes=notes)
 

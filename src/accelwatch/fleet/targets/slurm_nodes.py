@@ -80,7 +80,7 @@ def nodes_of_json(data: bytes) -> list[SlurmNode]:
         raise UsageError(f"no JSON: {error}") from error
     nodes = document.get("nodes") if isinstance(document, dict) else None
     if not isinstance(nodes, list) or document.get("errors"):
-        raise UsageError("a JSON document that tells of errors, or of no nodes")
+        raise UsageError("a JSON document with errors, or without nodes")
     return [_node(node) for node in nodes if isinstance(node, dict) and node.get("name")]
 
 

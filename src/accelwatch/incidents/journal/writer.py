@@ -90,7 +90,7 @@ class JournalWriter:
             return error
         except Exception as error:
             # A thread that dies would leave everybody waiting.
-            logger.exception("the journal's thread met an error that nobody foresaw")
+            logger.exception("the journal's thread met an unexpected error")
             return JournalError(f"the journal cannot be written: {error!r}")
         return None
 

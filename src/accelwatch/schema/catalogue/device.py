@@ -304,7 +304,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.COUNTER,
         Tier.MINIMAL,
         "joules",
-        "Energy consumed; source tells a hardware counter from integrated power.",
+        "Energy consumed; source is a hardware counter or integrated power.",
         labels=("source",),
         primary=(("hardware",), ("integrated",)),
         otel="hw.energy",
@@ -409,7 +409,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.GAUGE,
         Tier.DEFAULT,
         "",
-        "Whether the driver keeps the device initialised while nobody uses it.",
+        "Whether the driver keeps the device initialised while it is not in use.",
         bounds=FLAG,
     ),
     Metric(

@@ -204,7 +204,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.GAUGE,
         Tier.AGGREGATE,
         "",
-        "Series of accelerators that the store told in the most recent read.",
+        "Series of accelerators that the store returned in the most recent read.",
         scope=Scope.NODE,
         source=MetricSource.SELF,
     ),

@@ -84,7 +84,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.GAUGE,
         Tier.OPT_IN,
         "bytes/s",
-        "Rate of all device-to-device links together, where no counter of bytes is told.",
+        "Rate of all device-to-device links together, where no counter of bytes is reported.",
         labels=(
             "fabric",
             "direction",

@@ -67,7 +67,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.GAUGE,
         Tier.AGGREGATE,
         "seconds",
-        "How long it has not been known what became of the oldest step whose outcome nobody knows.",
+        "Age of the oldest step with an unknown outcome.",
         scope=Scope.NODE,
         source=MetricSource.SELF,
     ),

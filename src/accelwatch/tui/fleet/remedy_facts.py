@@ -35,7 +35,7 @@ class RemedyFacts(msgspec.Struct, frozen=True, kw_only=True):
     remedies: "Sequence[RemedyDocument]" = ()
     """Of its nodes, its own node's first."""
     held: "VetoDocument | None" = None
-    """Who asked that nothing be done to its node."""
+    """Who put a hold on its node."""
     plan: "Plan | None" = None
     unplanned: str = ""
     """Why there is no plan."""

@@ -52,7 +52,7 @@ def why_empty(fleet: FleetBoard, width: int, glyphs: Glyphs) -> list[Line]:
     if not view.sums.nodes_total:
         return _no_nodes(fleet.troubles, width, glyphs)
     if fleet.waiting and fleet.problem is None:
-        return _advice(("the hub is looking for what is asked for now",), "", width, glyphs)
+        return _advice(("the hub is looking up what you asked for",), "", width, glyphs)
     if fleet.text is not None or view.filter:
         return _no_match(fleet, view.filter, width, glyphs)
     if fleet.grouped:

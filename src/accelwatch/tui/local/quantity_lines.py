@@ -223,5 +223,5 @@ def _lacking(view: DeviceView, row: Metric) -> list[tuple[Series, Absence]]:
 
 def _why(row: Metric, reason: Absence) -> str:
     if reason is Absence.NOT_COLLECTED and row.group:
-        return f"not asked for (--collect {row.group})"
+        return f"not collected (--collect {row.group})"
     return LACKS[reason]

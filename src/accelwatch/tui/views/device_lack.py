@@ -39,7 +39,7 @@ def _no_device(board: Board, width: int, glyphs: Glyphs) -> list[Line]:
         lines += paragraph("   ", text, "text", width, glyphs)
     if heard is not None:
         return [*lines, *paragraph(" ", "Esc leads back to the fleet", "dim", width, glyphs)]
-    lines += paragraph(" ", "6 tells what was looked for", "dim", width, glyphs)
+    lines += paragraph(" ", "6 shows what was looked for", "dim", width, glyphs)
     demo = "accelwatch demo shows a simulated fleet: nothing has to be there for it"
     return [*lines, *paragraph(" ", demo, "accent", width, glyphs)]
 
@@ -47,7 +47,7 @@ def _no_device(board: Board, width: int, glyphs: Glyphs) -> list[Line]:
 def _unheard(state: str) -> str:
     """Why the hub may have no device of a node of which it tells nothing more."""
     if state in ("up", "slow"):
-        return "the node answers, and tells of no accelerator"
+        return "the node answers, but reports no accelerator"
     return "the node has never answered" if state == "never" else f"the node is {state}"
 
 

@@ -39,7 +39,7 @@ def lines(shot: Snapshot, width: int, glyphs: Glyphs, heard: "Heard | None" = No
         known = tuple(status for status in known if status.reason != Absence.STALE.value)
         given += _silence(heard, shot, width, glyphs)
         if known:
-            given.append(_title("What it told when it was last heard", width, glyphs))
+            given.append(_title("Its last known state", width, glyphs))
     given += _unwell(shot, width, glyphs, silent=silent)
     here = [status for status in known if status.state is not BackendState.ABSENT]
     for status in sorted(here, key=lambda status: status.state is BackendState.OK):

@@ -101,7 +101,7 @@ def _signs(width: int, glyphs: Glyphs) -> list[Line]:
     for state, meaning in SIGNS:
         sign = next(glyph for known, glyph in glyphs.states.items() if known == state)
         signs += _entry(f"{sign} {state}", meaning, width, "text")
-    signs += _entry(f"{glyphs.hot} hot", "near the limits that it tells of itself", width, "text")
+    signs += _entry(f"{glyphs.hot} hot", "near its own temperature limit", width, "text")
     signs += _entry(
         f"{glyphs.stale} stale", "nothing was heard of it for three intervals", width, "text"
     )

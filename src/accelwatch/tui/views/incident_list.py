@@ -137,7 +137,7 @@ def why_none(fleet: FleetBoard, width: int, glyphs: Glyphs, *, archive: bool = F
         )
         return _advice(what, more, width, glyphs)
     if rules is None:
-        what = "this hub tells nothing of incidents: it is older than this dashboard"
+        what = "this hub reports no incidents: it is older than this dashboard"
         return _advice(what, ("accelwatch incidents --hub URL asks it for them",), width, glyphs)
     if not rules.judged:
         return _no_rules(width, glyphs)

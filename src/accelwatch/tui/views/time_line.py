@@ -152,7 +152,7 @@ def situation(line: Timeline, moment: float, width: int, glyphs: Glyphs) -> Line
             told.append((f"{text}  ", "info"))
             break
     if any(stretch.start < moment < stretch.end for stretch in line.silences):
-        told.append(("nobody told anything  ", "warn"))
+        told.append(("no data  ", "warn"))
     note: Line = [(f"{line.note} ", "faint")] if line.note else []
     room = width - width_of(note)
     return [*clipped(told, room), *note] if room > width // 2 else clipped(told, width)
