@@ -60,14 +60,18 @@ def first_paint(home: str) -> dict[str, float]:
 
 
 def standing(home: str, form: str) -> dict[str, object]:
-    """Share of a core, and memory."""
+    """Share of a core, memory, and bytes to the terminal."""
     terminal = started(home, form)
-    before = terminal.cpu_s()
+    before, written = terminal.cpu_s(), len(terminal.output)
     terminal.drain(SECONDS)
-    used = terminal.cpu_s() - before
+    used, sent = terminal.cpu_s() - before, len(terminal.output) - written
     memory = terminal.memory_mib()
     terminal.kill()
-    return {"cpu_percent_of_a_core": round(100 * used / SECONDS, 1), "memory_mib": memory}
+    return {
+        "cpu_percent_of_a_core": round(100 * used / SECONDS, 1),
+        "memory_mib": memory,
+        "bytes_a_second": round(sent / SECONDS),
+    }
 
 
 def drawn(terminal: Terminal, pressed: bytes, wanted: bytes) -> float | None:

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.picture.model import UTILIZATION, FleetView
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.drawing.device_signs import FILLED
 from accelwatch.tui.drawing.glyphs import UNICODE
@@ -16,6 +16,7 @@ from accelwatch.tui.fleet.device_cell import device_cell
 from accelwatch.tui.fleet.grid import Grid
 from accelwatch.tui.fleet.grid_lines import grid_line, wrong_line
 from accelwatch.tui.fleet.recent_loads import MOST_DEVICES, STEP_S, STEPS
+from accelwatch.tui.fleet.steady_values import SteadyValues
 from dashboards import node as machine
 from fleets import FAULTS, FedFleet, FleetStage, fleet_view, on
 
@@ -273,3 +274,45 @@ def test_the_sentence_of_the_selected_row_is_whole_below_the_table() -> None:
         assert "n011 8 x Intel Gaudi 3 rack=r02 pool=serve 48105 grace" in stage.text()
 
     on(check, size=(110, 40))
+
+
+def with_load(view: FleetView, load: float | None) -> FleetView:
+    """The fleet with every device at one load."""
+    devices = [
+        msgspec.structs.replace(
+            one, values=(*one.values[:UTILIZATION], load, *one.values[UTILIZATION + 1 :])
+        )
+        for one in view.devices
+    ]
+    return msgspec.structs.replace(view, devices=devices)
+
+
+@pytest.mark.parametrize("width", [1, 2, 9, 22])
+def test_a_cell_is_still_while_the_load_moves_little(width: int) -> None:
+    view = with_load(fleet_view(1), 0.50)
+    sight = sight_for(board_for(view))
+
+    def cell(load: float | None) -> Line:
+        return device_cell(with_load(view, load).devices[0], sight, width, live=True)
+
+    first = cell(0.50)
+    assert cell(0.54) == cell(0.46) == cell(0.50) == first
+    (higher, lower) = cell(0.9), cell(0.1)
+    assert first != higher != lower
+    assert cell(0.13) == lower
+    idle = cell(0.0)
+    assert idle == device_cell(with_load(view, 0.0).devices[0], sight, width, live=True)
+    assert cell(None) != first
+    if width >= 9:
+        assert "50%" in plain(first)
+        assert "0%" in plain(idle)
+
+
+def test_a_temperature_is_still_for_less_than_three_degrees() -> None:
+    steady = SteadyValues()
+    shown = [steady.of(1, "temperature", value) for value in (60.0, 62.9, 57.1, 63.0, 61.0)]
+    assert shown == [60.0, 60.0, 60.0, 63.0, 63.0]
+    assert steady.of(2, "temperature", 61.0) == 61.0
+    assert steady.of(1, "load", 0.2) == 0.2
+    assert steady.of(1, "temperature", None) is None
+    assert steady.of(1, "temperature", 61.0) == 61.0

@@ -19,6 +19,7 @@ from accelwatch.tui.fleet.incident_board import IncidentBoard
 from accelwatch.tui.fleet.node_names import NONE, common_ends
 from accelwatch.tui.fleet.recent_loads import RecentLoads
 from accelwatch.tui.fleet.remedy_board import RemedyBoard
+from accelwatch.tui.fleet.steady_values import SteadyValues
 
 SILENT_S = 10.0
 """Without a tick for this long, or three and a half intervals, nothing is of now any more."""
@@ -62,6 +63,7 @@ class FleetBoard:
         """What the list shows, in its order."""
         self.shown_nodes = 0
         self.recent = RecentLoads()
+        self.steady = SteadyValues()
         self.incidents = IncidentBoard()
         self.remedies = RemedyBoard()
         self.standings: Mapping[str, int] = {}

@@ -26,7 +26,8 @@ def device_cell(now: DeviceNow, sight: "Sight", width: int, *, live: bool) -> Li
     word = device_class(now)
     if word != "ok":
         return _fault(word, sight, width)
-    ratio = shade_of(now, sight.shade)
+    value = sight.board.steady.of(now.slot, sight.shade, _value(now, sight.shade))
+    ratio = _ratio(value, sight.shade)
     sign, role = sight.glyphs.states["ok"], "quiet0"
     if ratio is not None:
         sign, role = _quiet(int(ratio * 100), sight.glyphs.low_levels)
@@ -38,7 +39,7 @@ def device_cell(now: DeviceNow, sight: "Sight", width: int, *, live: bool) -> Li
         shown = sign * (width - 1)
         return [(shown, role), (" " * (width - len(shown)), "text")]
     trace = width - NUMBERED if width >= TRACED and sight.shade == "load" else 0
-    figure = fit(_figure(now, sight), NUMBERED - 3, right=True)
+    figure = fit(_figure(value, sight), NUMBERED - 3, right=True)
     cell: Line = [(f"{sign} ", role), (figure, "dim" if live and ratio else "faint")]
     if trace:
         cell.append((f" {_trace(now, sight, trace - 1)}", role))
@@ -61,11 +62,10 @@ def _quiet(percent: int, levels: str) -> tuple[str, str]:
     return sign, f"quiet{sum(percent >= step for step in _QUIET)}"
 
 
-def _figure(now: DeviceNow, sight: "Sight") -> str:
-    hot = now.values[TEMPERATURE]
+def _figure(value: float | None, sight: "Sight") -> str:
     if sight.shade == "temperature":
-        return fmt.NOTHING if hot is None else f"{hot:.0f}{sight.glyphs.degree}"
-    return fmt.percent(shade_of(now, sight.shade))
+        return fmt.NOTHING if value is None else f"{value:.0f}{sight.glyphs.degree}"
+    return fmt.percent(_ratio(value, sight.shade))
 
 
 def _trace(now: DeviceNow, sight: "Sight", width: int) -> str:
@@ -73,18 +73,18 @@ def _trace(now: DeviceNow, sight: "Sight", width: int) -> str:
     return fit("".join(graph(values, width, 1, 1.0, sight.plot)), width)
 
 
-def shade_of(now: DeviceNow, shade: str) -> float | None:
-    """How full a device's cell is, 0 to 1."""
+def _value(now: DeviceNow, shade: str) -> float | None:
+    """What a device's cell shows: a share of its load or memory, or degrees."""
     values = now.values
     if shade == "memory":
         used, whole = values[MEMORY_USED], values[MEMORY_SIZE]
-        return _bounded(used / whole) if used is not None and whole else None
-    if shade == "temperature":
-        hot = values[TEMPERATURE]
-        return None if hot is None else _bounded((hot - _COOL) / (_HOT - _COOL))
-    load = values[UTILIZATION]
-    return None if load is None else _bounded(load)
+        return used / whole if used is not None and whole else None
+    return values[TEMPERATURE] if shade == "temperature" else values[UTILIZATION]
 
 
-def _bounded(ratio: float) -> float:
+def _ratio(value: float | None, shade: str) -> float | None:
+    """How full a cell is, 0 to 1."""
+    if value is None:
+        return None
+    ratio = (value - _COOL) / (_HOT - _COOL) if shade == "temperature" else value
     return min(max(ratio, 0.0), 1.0)
