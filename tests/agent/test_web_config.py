@@ -96,13 +96,14 @@ BAD = [
     ),
     (
         "basic_auth_users: {}",
-        "F:1: basic_auth_users: is empty; anybody would be admitted: name a user, or leave the key"
-        " out",
+        "F:1: basic_auth_users: is empty; no client would have to authenticate: name a user, or leave "
+        "the key out",
     ),
     *(
         (
             f"{key}: {value}",
-            f"F:1: {key}: is empty; anybody would be admitted: name a file, or leave the key out",
+            f"F:1: {key}: is empty; no client would have to authenticate: name a file, or "
+            "leave the key out",
         )
         for key in ("bearer_token_file", "bearer_token_files")
         for value in ("", "[]", '""')

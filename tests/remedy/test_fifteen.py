@@ -284,7 +284,7 @@ def test_what_was_on_its_way_is_looked_after_again_and_not_begun_twice() -> None
 
 
 @pytest.mark.parametrize(
-    ("where", "told"), [(("n03",), "n03"), (("n04", "n03"), "n04, n03"), ((), "nobody knows which")]
+    ("where", "told"), [(("n03",), "n03"), (("n04", "n03"), "n04, n03"), ((), "unknown nodes")]
 )
 def test_a_job_that_runs_on_the_bad_node_after_its_move_is_told(
     where: tuple[str, ...], told: str

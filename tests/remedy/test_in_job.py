@@ -56,7 +56,7 @@ def test_a_job_that_does_not_is_moved(ending: Ending, refusal: RefusalKind | Non
     ground = out()
     ground.end(NODE, ending, refusal)
     assert ground.kinds(NODE) == [Kind.QUARANTINE, SWAP, Kind.MOVE_JOB]
-    assert any("did not go on without n03 by itself" in one.text for one in ground.notes)
+    assert any("did not continue without n03" in one.text for one in ground.notes)
     ground.end(NODE, moved_to=("n10",))
     assert ground.kinds(NODE).count(Kind.MOVE_JOB) == 1
 
@@ -87,7 +87,7 @@ def test_it_stands_in_the_plan() -> None:
     ground.nodes[NODE].jobs = (JOB,)
     ground.fault(NODE, policy=msgspec.structs.replace(IN_JOB, mode=Mode.OBSERVE))
     steps = planned(ground.state, NODE, ground.now, SETTINGS).steps
-    assert steps[1].text == "have job 17 go on without n03 by itself"
+    assert steps[1].text == "let job 17 continue without n03"
 
 
 RULE = """\

@@ -129,7 +129,7 @@ def test_the_schedulers_user_may_be_another() -> None:
     ("node", "kept", "text"),
     [
         (BY_ADMIN, None, "n1 is held by a person or another program by root: disk"),
-        (BY_ADMIN, KEPT, "somebody has taken n1 over from us by root: disk"),
+        (BY_ADMIN, KEPT, "n1 was taken over from accelwatch by root: disk"),
         (
             seen(standing=Standing.FOREIGN, reason="NHC: check_hw", set_by=""),
             None,

@@ -346,6 +346,6 @@ def test_a_yes_while_the_scheduler_does_not_answer_counts_for_nothing_and_may_be
     approved.run(away)
     first, second = approved.replies
     assert "fake does not answer: connection refused" in first.problem
-    assert "goes on waiting" in first.problem
+    assert "keeps waiting" in first.problem
     assert second.problem == ""
     assert approved.drained

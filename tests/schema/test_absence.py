@@ -41,7 +41,7 @@ def test_a_reason_is_no_text(reason: Absence) -> None:
         ),
         (
             {("fan_speed_ratio",): Absence.STALE, ("fan_speed_ratio", "0"): Absence.PERMISSION},
-            "permission (whoever reads it may not)",
+            "permission (no permission to read it)",
         ),
         ({("fan_speed_ratio", "1"): Absence.LOST}, ""),
         ({}, ""),

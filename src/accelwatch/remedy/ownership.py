@@ -128,7 +128,7 @@ def told(seen: NodeSeen, whose: Ownership) -> str:
         case Ownership.ADOPTED:
             return f"{seen.name} bears our mark, but nothing is written down of it{by}{reason}"
         case Ownership.TAKEN_OVER:
-            return f"another person or tool took {seen.name} over from accelwatch{by}{reason}"
+            return f"{seen.name} was taken over from accelwatch{by}{reason}"
         case _:
             holder = holder_of(seen.reason, seen.set_by)
             return f"{seen.name} is held by {holder.words}{by}{reason}"
