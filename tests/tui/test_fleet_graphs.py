@@ -207,3 +207,12 @@ def test_graphs_are_taller_where_nodes_leave_room(nodes: int, lines_wanted: int)
             assert stage.app.screen.query_one("#graphs").size.height == lines_wanted
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize(("silent", "scale"), [(0.0, ["1", "0"]), (8.0, ["8", "4", "0"])])
+def test_no_number_stands_twice_on_a_scale(silent: float, scale: list[str]) -> None:
+    past = Past(step_s=10, end=NOW, values={"devices_not_answering": [silent] * 60})
+    shown = texts(fleet_graphs.lines(board_of(), past, None, 200, 8)).splitlines()
+    begins = shown[0].index("not answering")
+    column = [line[begins : begins + 8].strip() for line in shown[1:-1]]
+    assert [number for number in column if number] == scale

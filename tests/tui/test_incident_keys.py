@@ -131,7 +131,7 @@ def test_a_page_tells_all_of_an_incident() -> None:
             "unknown   utilization_ratio > 0.5",
             "stale",
             "power 122 W",
-            "utilization 99 %",
+            "utilization 99%",
             "▴ began 07:53:00",
             "no graph of throttle_active.thermal_hardware",
         ):

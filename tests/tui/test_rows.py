@@ -226,3 +226,12 @@ def test_graphs_fill_what_processes_leave_and_never_their_least(rows: int, proce
 def test_a_process_more_does_not_change_the_height_of_graphs_each_time() -> None:
     heights = [plan(60, 8, "auto", 10, count).strip for count in range(10, 20)]
     assert len(set(heights)) <= 3
+
+
+def test_a_device_that_was_never_asked_is_called_by_where_it_sits() -> None:
+    one = lost(2)
+    bare = msgspec.structs.replace(one.device, model=None)
+    told = msgspec.structs.replace(one, device=bare)
+    assert fmt.model_name(told) == bare.pci_bus_id
+    nowhere = msgspec.structs.replace(told, device=msgspec.structs.replace(bare, pci_bus_id=None))
+    assert fmt.model_name(nowhere) == "-"

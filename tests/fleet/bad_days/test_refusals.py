@@ -112,7 +112,7 @@ def test_a_handshake_that_is_never_done(tmp_path: Path) -> None:
                 simulation(clock, 4) as simulated,
                 ward(simulated, clock, f"https://{address}", scrape=scrape) as running,
             ):
-                await running.fails(address, "timeout", "no tick in time")
+                await running.fails(address, "timeout", "no answer in time")
                 await running.all_well()
 
     asyncio.run(main())

@@ -58,13 +58,13 @@ async def _drip_exposition(exchange: Exchange) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "words"),
     [
-        (hang, "no tick in time"),
-        (_hang_after_head, "no tick in time"),
-        (_drip_head, "no tick in time"),
-        (_drip_a_frame, "no tick in time"),
-        (_drip_hellos, "no tick in time"),
-        (exposed(hang), "no whole answer in time"),
-        (exposed(_drip_exposition), "no whole answer in time"),
+        (hang, "no answer in time"),
+        (_hang_after_head, "no answer in time"),
+        (_drip_head, "no answer in time"),
+        (_drip_a_frame, "no answer in time"),
+        (_drip_hellos, "no answer in time"),
+        (exposed(hang), "no complete answer in time"),
+        (exposed(_drip_exposition), "no complete answer in time"),
     ],
 )
 def test_a_target_that_is_never_done_costs_only_itself(behaviour: Behaviour, words: str) -> None:
@@ -110,7 +110,7 @@ def test_a_node_that_falls_silent_ages_and_is_never_called_healthy() -> None:
             (row,) = [row for row in rows if row["node"] == bad.address]
             assert (row["state"], row["health"]) == ("unreachable", "unknown")
             assert set(row["values"].values()) == {None}
-            await running.fails(bad.address, "timeout", "no tick in time")
+            await running.fails(bad.address, "timeout", "no answer in time")
             await running.all_well()
             await bad.mend(simulated, simulated.names[3])
             await running.mended(bad.address)

@@ -137,9 +137,9 @@ def test_a_hub_that_hangs_leaves_doubt_about_a_word_and_is_told_about_a_plan() -
     async def main() -> None:
         async with served(timeout_s=0.2) as (answers, remedies):
             answers.hangs = True
-            with pytest.raises(UncertainError, match="no whole answer in time"):
+            with pytest.raises(UncertainError, match="no complete answer in time"):
                 await remedies.say(QUARANTINE)
-            with pytest.raises(AccelwatchError, match="shows no plan: no whole answer in time"):
+            with pytest.raises(AccelwatchError, match="shows no plan: no complete answer in time"):
                 await remedies.plan("n1")
 
     asyncio.run(main())

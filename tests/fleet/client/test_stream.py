@@ -166,7 +166,7 @@ def test_a_stream_may_be_silent_for_so_long_after_each_tick() -> None:
             ticking.arrive(MESSAGES)
 
     fault, after_s, aborted = silent_after(play)
-    assert (fault.reason, str(fault), aborted) == (Reason.TIMEOUT, "no tick in time", True)
+    assert (fault.reason, str(fault), aborted) == (Reason.TIMEOUT, "no answer in time", True)
     assert after_s == pytest.approx(9 * 4.0 + 5.0)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import machines
 from accelwatch.errors import UnmetError
+from accelwatch.fleet.follow.failures import MAY_WANT
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import (
     MAX_SLOTS,
@@ -384,3 +385,16 @@ def test_only_a_device_that_is_missing_can_be_acknowledged() -> None:
     bench.tell("n1", machines.view(0))
     with pytest.raises(UnmetError, match=r"^no device 'x' is missing on n1$"):
         asyncio.run(bench.fleet.acknowledge("n1", "x"))
+
+
+def test_only_of_one_that_never_answered_it_is_asked_what_it_may_speak() -> None:
+    guessed = TargetFault(Reason.CLOSED, f"closed without an answer{MAY_WANT['http']}")
+    stranger, known = new_source(), greeted()
+    take(known, layout())
+    take(known, tick(1, 0))
+    for source in (stranger, known):
+        source.fail(guessed)
+    assert "does it expect TLS?" in str(stranger.fault)
+    assert str(known.fault) == "closed without an answer"
+    assert known.fault is not None
+    assert known.fault.reason is Reason.CLOSED

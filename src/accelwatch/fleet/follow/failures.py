@@ -15,6 +15,13 @@ MAY_WANT = {
 """What a peer that hangs up at once may have wanted, by what was spoken."""
 
 
+def without_guess(text: str) -> str:
+    """A failure without what the peer may have wanted: of one that has answered it is no question."""
+    for guess in MAY_WANT.values():
+        text = text.removesuffix(guess)
+    return text
+
+
 def check_code(code: int, asked_to_wait: str | None) -> None:
     """Raise TargetFault for any code but 200; beside it its header Retry-After."""
     if code == 200:

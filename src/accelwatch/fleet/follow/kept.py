@@ -181,4 +181,4 @@ class KeptConnection(asyncio.BufferedProtocol):
         if loop.time() < self._until:
             self._alarm = loop.call_at(self._until, self._late)
         else:
-            self._fail(TargetFault(Reason.TIMEOUT, "no whole answer in time"))
+            self._fail(TargetFault(Reason.TIMEOUT, "no complete answer in time"))

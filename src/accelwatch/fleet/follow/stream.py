@@ -78,5 +78,5 @@ def _named(fault: TargetFault) -> TargetFault:
     if fault.reason is Reason.STATUS and fault.code in _NO_STREAM:
         return NotOurs(fault.reason, str(fault))
     if fault.reason is Reason.TIMEOUT:
-        return TargetFault(Reason.TIMEOUT, "no tick in time")
+        return TargetFault(Reason.TIMEOUT, "no answer in time")
     return fault

@@ -55,7 +55,7 @@ class SessionClient:
                 async with self._client.get(self._target, url, dict(headers)) as response:
                     return await fed(response, open_body(response.headers))
         except TimeoutError as error:
-            raise TargetFault(Reason.TIMEOUT, "no whole answer in time") from error
+            raise TargetFault(Reason.TIMEOUT, "no complete answer in time") from error
 
     def prolong(self, timeout_s: float) -> None:
         """Give the answer that is coming so long from now on."""

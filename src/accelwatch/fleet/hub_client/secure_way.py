@@ -52,7 +52,7 @@ class SecureLink:
                             raise refusal(response.status, response.headers, told)
                         return await fed(response, open_body(response.headers))
         except TimeoutError as error:
-            raise TargetFault(Reason.TIMEOUT, "no whole answer in time") from error
+            raise TargetFault(Reason.TIMEOUT, "no complete answer in time") from error
 
     def prolong(self, timeout_s: float) -> None:
         """Give the answer that is coming so long from now on."""

@@ -88,7 +88,7 @@ class HubSession:
                 with self._link(again=method == "GET") as link:
                     return await link.ask(asked, await self._ticket(), _open_body, self.timeout_s)
         except TimeoutError as error:
-            raise TargetFault(Reason.TIMEOUT, "no whole answer in time") from error
+            raise TargetFault(Reason.TIMEOUT, "no complete answer in time") from error
 
     def _asked(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from accelwatch.fleet.follow.failures import without_guess
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import (
     MAX_SLOTS,
@@ -170,6 +171,8 @@ class TargetSource:
     def fail(self, fault: TargetFault) -> None:
         """An attempt failed."""
         self.connected = False
+        if self.arrived is not None and fault.reason is Reason.CLOSED:
+            fault = TargetFault(fault.reason, without_guess(str(fault)))
         self.fault = fault
         self.faults_total += 1
 

@@ -83,7 +83,7 @@ class HttpTargets:
                     raise TargetFault(Reason.GARBAGE, text)
                 return await read_body(answer, self._settings.body_size_limit_bytes)
         except TimeoutError as error:
-            raise TargetFault(Reason.TIMEOUT, "no whole answer in time") from error
+            raise TargetFault(Reason.TIMEOUT, "no complete answer in time") from error
 
     def _targets(self, body: bytes) -> list[Target]:
         try:

@@ -81,8 +81,11 @@ def clock_time(moment: float) -> str:
 
 
 def model_name(view: DeviceView, *, ascii_only: bool = False) -> str:
-    """The model without its vendor's name, which the device's own name tells already."""
-    name = without_vendor(view.device.model or view.device.kind.value)
+    """The model without its vendor's name, which the device's own name tells already.
+
+    Of one that was never asked, such as one that was lost before, it is where it sits.
+    """
+    name = without_vendor(view.device.model or view.device.pci_bus_id or NOTHING)
     profile = view.device.partition_profile
     return printable(f"{profile} of {name}" if profile else name, ascii_only=ascii_only)
 

@@ -147,17 +147,20 @@ def _drawn(board: Board, drawing: Graph, past: Past, width: int, height: int) ->
     title = spread([(f"{drawing.title} ", "dim"), (now, "strong")], most, width)
     inner, rows = width - _SCALE, height - 2
     picture = graph(drawing.values, inner, rows, drawing.top, kind)
-    scale = {0: drawing.top, rows // 2: drawing.top / 2, rows - 1: 0.0}
+    scale = _scale(drawing, rows)
     body: list[Line] = [
-        [(_number(drawing, scale.get(row)), "faint"), (fit(line, inner), drawing.role)]
+        [(f"{scale.get(row, ''):>{_SCALE - 1}} ", "faint"), (fit(line, inner), drawing.role)]
         for row, line in enumerate(picture)
     ]
     span_s = len(drawing.values) * past.step_s
     return [title, *body, [(f"{'':{_SCALE}}{_axis(span_s, inner)}", "faint")]]
 
 
-def _number(drawing: Graph, value: float | None) -> str:
-    return f"{'' if value is None else drawing.write(value):>{_SCALE - 1}} "
+def _scale(drawing: Graph, rows: int) -> dict[int, str]:
+    """The numbers by row: top, half and zero; a half that reads as one of the others is left out."""
+    top, half, none = (drawing.write(value) for value in (drawing.top, drawing.top / 2, 0.0))
+    middle = {} if half in (top, none) else {rows // 2: half}
+    return {0: top, **middle, rows - 1: none}
 
 
 def _axis(span_s: float, width: int) -> str:

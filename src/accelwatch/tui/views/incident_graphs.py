@@ -137,7 +137,8 @@ def _graph(incident: IncidentDocument, past: Past, path: str, place: int) -> Gra
 def _written(path: str, value: float, *, grows: bool) -> str:
     """A value as people see it; of seconds that have grown in a second their share."""
     if not grows:
-        return quantity(path, value)
+        share = path.partition(".")[0].endswith("_ratio")
+        return fmt.percent(value) if share else quantity(path, value)
     if path.partition(".")[0].endswith("_seconds_total"):
         return fmt.percent(value)
     return f"{quantity(path, float(value))}/s"

@@ -132,7 +132,7 @@ class Mirror(Generic[T]):
             ):
                 body = await read_body(answer, limits.body_size_limit_bytes)
         except TimeoutError as error:
-            raise TargetFault(Reason.TIMEOUT, "no whole answer in time") from error
+            raise TargetFault(Reason.TIMEOUT, "no complete answer in time") from error
         try:
             page: Page[T] = self._page.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
