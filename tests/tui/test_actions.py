@@ -134,3 +134,9 @@ def test_replay_keys_are_told_only_with_a_recording() -> None:
 def test_the_docs_page_is_current() -> None:
     """`python docs/build_dashboard.py` writes it anew."""
     assert help_lines.markdown().strip() in DOCS.read_text()
+
+
+def test_a_hung_device_has_the_word_of_the_other_screens() -> None:
+    text = texts(help_lines.lines(100, UNICODE, replay=False))
+    assert "◌ hung " in text
+    assert "unresponsive" not in text

@@ -66,3 +66,11 @@ def test_before_the_first_picture_it_says_what_is_being_started() -> None:
         assert "starting 24 simulated nodes ..." in stage.text()
 
     on(check, source=FedFleet(None))
+
+
+@pytest.mark.parametrize("width", range(50, 90))
+def test_no_key_is_told_in_part(width: int) -> None:
+    board = FleetBoard(Preferences(), lambda: 0.0, "demo")
+    board.scenes = SCENES
+    shown = plain(announcement(board, 108.0, width, UNICODE)).rstrip()
+    assert shown.endswith(("·", "goes there", "says why", "m map"))

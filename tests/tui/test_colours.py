@@ -3,11 +3,13 @@
 import asyncio
 
 import pytest
+from rich.color import Color
 
 from accelwatch.tui.drawing.looks import Looks, looks_for
 from accelwatch.tui.drawing.palettes import PALETTES, Palette
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.widgets.row_list import RowList
 from dashboards import FedSource, Stage, board_of, hung, lost, node, running
 from fleets import FAULTS, FedFleet, fleet_view, following
 
@@ -82,3 +84,17 @@ def test_no_graph_has_the_colour_of_a_fault(palette: Palette) -> None:
     plots = {palette.roles[f"plot{number}"] for number in range(4)}
     assert len(plots) == 4
     assert not plots & {palette.roles["bad"], palette.roles["warn"]}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+def test_a_selected_row_stands_out_up_to_the_edge(size: tuple[int, int]) -> None:
+    async def go() -> None:
+        async with following(FedFleet(fleet_view(4, faults=FAULTS)), size) as stage:
+            nodes = stage.app.screen.query_one("#nodes", RowList)
+            (strip,) = nodes.draw([1 + nodes.cursor - nodes.top])
+            assert strip.cell_length == size[0]
+            *_, last = strip
+            assert last.style is not None
+            assert last.style.bgcolor == Color.parse("#26404f")
+
+    asyncio.run(go())

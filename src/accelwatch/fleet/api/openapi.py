@@ -279,7 +279,7 @@ def _paths() -> dict[str, Any]:
         ),
         "/v1/holds": _get("Our marks on nodes, and nodes that people want left alone", "HoldsPage"),
         "/v1/spares": _get("Who can stand in, and who does", "SparesPage"),
-        "/v1/stop": {"post": _taking("Begin nothing new on any node", "Wish", "Commanded")},
+        "/v1/stop": {"post": _taking("Start no new remedies on any node", "Wish", "Commanded")},
         "/v1/start": {"post": _taking("Resume remedies", "Wish", "Commanded")},
         "/v1/breaker/reset": {"post": _taking("Close the breaker", "Wish", "Commanded")},
         "/v1/explain": _get(

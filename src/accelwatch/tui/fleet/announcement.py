@@ -1,7 +1,7 @@
 """What happens next in a demonstration, and what has just happened, in a line. Pure."""
 
 from accelwatch.tui.drawing.glyphs import Glyphs
-from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.drawing.lines import Line, clipped, width_of
 from accelwatch.tui.fleet.board import FleetBoard
 
 _FRESH_S = 5.0
@@ -27,5 +27,8 @@ def announcement(fleet: FleetBoard, now: float, width: int, glyphs: Glyphs) -> L
             (f"  {glyphs.dot}  ", "faint"),
         ]
     for key, what in _LOOK:
-        line += [(key, "key"), (f" {what}  ", "dim")]
+        shown: Line = [(key, "key"), (f" {what}  ", "dim")]
+        if width_of([*line, *shown]) - 2 > width:  # its own gap may fall off the edge
+            break
+        line += shown
     return clipped(line, width)

@@ -1,5 +1,6 @@
 """The keys, signs and flags in words, from the table of actions: for the help screen and the docs."""
 
+from accelwatch.schema.standing import state_word
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, wrapped
 from accelwatch.tui.state.action import OF_FLEET, ONLY_FLEET, Action
@@ -13,7 +14,7 @@ SIGNS = (
         "it answers, but says itself that something is wrong, or part of it is unreadable",
     ),
     ("lost", "it was there and is gone"),
-    ("unresponsive", "hung: a call into it has not come back"),
+    ("unresponsive", "a driver call has not returned"),
     ("suspended", "asleep, and left asleep"),
     ("excluded", "not for this user, or not listed by its exporter"),
 )
@@ -100,7 +101,7 @@ def _signs(width: int, glyphs: Glyphs) -> list[Line]:
     signs: list[Line] = [[(" Signs", "title")]]
     for state, meaning in SIGNS:
         sign = next(glyph for known, glyph in glyphs.states.items() if known == state)
-        signs += _entry(f"{sign} {state}", meaning, width, "text")
+        signs += _entry(f"{sign} {state_word(state)}", meaning, width, "text")
     signs += _entry(f"{glyphs.hot} hot", "near its own temperature limit", width, "text")
     signs += _entry(
         f"{glyphs.stale} stale", "nothing was heard of it for three intervals", width, "text"
