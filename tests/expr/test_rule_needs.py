@@ -78,6 +78,10 @@ def test_windows_of_a_series_share_what_is_kept() -> None:
     # 90 closed steps of a single-precision sum and a byte of a count, and what is open
     assert window_bytes([long], 8000) == 8000 * (90 * (4 + 1) + 2 * 16)
     assert window_bytes([WindowNeed("age", POWER, 0)], 10) == 80
+    host = WindowNeed("avg", ("host_memory_available_bytes",), 900)  # once for a node of eight
+    assert window_bytes([host], 8000) == window_bytes([long], 1000)
+    assert window_bytes([host, long], 8) == window_bytes([long], 8) + window_bytes([long], 1)
+    assert window_bytes([host], 9) == window_bytes([long], 2)
 
 
 def test_a_counter_that_changed_needs_its_growth_only() -> None:

@@ -113,7 +113,7 @@ def test_what_user_space_may_have_written_is_never_more_than_told() -> None:
 
 def test_windows_of_all_packs_fit() -> None:
     size = window_bytes(whole_needs().windows, DEVICES)
-    assert 0 < size <= MOST_BYTES
+    assert 0 < size <= 0.75 * MOST_BYTES  # the rest is for the rules of a site
 
 
 def test_rules_that_are_asked_about_are_there() -> None:
@@ -145,7 +145,12 @@ def rules_of(code: int, category: Category = Category.OTHER) -> set[str]:
         heard.add(event, 100.0)
         if any(heard.last("", need.pattern) == 100.0 for need in rule.when.needs.events):
             found.add(rule.id)
-    return found - {"nvidia.lost_again", "nvidia.xid.again", "nvidia.xid.follow_up"}
+    return found - {
+        "nvidia.lost_again",
+        "nvidia.xid.again",
+        "nvidia.xid.follow_up",
+        "nvidia.xid.repeated",
+    }
 
 
 def test_the_table_has_every_xid_that_is_described() -> None:

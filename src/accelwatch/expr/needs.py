@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.errors import ExpressionError
 from accelwatch.expr.duration import spoken
-from accelwatch.expr.rule_names import LABEL_PREFIX
+from accelwatch.expr.rule_names import LABEL_PREFIX, of_host
 from accelwatch.expr.tree import (
     Affected,
     Event,
@@ -33,6 +33,8 @@ _WIDE = 4
 _BESIDE = 16
 """Bytes of a part beside its closed steps: the open one, and a sum of closed ones."""
 _AGE_BYTES = 8
+_DEVICES_A_NODE = 8
+"""Windows over what a host tells are kept once for each node."""
 _PARTS: Mapping[str, tuple[str, ...]] = {
     WindowKind.RATE: (_COUNT, "rise", "span"),
     WindowKind.INCREASE: (_COUNT, "rise"),
@@ -131,6 +133,15 @@ def is_counter(series: Series) -> bool:
 
 def window_bytes(windows: Iterable[WindowNeed], devices: int) -> int:
     """Memory that windows take together for so many devices; those of a series share their parts."""
+    windows = list(windows)
+    of_nodes = [one for one in windows if of_host(one.series)]
+    of_devices = [one for one in windows if not of_host(one.series)]
+    nodes = -(-devices // _DEVICES_A_NODE)
+    return devices * _bytes_each(of_devices) + nodes * _bytes_each(of_nodes)
+
+
+def _bytes_each(windows: Iterable[WindowNeed]) -> int:
+    """Memory of windows for one device, or one node."""
     longest: dict[tuple[Series, str], int] = {}
     ages: set[Series] = set()
     for one in windows:
@@ -140,7 +151,7 @@ def window_bytes(windows: Iterable[WindowNeed], devices: int) -> int:
             place = one.series, part
             longest[place] = max(longest.get(place, 0), steps_of(one.seconds))
     steps = sum(_WIDTH.get(part, _WIDE) * count + _BESIDE for (_, part), count in longest.items())
-    return devices * (steps + _AGE_BYTES * len(ages))
+    return steps + _AGE_BYTES * len(ages)
 
 
 def refuse_costly(rules: Mapping[str, Needs], devices: int, most: int = MOST_BYTES) -> None:

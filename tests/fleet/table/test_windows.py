@@ -516,6 +516,33 @@ def test_a_fleet_fills_its_windows_tick_by_tick() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("empty", [0.0, nan])
+def test_what_nobody_tells_takes_no_memory(empty: float) -> None:
+    buckets = Buckets(3, np.float32, empty)
+    buckets.grow(PART + 5)
+    none, some = np.full(PART + 5, empty), np.full(PART + 5, empty)
+    rows = np.array([0, PART + 4])
+    some[PART + 4] = 7.0
+    for bucket in (10, 11):
+        buckets.put(bucket, none)
+        buckets.skip(bucket + 1, bucket + 1)
+    how = np.add if empty == 0 else np.fmax
+    for read in (
+        lambda: buckets.fold(how, 10, 12)[rows],
+        lambda: buckets.each(10, 12)[:, rows].max(axis=0),
+        lambda: buckets.some(10, 12, rows).max(axis=0),
+        lambda: [max(buckets.read(row, 10, 12)) for row in rows.tolist()],
+        lambda: buckets.resized(5, 12).fold(how, 10, 12)[rows],
+    ):
+        assert np.array_equal(read(), [empty, empty], equal_nan=True)
+    assert buckets.nbytes == 0
+    buckets.put(13, some)
+    assert buckets.nbytes == 3 * 4 * (PART + 5)
+    assert buckets.fold(how, 12, 13)[PART + 4] == 7.0
+    assert buckets.resized(5, 13).fold(how, 10, 13)[PART + 4] == 7.0
+    assert buckets.resized(5, 13).nbytes == 5 * 4 * (PART + 5)
+
+
 def test_a_long_quantile_is_worked_out_in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accelwatch.fleet.table.window._CELLS_AT_ONCE", 12)
     feed = Feed(5, 1.0, 0)

@@ -1,7 +1,8 @@
 """Ten-second buckets of the past: a plane of one number a row for each, as many as are kept.
 
 Rows are kept by the thousand: another thousand is added without moving those that are there. A plane
-takes memory once it is written: the past of a hub that has just begun takes none.
+takes memory once it is written: the past of a hub that has just begun takes none, and neither does that
+of a quantity which no device of the fleet tells.
 """
 
 import math
@@ -38,8 +39,16 @@ class Buckets:
         self._filled: int | None = None
         """The newest bucket in which any number is not 0."""
 
+    @property
+    def nbytes(self) -> int:
+        """Memory that is set aside; none before there is anything to keep."""
+        return sum(part.nbytes for part in self._parts)
+
     def grow(self, rows: int) -> None:
         """Make room for as many rows."""
+        if not self._lines:
+            self._rows = max(self._rows, rows)
+            return
         while self._rows < rows:
             begun = self._rows % PART
             size = min(PART, rows - self._rows + begun)
@@ -54,7 +63,9 @@ class Buckets:
     def put(self, bucket: int, values: Plane) -> None:
         """Close a bucket with the numbers of all rows, instead of the oldest that is there."""
         if not self._lines:
-            self._first = bucket
+            if self._is_empty(values):
+                return
+            self._begin(bucket)
         at = self._line(bucket)
         self._write(at + 1)
         for begin, part in self._places():
@@ -65,10 +76,8 @@ class Buckets:
     def skip(self, first: int, last: int) -> None:
         """Leave these buckets empty."""
         first = max(first, last - self.count + 1)
-        if first > last:
+        if first > last or not self._lines:
             return
-        if not self._lines:
-            self._first = first
         for begin, end in self._cuts(first, last):
             self._write(end)
             for part in self._parts:
@@ -78,6 +87,8 @@ class Buckets:
         """What `how` makes of the buckets `first` to `last`, all of which are still here; by row."""
         if not self._empty and (self._filled is None or self._filled < first):
             return np.zeros(self._rows)
+        if not self._lines:
+            return np.full(self._rows, self._empty)
         self._write(self.count)
         # Counts, and the least and the most, are exact in any width: only sums have to be wide.
         width = np.uint32 if self._width == np.uint8 else np.float64 if how is np.add else None
@@ -91,9 +102,11 @@ class Buckets:
 
     def each(self, first: int, last: int, rows: range | None = None) -> Floats:
         """The buckets `first` to `last` themselves, a bucket a line; of all rows, or of some."""
+        rows = range(self._rows) if rows is None else rows
+        if not self._lines:
+            return np.full((last + 1 - first, len(rows)), self._empty)
         self._write(self.count)
         at = [self._line(bucket) for bucket in range(first, last + 1)]
-        rows = range(self._rows) if rows is None else rows
         numbers: Floats = np.empty((len(at), len(rows)))
         for begin, part in self._places():
             low, high = max(rows.start, begin), min(rows.stop, begin + part.shape[1])
@@ -104,6 +117,8 @@ class Buckets:
 
     def some(self, first: int, last: int, rows: npt.NDArray[np.intp]) -> Floats:
         """The same of a few rows."""
+        if not self._lines:
+            return np.full((last + 1 - first, len(rows)), self._empty)
         self._write(self.count)
         at = (np.arange(first, last + 1) - self._first) % self.count
         numbers: Floats = np.empty((len(at), len(rows)))
@@ -114,6 +129,8 @@ class Buckets:
 
     def read(self, row: int, first: int, last: int) -> list[float]:
         """The numbers of one row in these buckets."""
+        if not self._lines:
+            return [self._empty] * (last + 1 - first)
         part, at = self._parts[row // PART], row % PART
         lines = [self._line(bucket) for bucket in range(first, last + 1)]
         return [float(part[line, at]) if line < self._lines else self._empty for line in lines]
@@ -129,6 +146,9 @@ class Buckets:
         """The same with room for another number of buckets, of which `newest` was closed last."""
         made = Buckets(count, np.uint8 if self._width == np.uint8 else np.float32, self._empty)
         made.grow(self._rows)
+        if not self._lines:
+            return made
+        made._begin(self._first)
         made._filled, made._first = self._filled, self._first
         self._write(self.count)
         made._write(count)
@@ -136,6 +156,16 @@ class Buckets:
             for (_, old), (_, new) in zip(self._places(), made._places(), strict=True):
                 new[made._line(bucket)] = old[self._line(bucket)]
         return made
+
+    def _begin(self, bucket: int) -> None:
+        """Set memory aside: there is something to keep from this bucket on."""
+        self._first = bucket
+        for begin in range(0, self._rows, PART):
+            size = min(PART, self._rows - begin)
+            self._parts.append(np.empty((self.count, size), dtype=self._width))
+
+    def _is_empty(self, values: Plane) -> bool:
+        return bool(np.isnan(values).all() if math.isnan(self._empty) else not values.any())
 
     def _line(self, bucket: int) -> int:
         return (bucket - self._first) % self.count
