@@ -50,13 +50,14 @@ def played(kind: str, days: float, seed: int, folder: Path) -> list[Line]:
 def report(kind: str, days: float, lines: list[Line]) -> dict[str, object]:
     """What is printed of a kind."""
     alarms = [one for one in lines if one.level == "alert"]
-    watches = [one for one in lines if one.level != "alert"]
+    watches = [one for one in lines if one.level == "watch"]
     rules = collections.Counter(f"{one.level} {one.rule}" for one in lines)
     return {
         "fleet": kind,
         "days": days,
         "alarms_a_day": round(len(alarms) / days, 2),
         "watches_a_day": round(len(watches) / days, 2),
+        "recorded_a_day": round(sum(one.level == "info" for one in lines) / days, 2),
         "advice_to_act": sum(one.advice in _ACTS for one in lines),
         "rules": dict(rules.most_common()),
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.incidents.causes import AGAIN_S, TOGETHER_S, Causes
+from accelwatch.incidents.causes import AGAIN_S, TOGETHER_S, Causes, level_of
 from accelwatch.incidents.incident import Facts, Incident
 from accelwatch.incidents.keeper import Keeper
 from accelwatch.incidents.register import Register
@@ -196,6 +196,21 @@ def test_ten_thousand_causes_are_not_held_against_each_other() -> None:
     assert len(causes.step(site.register.open, START)) == 300
     assert causes.take_moves() == {}
     assert all(len(causes.near(one)) == 1 for one in site.register.open)
+
+
+def test_a_cause_is_told_again_each_time_its_level_rises() -> None:
+    async def story() -> list[str]:
+        site = await Site().begin()
+        causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
+        told: list[str] = []
+        for at, rule_id in enumerate(("hint", "warn", "other", "lost", "hint")):
+            await site.say(FIRED, rule_id, at * 5.0, device("n1"))
+            said = causes.step(site.told.values(), START + at * 5.0)
+            told += [f"{one.incident.rule} {level_of(one.incident)}" for one in said]
+        await site.register.end()
+        return told
+
+    assert asyncio.run(story()) == ["hint info", "warn watch", "lost alert"]
 
 
 def test_of_a_storm_that_comes_the_first_is_told_and_then_the_storm() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from accelwatch.fleet.picture.timeline import ALERT, WATCH, Mark, Playback, Stretch, Timeline
+from accelwatch.fleet.picture.timeline import ALERT, INFO, WATCH, Mark, Playback, Stretch, Timeline
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
 from accelwatch.tui.views.time_line import (
@@ -158,3 +158,14 @@ def test_the_header_tells_how_it_plays(playing: bool, ended: bool, says: str) ->
     assert banner(playback, UNICODE) == f"{says} 2026-03-01 01:00:00 CET"
     looped = msgspec.structs.replace(playback, loop=True)
     assert ", loop" in banner(looped, ASCII)
+
+
+def test_what_is_only_recorded_stands_behind_the_rest() -> None:
+    marks = [mark(1, 3, INFO, "crash"), mark(1, 3, WATCH, "slow")]
+    timeline = line(incidents=marks)
+    assert "open: 2  ▲ slow n1  ▲ crash n1" in said(timeline, 2)
+    assert "0 alerts, 1 to watch, 1 only recorded; none open" in said(timeline, 5)
+    roles = dict(situation(timeline, START + 2 * DAY, 120, UNICODE))
+    assert (roles["▲ slow n1  "], roles["▲ crash n1  "]) == ("warn", "dim")
+    assert ("▲", "warn") in band(timeline, 80, UNICODE)
+    assert ("▲", "dim") in band(line(incidents=marks[:1]), 80, UNICODE)

@@ -1,4 +1,4 @@
-"""What belongs to one cause: of it somebody is told once, and once more when it becomes an alert.
+"""What belongs to one cause: of it somebody is told once, and once more when its level rises.
 
 A fault shows in many ways: a device is lost, the log says so, its job stands still, its node falls
 silent. What follows within `TOGETHER_S` on the same node, or on the job that runs there, is the same.
@@ -17,7 +17,9 @@ from accelwatch.incidents.incident import Incident
 from accelwatch.rules.document import Scope, Severity
 from accelwatch.rules.rule import Rule
 
-WATCH, ALERT = "watch", "alert"
+INFO, WATCH, ALERT = "info", "watch", "alert"
+_LEVELS = {Severity.INFO: INFO, Severity.WARNING: WATCH, Severity.CRITICAL: ALERT}
+_WEIGHT = {INFO: 0, WATCH: 1, ALERT: 2}
 GROUP = "group"
 """Scope of what many nodes have in common."""
 TOGETHER_S = 900.0
@@ -35,8 +37,8 @@ Until = Callable[[Sequence[str], float], float | None]
 
 
 def level_of(incident: Incident) -> str:
-    """Whether somebody is woken."""
-    return ALERT if incident.severity is Severity.CRITICAL else WATCH
+    """Whether somebody is woken, has something to look at, or only finds it where it is looked for."""
+    return _LEVELS[incident.severity]
 
 
 class Where(NamedTuple):
@@ -171,7 +173,7 @@ class Causes:
         if incident.group:
             self._waiting.pop(incident.id, None)
             return
-        if cause is not None and level_of(incident) in (cause.level, WATCH):
+        if cause is not None and _WEIGHT[level_of(incident)] <= _WEIGHT[cause.level]:
             cause.closed = None
             self._leading.put(cause, incident)
             return
@@ -205,7 +207,7 @@ class Causes:
             self._begun(incident, suspects, now)
             return True
         self._add(cause, incident, now)
-        if cause.level in (level, ALERT):
+        if _WEIGHT[level] <= _WEIGHT[cause.level]:
             return False
         cause.level = level
         return True

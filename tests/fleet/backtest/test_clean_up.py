@@ -15,7 +15,7 @@ def test_a_link_error_is_told_and_what_the_end_of_its_job_leaves_is_part_of_it(p
 def test_a_job_that_its_user_ended_is_one_note_about_no_node(play: Play) -> None:
     played = play(Fault("cleaned_up", 5, AT))
     [line] = played.lines
-    assert (line.level, line.scope, line.rule) == ("watch", "group", "nvidia.xid.follow_up")
+    assert (line.level, line.scope, line.rule) == ("info", "group", "nvidia.xid.follow_up")
     assert len(line.nodes) == played.fleet.workers
     assert line.advice in ("none", "wait")
 
@@ -23,4 +23,4 @@ def test_a_job_that_its_user_ended_is_one_note_about_no_node(play: Play) -> None
 def test_a_job_on_one_node_that_its_user_ended_is_one_note(play: Play) -> None:
     played = play(Fault("cleaned_up", 5, AT, nodes=(5,)))
     [line] = played.lines
-    assert (line.level, line.node, line.advice) == ("watch", played.fleet.names[5], "none")
+    assert (line.level, line.node, line.advice) == ("info", played.fleet.names[5], "none")

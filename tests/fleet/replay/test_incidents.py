@@ -73,7 +73,7 @@ def test_a_file_is_ordered_by_when_incidents_were_opened(tmp_path: Path) -> None
     [
         (b"[]", "line 2: Expected `object`"),
         (b"\xff", "line 2: "),
-        (line(level="panic"), "line 2: level is alert or watch, not 'panic'"),
+        (line(level="panic"), "line 2: level is alert, watch or info, not 'panic'"),
         (b'{"level":"alert"}', "line 2: Object missing required field `opened`"),
     ],
 )
@@ -123,6 +123,14 @@ def test_a_group_is_no_node() -> None:
     assert (told.incident.group, told.incident.node, told.nodes_total) == ("2 nodes", "", 2)
     assert told.incident.severity == "warning"
     assert rules_now([told]).open == {"warning": 1}
+
+
+@pytest.mark.parametrize(
+    ("level", "severity"), [("alert", "critical"), ("watch", "warning"), ("info", "info")]
+)
+def test_each_level_has_its_severity(level: str, severity: str) -> None:
+    [told] = told_at([mark_of(line(level=level))], 1767225700.0)
+    assert told.incident.severity == severity
 
 
 def test_the_worst_and_the_latest_are_told_where_there_are_too_many() -> None:

@@ -5,8 +5,9 @@ from typing import Protocol
 
 import msgspec
 
-ALERT, WATCH = "alert", "watch"
-"""Levels of an incident: it wakes somebody, or is worth a look."""
+ALERT, WATCH, INFO = "alert", "watch", "info"
+"""Levels of an incident, the gravest first: it wakes somebody, is worth a look, or is only recorded."""
+LEVELS = (ALERT, WATCH, INFO)
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from accelwatch.fleet.picture.timeline import ALERT, Mark
+from accelwatch.fleet.picture.timeline import ALERT, INFO, LEVELS, WATCH, Mark
 from accelwatch.fleet.replay.places import short_name
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
 from accelwatch.incidents.incident import IncidentState, MomentKind
@@ -13,6 +13,7 @@ from accelwatch.schema.moments import moment_or_none, timestamp
 
 LATELY_S = 7 * 86_400.0
 """How long ago one may be over to be shown."""
+_SEVERITIES = {ALERT: Severity.CRITICAL, WATCH: Severity.WARNING, INFO: Severity.INFO}
 
 
 def rules_now(told: Iterable[IncidentNow]) -> RulesNow:
@@ -33,7 +34,7 @@ def told_at(marks: Sequence[Mark], now: float) -> tuple[IncidentNow, ...]:
         mark for mark in begun if mark.closed is not None and now - LATELY_S <= mark.closed <= now
     ]
     over.sort(key=lambda mark: mark.closed or 0.0)
-    going_on.sort(key=lambda mark: mark.level != ALERT)
+    going_on.sort(key=lambda mark: LEVELS.index(mark.level))
     shown = [*going_on[:MOST_OPEN], *over[-MOST_CLOSED:]]
     return tuple(_now(mark, now) for mark in shown)
 
@@ -53,12 +54,11 @@ def _now(mark: Mark, now: float) -> IncidentNow:
 
 def _document(mark: Mark, now: float, nodes: tuple[str, ...]) -> IncidentDocument:
     closed = None if _is_open(mark, now) else mark.closed
-    alert = mark.level == ALERT
     group = mark.scope == "group"
     return IncidentDocument(
         id=f"{mark.opened:.0f}-{mark.rule}-{mark.node or mark.job}",
         state=(IncidentState.OPEN if closed is None else IncidentState.CLOSED).value,
-        severity=(Severity.CRITICAL if alert else Severity.WARNING).value,
+        severity=_SEVERITIES[mark.level].value,
         confidence="",
         rule=mark.rule,
         rules=mark.rules or (mark.rule,),

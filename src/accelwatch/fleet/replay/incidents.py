@@ -6,11 +6,10 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.picture.timeline import ALERT, WATCH, Mark, Reason
+from accelwatch.fleet.picture.timeline import ALERT, LEVELS, Mark, Reason
 
 MOST = 100_000
 """Marks that are kept; a back-test that finds more is of no use to a person."""
-_LEVELS = frozenset({ALERT, WATCH})
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -38,8 +37,8 @@ def mark_of(line: bytes) -> Mark:
         told = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(str(error)) from error
-    if told.level not in _LEVELS:
-        raise ValueError(f"level is alert or watch, not {told.level[:40]!r}")
+    if told.level not in LEVELS:
+        raise ValueError(f"level is alert, watch or info, not {told.level[:40]!r}")
     node = told.node or (told.nodes[0] if len(told.nodes) == 1 else "")
     several = f"{len(told.nodes)} nodes" if len(told.nodes) > 1 and not told.node else ""
     rules = tuple((told.rule or told.scope or "incident").split(","))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from accelwatch.display import printable
-from accelwatch.fleet.picture.timeline import ALERT, Mark, Playback, Stretch, Timeline
+from accelwatch.fleet.picture.timeline import ALERT, INFO, LEVELS, Mark, Playback, Stretch, Timeline
 from accelwatch.schema.device import DeviceState
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of
@@ -88,7 +88,7 @@ def _fill(cells: list[Cell], line: Timeline, stretch: Stretch, cell: Cell) -> No
 def _incidents(cells: list[Cell], line: Timeline, glyphs: Glyphs) -> None:
     """Where one was open a stroke, where it was opened its sign; alerts over what is worth a look."""
     stroke = "=" if glyphs.ascii_only else "━"
-    ranked = sorted(line.incidents, key=lambda mark: mark.level == ALERT)
+    ranked = sorted(line.incidents, key=lambda mark: -LEVELS.index(mark.level))
     for mark in ranked:
         end = line.end if mark.closed is None else mark.closed
         open_from = Stretch(start=mark.opened, end=end)
@@ -98,8 +98,11 @@ def _incidents(cells: list[Cell], line: Timeline, glyphs: Glyphs) -> None:
             cells[cell_of(line, mark.opened, len(cells))] = (_sign(mark, glyphs), _role(mark))
 
 
+_ROLES = {ALERT: "bad", INFO: "dim"}
+
+
 def _role(mark: Mark) -> str:
-    return "bad" if mark.level == ALERT else "warn"
+    return _ROLES.get(mark.level, "warn")
 
 
 def _sign(mark: Mark, glyphs: Glyphs) -> str:
@@ -160,12 +163,15 @@ def situation(line: Timeline, moment: float, width: int, glyphs: Glyphs) -> Line
 
 def _counts(line: Timeline) -> str:
     alerts = sum(mark.level == ALERT for mark in line.incidents)
+    infos = sum(mark.level == INFO for mark in line.incidents)
     plural = "" if alerts == 1 else "s"
-    return f"{alerts} alert{plural}, {len(line.incidents) - alerts} to watch; none open  "
+    recorded = f", {infos} only recorded" if infos else ""
+    watches = len(line.incidents) - alerts - infos
+    return f"{alerts} alert{plural}, {watches} to watch{recorded}; none open  "
 
 
 def open_at(marks: Sequence[Mark], moment: float) -> list[Mark]:
     """The incidents that were open at a moment, alerts first, then the newest."""
     begun = bisect.bisect_right(marks, moment, key=lambda mark: mark.opened)
     found = [mark for mark in marks[:begun] if mark.closed is None or mark.closed > moment]
-    return sorted(found, key=lambda mark: (mark.level != ALERT, -mark.opened))
+    return sorted(found, key=lambda mark: (LEVELS.index(mark.level), -mark.opened))
