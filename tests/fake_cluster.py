@@ -35,7 +35,7 @@ def pod(name: str, ip: str, node: str, **labels: str) -> Object:
             "containers": [
                 {
                     "name": "agent",
-                    "image": "registry.example/accelwatch:0.1.0",
+                    "image": "registry.example/accelwatch:0.2.0",
                     "ports": [{"name": "metrics", "containerPort": 9877, "protocol": "TCP"}],
                 }
             ],

@@ -1,3 +1,3 @@
 """The version, alone, so that every layer may know it."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
