@@ -1,4 +1,4 @@
-"""Writes the README's table of support from the backends' declarations: `python docs/build_support.py`.
+"""Writes the table of docs/vendors.md from the backends' declarations: `python docs/build_support.py`.
 
 A test keeps it current.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 from accelwatch import plugins
 from accelwatch.backend import Supported
 
-TARGET = Path(__file__).parent.parent / "README.md"
+TARGET = Path(__file__).parent / "vendors.md"
 BEGIN = "<!-- made by docs/build_support.py from the backends -->\n"
 END = "<!-- end of the table -->\n"
 _HEAD = "| vendor | read through | tested with |\n|---|---|---|\n"
