@@ -30,6 +30,7 @@ class HygonBackend(ToolBackend[Document, Card]):
         tested_with="a recorded table and the recorded identity of K100_AI cards; composed output of "
         "several releases, healthy and faulty",
     )
+    # The same vendor's CPUs, bridges and network functions are of other classes.
     command = Command(
         names=(mapping.SOURCE,),
         option="hy_smi",
@@ -43,7 +44,6 @@ class HygonBackend(ToolBackend[Document, Card]):
         kind=DeviceKind.GPU,
     )
     options = command.options
-    """The same vendor's CPUs, bridges and network functions are of other classes."""
 
     def probe(self) -> Probe:
         """Look for the vendor's cards on the PCI bus, then for its driver and command."""

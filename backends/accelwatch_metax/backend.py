@@ -32,6 +32,7 @@ class MetaxBackend(ToolBackend[Document, Gpu]):
         tested_with="recorded list and temperatures of C500 cards; composed tables of several "
         "releases, healthy and faulty",
     )
+    # The second program is of the Mars boards, with the same output.
     command = Command(
         names=(mapping.SOURCE, "ht-smi"),
         option="mx_smi",
@@ -45,7 +46,6 @@ class MetaxBackend(ToolBackend[Document, Gpu]):
         kind=DeviceKind.GPU,
     )
     options = command.options
-    """The second program is of the Mars boards, with the same output."""
 
     def probe(self) -> Probe:
         """Look for the vendor's GPUs on the PCI bus, then for its driver and command."""

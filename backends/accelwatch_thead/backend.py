@@ -33,6 +33,7 @@ class TheadBackend(ToolBackend[Document, Gpu]):
         tested_with="recorded identity and numbers of two ZW810E as another tool has them; composed "
         "texts and tables in the shapes of the vendor's manual, healthy and faulty",
     )
+    # The id is of Alibaba, whose disks and network cards have it too: the class tells.
     command = Command(
         names=("ppu-smi",),
         option="ppu_smi",
@@ -47,7 +48,6 @@ class TheadBackend(ToolBackend[Document, Gpu]):
         nodes="alixpu_ppu[0-9]*",
     )
     options = command.options
-    """The id is of Alibaba, whose disks and network cards have it too: the class tells."""
 
     def asked(self) -> Callable[[], Document]:
         """A few runs, one after another."""

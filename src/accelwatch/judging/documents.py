@@ -83,12 +83,12 @@ class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
     left_to_do: str = ""
     """What a person was called for after its end, and has not been done since."""
     muted_by: MuteNote | None = None
+    """Why people are not notified of it; null when they are."""
     follows: str = ""
     """Id of the incident that stands for its cause: of this one nobody is told besides."""
     provenance: str = ""
     """How far its evidence is vouched for: `authenticated`, `plain`, `exporter`, `store`, `pushed` or
     `unknown`; empty from older hubs."""
-    """Why nobody is told of it; null when people are."""
 
 
 class DeviceNote(msgspec.Struct, frozen=True, kw_only=True):

@@ -155,7 +155,6 @@ class CollectorContext(msgspec.Struct, frozen=True):
     inbox: Inbox
     gate: Gate = msgspec.field(default_factory=Gate)
     """What workers pass before they bring a backend up, or identify or read a device."""
-    """Keeps what is to be known of calls when the process has ended."""
     held_out: dict[Part, str] = {}
     """What is not called for now, and why; what is let in is taken out."""
     absent: Callable[[str], str] = lambda _: ""

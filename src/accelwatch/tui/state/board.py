@@ -103,9 +103,9 @@ class Board:
         self.root: Path | None = None
         """Under what /sys is of the machine that is shown; None where it is another, or a recording."""
         self.signals = True
+        """Whether processes can be signalled: they are of this machine, and that is not off."""
         self.terminal = True
         """Whether it is shown on a terminal, which a user gets back by quitting; not in a browser."""
-        """Whether processes can be signalled: they are of this machine, and that is not off."""
         self.judged = False
         """Whether an agent of this machine may be asked for incidents."""
         self.told: FleetBoard | None = None
