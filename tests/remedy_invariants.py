@@ -21,7 +21,7 @@ from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.spare_tests import INCIDENT
 from accelwatch.remedy.spares import SpareStanding
 from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.rules.document import Confidence, Fence, JobPolicy, Mode, Severity, Trust
 
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
@@ -302,8 +302,8 @@ class Watch:
         case = next((one for one in remedy.cases if one.incident == remedy.incident), None)
         need(case is not None, "a quarantine without a reason")
         assert case is not None
-        sur = Surroundings(state, self.settings, now)
-        digest = digest_of(sur, remedy, case.policy, case.incident)
+        ctx = StepContext(state, self.settings, now)
+        digest = digest_of(ctx, remedy, case.policy, case.incident)
         approved = digest != "" and digest in self.approved
         if case.policy.mode is Mode.APPROVE:
             same = self.shown.get(digest) == _jobs_on(state, remedy)

@@ -27,7 +27,7 @@ from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
 from accelwatch.remedy.settings import Budget, DataGuard, RemedySettings, SpareSettings
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.step import step
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.rules.document import Confidence, Fence, JobPolicy, Mode, Severity, Trust, When
 from accelwatch.rules.timing import silence_s
 from remedy_ground import ACTION, BEGIN, POLICY, Node, given_up
@@ -353,7 +353,7 @@ class History:
         remedy = self.state.remedies.get(node.name)
         if remedy is None:
             return
-        digest = remedy.asked or plan_of(Surroundings(self.state, SETTINGS, self.now), remedy)
+        digest = remedy.asked or plan_of(StepContext(self.state, SETTINGS, self.now), remedy)
         if self.rng.random() < 0.2:
             digest = "0123456789abcdef"
         elif not remedy.asked:

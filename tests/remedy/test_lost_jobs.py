@@ -16,7 +16,7 @@ from accelwatch.remedy.plan import planned
 from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.settings import SpareSettings
 from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.rules.document import JobPolicy, Mode, When
 from remedy_ground import JOB, SETTINGS, Ground, job_policy
 from remedy_invariants import BrokenError, Watch
@@ -283,8 +283,8 @@ def test_which_jobs_a_node_has_is_not_known_from_an_old_look(
     ground = Ground()
     ground.nodes[NODE].jobs = (JOB,)
     ground.step()
-    sur = Surroundings(ground.state, ground.settings, ground.now + later_s)
-    assert jobs_of(sur, sur.remedy(NODE)) == known
+    ctx = StepContext(ground.state, ground.settings, ground.now + later_s)
+    assert jobs_of(ctx, ctx.remedy(NODE)) == known
 
 
 def test_one_found_dead_needs_no_reading_though_the_last_survey_shows_it_there() -> None:

@@ -10,7 +10,7 @@ from accelwatch.remedy.changes import CaseChanged, Verb
 from accelwatch.remedy.settings import Budget, RemedySettings
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.standing_in import candidate
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.rules.document import Mode, Severity
 from remedy_ground import JOB, POLICY, Ground, job_policy
 
@@ -82,8 +82,8 @@ def test_a_spare_of_which_people_are_only_told_may_stand_in(severity: Severity) 
     ground = Ground()
     told(ground, OTHER, severity)
     assert ground.stage(OTHER) is Stage.SUSPECT
-    sur = Surroundings(ground.state, ground.settings, ground.now)
-    assert candidate(sur, OTHER).usable is (severity is Severity.INFO)
+    ctx = StepContext(ground.state, ground.settings, ground.now)
+    assert candidate(ctx, OTHER).usable is (severity is Severity.INFO)
 
 
 def test_a_spare_about_which_something_was_begun_may_not() -> None:
@@ -92,8 +92,8 @@ def test_a_spare_about_which_something_was_begun_may_not() -> None:
     ground.wait(200)
     ground.end(NODE)
     assert ground.stage(NODE) is Stage.PROBATION
-    sur = Surroundings(ground.state, ground.settings, ground.now)
-    assert not candidate(sur, NODE).usable
+    ctx = StepContext(ground.state, ground.settings, ground.now)
+    assert not candidate(ctx, NODE).usable
 
 
 def test_a_node_that_is_mended_is_released_though_something_is_only_told_of_it() -> None:

@@ -14,7 +14,7 @@ from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.rules.document import When
 from remedy_ground import BEGIN, JOB, SETTINGS, Ground, job_policy
 from remedy_invariants import Watch
@@ -291,5 +291,5 @@ def test_one_that_gives_a_node_back_runs_on_and_is_looked_at_when_it_has_left_th
 @pytest.mark.parametrize("manual", [True, False])
 def test_no_job_begins_where_a_person_has_just_asked_for_a_quarantine(*, manual: bool) -> None:
     remedy = Remedy(node="n05", stage=Stage.SUSPECT, since=BEGIN, begun=BEGIN, manual=manual)
-    sur = Surroundings(RemedyState(remedies={"n05": remedy}), SETTINGS, BEGIN)
-    assert bad_nodes(sur) == ({"n05"} if manual else set())
+    ctx = StepContext(RemedyState(remedies={"n05": remedy}), SETTINGS, BEGIN)
+    assert bad_nodes(ctx) == ({"n05"} if manual else set())

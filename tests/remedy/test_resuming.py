@@ -14,7 +14,7 @@ from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.retry import JobHistory, Try
 from accelwatch.remedy.score import WEIGHTS, Failing, score
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.rules.document import When
 from remedy_ground import JOB, SETTINGS, Ground, job_policy
 
@@ -408,8 +408,8 @@ def test_after_a_fault_of_a_device_no_other_checkpoint_is_tried(
     last = msgspec.structs.replace(known.deaths[-1], device_fault=device_fault)
     known = msgspec.structs.replace(known, deaths=(last,))
     assert known.run is not None
-    sur = Surroundings(ground.state, ground.settings, ground.now + 130)
-    assert another(sur, known, known.run).checkpoint == checkpoint
+    ctx = StepContext(ground.state, ground.settings, ground.now + 130)
+    assert another(ctx, known, known.run).checkpoint == checkpoint
 
 
 REQUEUED = 1_000_200.0

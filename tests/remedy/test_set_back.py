@@ -11,7 +11,7 @@ from accelwatch.remedy.jobs import silent
 from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
 from accelwatch.remedy.settings import DataGuard
 from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.rules.document import Mode
 from remedy_ground import ACTION, JOB, POLICY, SETTINGS, Ground
 
@@ -172,8 +172,8 @@ def test_an_agent_that_fell_silent_before_it_is_not_fresh_after_it() -> None:
     ground.nodes["n05"].labels["rack"] = "r0"
     ground.set_back(HOUR_S)
     ground.step(seen=(heard,))
-    sur = Surroundings(ground.state, SETTINGS, ground.now)
-    assert silent(sur, sur.remedy("n05"))
+    ctx = StepContext(ground.state, SETTINGS, ground.now)
+    assert silent(ctx, ctx.remedy("n05"))
     known = ground.state.world.heard["n05"]
     assert known.healthy is None
     assert known.labels == heard.labels

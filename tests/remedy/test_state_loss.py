@@ -11,7 +11,7 @@ from accelwatch.remedy.conditions import plan_of
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.rules.document import Confidence, Mode
 from remedy_ground import POLICY, Ground
 
@@ -38,7 +38,7 @@ def calls(ground: Ground) -> list[str]:
 def approve(ground: Ground, name: str) -> None:
     remedy = ground.remedy(name)
     assert remedy is not None
-    digest = plan_of(Surroundings(ground.state, ground.settings, ground.now), remedy)
+    digest = plan_of(StepContext(ground.state, ground.settings, ground.now), remedy)
     ground.say(Verb.APPROVE, name, digest=digest)
 
 

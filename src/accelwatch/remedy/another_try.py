@@ -13,7 +13,7 @@ from accelwatch.remedy.case import Case
 from accelwatch.remedy.cases import bad_nodes, counting, leading
 from accelwatch.remedy.clocks import DEATH_SETTLES_S
 from accelwatch.remedy.retry import Blame, Death, JobHistory, Run, Try, differs
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.rules.document import Severity
 
 replace = msgspec.structs.replace
@@ -31,9 +31,9 @@ class Another(NamedTuple):
     """What spoke against its nodes, and does so no more."""
 
 
-def another(sur: Surroundings, history: JobHistory, run: Run) -> Another:
+def another(ctx: StepContext, history: JobHistory, run: Run) -> Another:
     """With what a job would be begun again now; `history` has its death."""
-    bad, last = bad_now(sur, run.seen.nodes), history.deaths[-1]
+    bad, last = bad_now(ctx, run.seen.nodes), history.deaths[-1]
     passed: tuple[Blame, ...] = ()
     if bad.isdisjoint(run.seen.nodes):
         again = {one.target for one in last.blamed if _is_among(one, history.passed)}
@@ -42,58 +42,58 @@ def another(sur: Surroundings, history: JobHistory, run: Run) -> Another:
     tried = Try(
         nodes=tuple(sorted(set(run.seen.nodes) - bad)),
         checkpoint=run.seen.checkpoint,
-        cleared=_cleared(sur, run, passed, last),
+        cleared=_cleared(ctx, run, passed, last),
     )
-    earlier = _earlier(sur, history, run, tried)
+    earlier = _earlier(ctx, history, run, tried)
     if earlier:
         tried = replace(tried, checkpoint=earlier)
     return Another(tried, frozenset(bad), earlier, passed)
 
 
-def bad_now(sur: Surroundings, nodes: tuple[str, ...]) -> set[str]:
+def bad_now(ctx: StepContext, nodes: tuple[str, ...]) -> set[str]:
     """Where the job may not start: what is bad anywhere, and those of its nodes that are suspects."""
-    suspects = {target for target, _, cases in _suspects(sur, nodes) if cases}
-    return bad_nodes(sur) | silent_of(sur, nodes) | suspects
+    suspects = {target for target, _, cases in _suspects(ctx, nodes) if cases}
+    return bad_nodes(ctx) | silent_of(ctx, nodes) | suspects
 
 
-def silent_of(sur: Surroundings, nodes: tuple[str, ...]) -> set[str]:
+def silent_of(ctx: StepContext, nodes: tuple[str, ...]) -> set[str]:
     """Those of a job's nodes on which its old copy may run yet: their daemon does not answer."""
-    seen = {name: sur.world.seen.get(name) for name in nodes}
+    seen = {name: ctx.world.seen.get(name) for name in nodes}
     return {name for name, one in seen.items() if one is not None and one.answering is False}
 
 
-def blame(sur: Surroundings, nodes: tuple[str, ...]) -> tuple[Blame, ...]:
+def blame(ctx: StepContext, nodes: tuple[str, ...]) -> tuple[Blame, ...]:
     """What speaks against some nodes now, by their schedulers' names."""
     cases = (
         Blame(case.policy.rule, target, node, case.serial)
-        for target, node, suspects in _suspects(sur, nodes)
+        for target, node, suspects in _suspects(ctx, nodes)
         for case in suspects
     )
-    silent = (Blame("", name) for name in sorted(silent_of(sur, nodes)))
+    silent = (Blame("", name) for name in sorted(silent_of(ctx, nodes)))
     return tuple(dict.fromkeys((*cases, *silent)))
 
 
-def _suspects(sur: Surroundings, nodes: tuple[str, ...]) -> Iterator[tuple[str, str, list[Case]]]:
+def _suspects(ctx: StepContext, nodes: tuple[str, ...]) -> Iterator[tuple[str, str, list[Case]]]:
     """Scheduler's name, hub's name and cases of those of a job's nodes that it may have died of.
 
     Where a job has died already, a warning that takes nothing out is reason enough to begin it
     elsewhere. What is only for information is none.
     """
-    for one in sur.state.remedies.values():
+    for one in ctx.state.remedies.values():
         target = one.target or one.node
         if target in nodes:
-            told = (case for case in counting(sur, one) if case.severity is not Severity.INFO)
-            yield target, one.node, [*dict.fromkeys((*told, *leading(sur, one)))]
+            told = (case for case in counting(ctx, one) if case.severity is not Severity.INFO)
+            yield target, one.node, [*dict.fromkeys((*told, *leading(ctx, one)))]
 
 
-def group_of(sur: Surroundings, nodes: tuple[str, ...]) -> str:
+def group_of(ctx: StepContext, nodes: tuple[str, ...]) -> str:
     """The incident of many nodes that some of these are part of."""
     return next(
         (
             case.group
-            for one in sur.state.remedies.values()
+            for one in ctx.state.remedies.values()
             if (one.target or one.node) in nodes
-            for case in counting(sur, one)
+            for case in counting(ctx, one)
             if case.group
         ),
         "",
@@ -104,20 +104,20 @@ def _is_among(one: Blame, known: tuple[Blame, ...]) -> bool:
     return any((one.rule, one.target) == (other.rule, other.target) for other in known)
 
 
-def _cleared(sur: Surroundings, run: Run, passed: tuple[Blame, ...], last: Death) -> str:
+def _cleared(ctx: StepContext, run: Run, passed: tuple[Blame, ...], last: Death) -> str:
     """What has passed since the job died; the second time another one than the first."""
-    if run.group and not group_of(sur, run.seen.nodes):
+    if run.group and not group_of(ctx, run.seen.nodes):
         return run.group
     return f"{passed[0].rule} {passed[0].target} {last.at:.0f}" if passed else ""
 
 
-def _earlier(sur: Surroundings, history: JobHistory, run: Run, tried: Try) -> str:
+def _earlier(ctx: StepContext, history: JobHistory, run: Run, tried: Try) -> str:
     """The checkpoint before the newest, when all else is as it was and nobody blames a device.
 
     Evidence against one may come a while after the death, and costs no work that is done twice.
     """
     if history.deaths[-1].device_fault or history.latest is None:
         return ""
-    if differs(tried, history.latest) or sur.now - run.since < DEATH_SETTLES_S:
+    if differs(tried, history.latest) or ctx.now - run.since < DEATH_SETTLES_S:
         return ""
     return run.seen.earlier

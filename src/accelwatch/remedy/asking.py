@@ -35,23 +35,23 @@ def by_hand(at: Scene) -> Remedy:
 
 def ask(at: Scene) -> Remedy:
     """Ask a person for a yes to the plan as it is now; one that waits already is asked nothing new."""
-    remedy, sur = at.remedy, at.sur
-    digest = plan_of(sur, remedy)
-    case = leader(sur, remedy)
+    remedy, ctx = at.remedy, at.ctx
+    digest = plan_of(ctx, remedy)
+    case = leader(ctx, remedy)
     if case is None:
         return remedy
     remedy = replace(remedy, policy=case.policy, incident=case.incident)
-    steps = tuple(AskedStep(*one) for one in steps_of(sur, remedy, case.policy))
+    steps = tuple(AskedStep(*one) for one in steps_of(ctx, remedy, case.policy))
     if at.remedy.stage is Stage.AWAITING_APPROVAL:
         changes = "; ".join(changed(remedy.asked_steps, steps)) or "another rule, or another job"
         text = f"the plan for {remedy.node} is another one now ({changes}): plan {digest}"
-        sur.note(remedy, text, Loudness.LOG)
+        ctx.note(remedy, text, Loudness.LOG)
     else:
         # Of marks that a scheduler has lost a person was told already, in one message for all of them.
         loudness = Loudness.TELL if remedy.mark_lost else Loudness.ALERT
         again = " again" if remedy.mark_lost else ""
-        sur.note(remedy, f"may {remedy.node} be taken out{again}? plan {digest}", loudness)
-    return replace(remedy, asked=digest, asked_steps=steps, asked_as_of=sur.seen_at(remedy))
+        ctx.note(remedy, f"may {remedy.node} be taken out{again}? plan {digest}", loudness)
+    return replace(remedy, asked=digest, asked_steps=steps, asked_as_of=ctx.seen_at(remedy))
 
 
 def changed(before: Iterable[AskedStep], after: Iterable[AskedStep]) -> list[str]:
@@ -64,8 +64,8 @@ def changed(before: Iterable[AskedStep], after: Iterable[AskedStep]) -> list[str
 def approve(at: Scene) -> Remedy:
     """A person said yes to this plan, and to no other."""
     by = actor_of(at.happening)
-    at.sur.note(at.remedy, f"{by} approved", Loudness.TELL, by)
-    return replace(at.remedy, approved=by, approved_plan=plan_of(at.sur, at.remedy))
+    at.ctx.note(at.remedy, f"{by} approved", Loudness.TELL, by)
+    return replace(at.remedy, approved=by, approved_plan=plan_of(at.ctx, at.remedy))
 
 
 def deny(at: Scene) -> Remedy:
@@ -73,35 +73,35 @@ def deny(at: Scene) -> Remedy:
 
     A no that still holds is never cut short by a later one: it goes on for the rules it was said of.
     """
-    by, node, now = actor_of(at.happening), at.remedy.node, at.sur.now
+    by, node, now = actor_of(at.happening), at.remedy.node, at.ctx.now
     command = at.happening.command
     until = None if command is None else command.until
     until = now + DENIED_S if until is None else until
-    rules = dict.fromkeys(case.policy.rule for case in leading(at.sur, at.remedy))
-    before = at.sur.state.denied.get(node)
+    rules = dict.fromkeys(case.policy.rule for case in leading(at.ctx, at.remedy))
+    before = at.ctx.state.denied.get(node)
     if before is not None and before.until > now:
         rules, until = dict.fromkeys((*before.rules, *rules)), max(before.until, until)
     if rules:
         no = Denied(node=node, rules=tuple(rules), by=by, until=until)
-        at.sur.put("denied", node, no)
+        at.ctx.put("denied", node, no)
     text = f"{by} said no to {', '.join(rules) or 'what would be done'}"
-    at.sur.note(at.remedy, text, Loudness.TELL, by)
+    at.ctx.note(at.remedy, text, Loudness.TELL, by)
     return replace(at.remedy, approved="", approved_plan="")
 
 
 def expire(at: Scene) -> Remedy:
     """Nobody answered: it is observed only, and asked again on newer evidence."""
-    case = leader(at.sur, at.remedy)
+    case = leader(at.ctx, at.remedy)
     # Who was asked knows of it. Only what is critical is worth a second bell.
     critical = case is not None and case.severity is Severity.CRITICAL
     loudness = Loudness.ALERT if critical else Loudness.TELL
-    at.sur.note(at.remedy, "not approved in time; it is only observed", loudness)
-    return replace(at.remedy, expired=at.sur.now if case is None else case.evidence_at, asked="")
+    at.ctx.note(at.remedy, "not approved in time; it is only observed", loudness)
+    return replace(at.remedy, expired=at.ctx.now if case is None else case.evidence_at, asked="")
 
 
 def watch_blind(at: Scene) -> Remedy:
     """Nobody can tell what the node is like: wait a while before a person is told."""
-    return replace(at.remedy, due=at.sur.now + BLIND_S)
+    return replace(at.remedy, due=at.ctx.now + BLIND_S)
 
 
 def stop_clock(at: Scene) -> Remedy:
@@ -111,8 +111,8 @@ def stop_clock(at: Scene) -> Remedy:
 
 def tell_blind(at: Scene) -> Remedy:
     """A person has to look."""
-    at.sur.note(at.remedy, "what is wrong is unknown: data is missing", Loudness.ALERT)
-    return replace(at.remedy, due=at.sur.now + BLIND_AGAIN_S)
+    at.ctx.note(at.remedy, "what is wrong is unknown: data is missing", Loudness.ALERT)
+    return replace(at.remedy, due=at.ctx.now + BLIND_AGAIN_S)
 
 
 def vouch(at: Scene) -> Remedy:

@@ -11,7 +11,7 @@ from accelwatch.remedy.cases import bad_nodes
 from accelwatch.remedy.model import RemedyState
 from accelwatch.remedy.retry import JobHistory
 from accelwatch.remedy.settings import RemedySettings
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 
 _SETTINGS = RemedySettings()
 """No setting says which nodes are bad."""
@@ -21,7 +21,7 @@ def as_of_now(state: RemedyState, intent: Intent, now: float) -> Intent:
     """The same intent with the nodes that are bad now (`now` in Unix seconds)."""
     if intent.kind is not Kind.MOVE_JOB or intent.job is None:
         return intent
-    bad_now = bad_nodes(Surroundings(state, _SETTINGS, now))
+    bad_now = bad_nodes(StepContext(state, _SETTINGS, now))
     if not intent.revive and intent in state.chores.values():
         # Its node waits for it no more, and may be well by now.
         return msgspec.structs.replace(intent, may_return=True, bad_nodes=tuple(sorted(bad_now)))

@@ -9,27 +9,27 @@ from msgspec.structs import replace
 
 from accelwatch.remedy.case import Case
 from accelwatch.remedy.model import Remedy
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.rules.document import Severity
 
 
-def counts(sur: Surroundings, node: str, case: Case) -> bool:
+def counts(ctx: StepContext, node: str, case: Case) -> bool:
     """Whether a case speaks against a node: not when a person has dealt with all that it rests on."""
-    boundary = sur.state.boundaries.get(node)
+    boundary = ctx.state.boundaries.get(node)
     if boundary is not None and case.evidence_at <= boundary.at:
         return False
-    override = sur.state.overrides.get(node)
+    override = ctx.state.overrides.get(node)
     return override is None or case.evidence_at > override.at
 
 
-def counting(sur: Surroundings, remedy: Remedy) -> tuple[Case, ...]:
+def counting(ctx: StepContext, remedy: Remedy) -> tuple[Case, ...]:
     """What is open on a node, but for what a person has dealt with."""
-    if not (sur.state.boundaries or sur.state.overrides):
+    if not (ctx.state.boundaries or ctx.state.overrides):
         return remedy.cases
-    return tuple(case for case in remedy.cases if counts(sur, remedy.node, case))
+    return tuple(case for case in remedy.cases if counts(ctx, remedy.node, case))
 
 
-def barring(sur: Surroundings, remedy: Remedy) -> list[Case]:
+def barring(ctx: StepContext, remedy: Remedy) -> list[Case]:
     """The cases for which no work should come to a node: a rule would take it out, or it is critical.
 
     What is no more than told, such as a clock that is not synchronised on every node, bars none: jobs
@@ -37,24 +37,24 @@ def barring(sur: Surroundings, remedy: Remedy) -> list[Case]:
     """
     return [
         case
-        for case in counting(sur, remedy)
+        for case in counting(ctx, remedy)
         if case.policy.level is not None or case.severity is Severity.CRITICAL
     ]
 
 
-def is_barred(sur: Surroundings, remedy: Remedy) -> bool:
+def is_barred(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether no job may start on a node: we hold it, a person wants it out, or a case bars it."""
-    return remedy.counts or remedy.manual or bool(barring(sur, remedy))
+    return remedy.counts or remedy.manual or bool(barring(ctx, remedy))
 
 
-def bad_nodes(sur: Surroundings) -> set[str]:
+def bad_nodes(ctx: StepContext) -> set[str]:
     """Where no job may start, by the scheduler's names."""
-    return {one.target or one.node for one in sur.state.remedies.values() if is_barred(sur, one)}
+    return {one.target or one.node for one in ctx.state.remedies.values() if is_barred(ctx, one)}
 
 
-def leading(sur: Surroundings, remedy: Remedy) -> list[Case]:
+def leading(ctx: StepContext, remedy: Remedy) -> list[Case]:
     """The cases of rules with an action, the one that may go furthest and weighs most first."""
-    cases = [case for case in counting(sur, remedy) if case.policy.level is not None]
+    cases = [case for case in counting(ctx, remedy) if case.policy.level is not None]
     if len(cases) > 1:
         cases.sort(
             key=lambda case: (
@@ -72,11 +72,11 @@ def as_wanted(case: Case) -> Case:
     return case if case.wanted is None else replace(case, policy=case.wanted, wanted=None)
 
 
-def fresh(sur: Surroundings, node: str, case: Case) -> bool:
+def fresh(ctx: StepContext, node: str, case: Case) -> bool:
     """Whether it rests on what is so now, or on what has happened lately and in this boot."""
     if case.standing:
         return True
-    heard = sur.heard(node)
+    heard = ctx.heard(node)
     boot = "" if heard is None else heard.boot_id
     other_boot = bool(boot and case.boot_id) and boot != case.boot_id
-    return not other_boot and sur.now - case.evidence_at <= sur.settings.event_max_age_s
+    return not other_boot and ctx.now - case.evidence_at <= ctx.settings.event_max_age_s

@@ -10,7 +10,7 @@ from accelwatch.remedy.conditions import Happening, plan_of
 from accelwatch.remedy.model import Boundary, Remedy, Stop, Veto
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.stage import Stage, Trigger
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.remedy.transitions import happen
 
 TRIGGERS: Mapping[Verb, Trigger] = MappingProxyType(
@@ -27,18 +27,18 @@ TRIGGERS: Mapping[Verb, Trigger] = MappingProxyType(
 )
 
 
-def commanded(sur: Surroundings, command: Command) -> None:
+def commanded(ctx: StepContext, command: Command) -> None:
     """Do what a person asked for; what cannot be done is told."""
     match command.verb:
         case Verb.STOP:
             stop = Stop(by=command.by, at=command.at, reason=command.reason)
-            sur.set("stop", stop)
-            sur.note(None, f"{command.by} stopped everything", Loudness.TELL, command.by)
+            ctx.set("stop", stop)
+            ctx.note(None, f"{command.by} stopped everything", Loudness.TELL, command.by)
         case Verb.START:
-            sur.set("stop", None)
-            sur.note(None, f"{command.by} resumed everything", Loudness.TELL, command.by)
+            ctx.set("stop", None)
+            ctx.note(None, f"{command.by} resumed everything", Loudness.TELL, command.by)
         case Verb.RESET_BREAKER:
-            sur.set("breaker", breaker.reset(sur.state.breaker, sur.now, command.by))
+            ctx.set("breaker", breaker.reset(ctx.state.breaker, ctx.now, command.by))
         case Verb.HOLD:
             veto = Veto(
                 node=command.node,
@@ -47,45 +47,45 @@ def commanded(sur: Surroundings, command: Command) -> None:
                 at=command.at,
                 until=command.until,
             )
-            sur.put("vetoes", command.node, veto)
+            ctx.put("vetoes", command.node, veto)
         case Verb.UNHOLD:
-            sur.put("vetoes", command.node, None)
+            ctx.put("vetoes", command.node, None)
         case _:
-            _of_node(sur, command)
+            _of_node(ctx, command)
 
 
-def _why_vain(sur: Surroundings, remedy: Remedy, command: Command) -> str:
-    if bad := _bad(sur, remedy, command):
+def _why_vain(ctx: StepContext, remedy: Remedy, command: Command) -> str:
+    if bad := _bad(ctx, remedy, command):
         return bad
     if command.verb is not Verb.APPROVE or remedy.stage is not Stage.AWAITING_APPROVAL:
         return f"{command.node} is {remedy.stage}"
-    plan = plan_of(sur, remedy)
+    plan = plan_of(ctx, remedy)
     if not plan:
         return f"what runs on {command.node} is unknown now; the plan keeps waiting"
     return f"the plan for {command.node} is another one now: {plan}; look at it again"
 
 
-def _of_node(sur: Surroundings, command: Command) -> None:
+def _of_node(ctx: StepContext, command: Command) -> None:
     if command.verb is Verb.RECOVERED:
         at = command.at if command.until is None else min(command.until, command.at)
         boundary = Boundary(node=command.node, at=at, by=command.by)
-        sur.put("boundaries", command.node, boundary)
+        ctx.put("boundaries", command.node, boundary)
     trigger = TRIGGERS[command.verb]
-    remedy = sur.remedy(command.node)
-    if happen(sur, command.node, Happening(trigger, command=command)):
+    remedy = ctx.remedy(command.node)
+    if happen(ctx, command.node, Happening(trigger, command=command)):
         text = f"{command.verb} by {command.by}: {command.reason}".rstrip(": ")
-        sur.note(sur.remedy(command.node), text, Loudness.LOG, command.by)
+        ctx.note(ctx.remedy(command.node), text, Loudness.LOG, command.by)
     elif command.verb is not Verb.RECOVERED:
-        text = f"{command.verb} changes nothing: {_why_vain(sur, remedy, command)}"
-        sur.note(remedy, text, Loudness.TELL, command.by)
+        text = f"{command.verb} changes nothing: {_why_vain(ctx, remedy, command)}"
+        ctx.note(remedy, text, Loudness.TELL, command.by)
 
 
-def _bad(sur: Surroundings, remedy: Remedy, command: Command) -> str:
+def _bad(ctx: StepContext, remedy: Remedy, command: Command) -> str:
     """Why a node is not given back, and what `--force` would do; empty where that is not the reason."""
-    wrong = dict.fromkeys(case.title or case.policy.rule for case in leading(sur, remedy))
+    wrong = dict.fromkeys(case.title or case.policy.rule for case in leading(ctx, remedy))
     if command.verb is not Verb.RELEASE or not wrong:
         return ""
-    node, hours = command.node, sur.settings.override_s / 3600
+    node, hours = command.node, ctx.settings.override_s / 3600
     after = (
         "only a person gives it back"
         if remedy.manual

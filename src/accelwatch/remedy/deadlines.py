@@ -18,7 +18,7 @@ from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.overdue_texts import text_of
 from accelwatch.remedy.relapses import MOST
 from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.remedy.verify import passive_s
 from accelwatch.rules.rule import Deadlines
 
@@ -67,12 +67,12 @@ def notified_after_s(remedy: Remedy, kind: Kind) -> float | None:
     }.get(kind)
 
 
-def stage_within_s(sur: Surroundings, remedy: Remedy) -> float | None:
+def stage_within_s(ctx: StepContext, remedy: Remedy) -> float | None:
     """How long a remedy may be in its stage before a person is notified; None: nobody has to be, now."""
     known = deadlines_of(remedy)
     match remedy.stage:
         case Stage.SUSPECT:
-            return clocks.QUARANTINE_S if _is_kept_in(sur, remedy) else None
+            return clocks.QUARANTINE_S if _is_kept_in(ctx, remedy) else None
         case Stage.QUARANTINING | Stage.RELEASING:
             return clocks.QUARANTINE_S + clocks.ENDS_S
         case Stage.QUARANTINED:
@@ -86,43 +86,43 @@ def stage_within_s(sur: Surroundings, remedy: Remedy) -> float | None:
             return known.reboot_s
         case Stage.VERIFYING:
             tests = 0 if remedy.policy is None else len(remedy.policy.tests)
-            return passive_s(sur, remedy) + (1 + tests) * known.test_s
+            return passive_s(ctx, remedy) + (1 + tests) * known.test_s
         case Stage.SERVICE:
             return None if remedy.ticketed else known.drain_s  # whoever has the ticket knows
         case _:
             return None
 
 
-def _is_kept_in(sur: Surroundings, remedy: Remedy) -> bool:
+def _is_kept_in(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether it would be taken out, and what is in the way may pass by itself, or never."""
     denial = remedy.denial
     if denial is None or not denial.why.passes_by_itself or denial.why in _PERSONS:
         return False
     watched = remedy.due is not None  # of what nobody can tell a person is notified besides
-    return not watched and (remedy.manual or wrong(sur, remedy))
+    return not watched and (remedy.manual or wrong(ctx, remedy))
 
 
 _SEVERAL = frozenset({Stage.DRAINING, Stage.VERIFYING})
 """Stages in which one thing after another is on its way, each with a deadline of its own."""
 
 
-def overdue(sur: Surroundings, remedy: Remedy) -> Awaited | None:
+def overdue(ctx: StepContext, remedy: Remedy) -> Awaited | None:
     """What has waited for longer than its deadline and nobody was notified of."""
-    if sur.state.stop is not None or remedy.node in sur.state.vetoes:
+    if ctx.state.stop is not None or remedy.node in ctx.state.vetoes:
         return None
-    late = _on_its_way(sur, remedy)
-    if late is None or (late.key != remedy.overdue and not _is_over(sur, late)):
+    late = _on_its_way(ctx, remedy)
+    if late is None or (late.key != remedy.overdue and not _is_over(ctx, late)):
         # What is on its way has time left; the stage may have none.
-        within_s = stage_within_s(sur, remedy)
+        within_s = stage_within_s(ctx, remedy)
         if within_s is None or remedy.overdue:
             return None
         key = remedy.stage.value if late is None else late.key
         since = max(remedy.since, remedy.begun)
-        late = Awaited(key, since, _within_s(sur, remedy, within_s))
-    return late if late.key != remedy.overdue and _is_over(sur, late) else None
+        late = Awaited(key, since, _within_s(ctx, remedy, within_s))
+    return late if late.key != remedy.overdue and _is_over(ctx, late) else None
 
 
-def _on_its_way(sur: Surroundings, remedy: Remedy) -> Awaited | None:
+def _on_its_way(ctx: StepContext, remedy: Remedy) -> Awaited | None:
     intent = remedy.pursuing
     within_s = None if intent is None else notified_after_s(remedy, intent.kind)
     if intent is None or within_s is None or remedy.stage not in _SEVERAL:
@@ -131,25 +131,25 @@ def _on_its_way(sur: Surroundings, remedy: Remedy) -> Awaited | None:
         return None  # a person was called for the node that it cannot leave
     what = intent.test or intent.spare if intent.job is None else str(intent.job)
     # Where the clock was set back, what was asked for is yet to come.
-    since = intent.asked if intent.asked <= sur.now else remedy.since
-    return Awaited(f"{intent.kind} {what}", since, _within_s(sur, remedy, within_s))
+    since = intent.asked if intent.asked <= ctx.now else remedy.since
+    return Awaited(f"{intent.kind} {what}", since, _within_s(ctx, remedy, within_s))
 
 
-def _within_s(sur: Surroundings, remedy: Remedy, usual_s: float) -> float:
+def _within_s(ctx: StepContext, remedy: Remedy, usual_s: float) -> float:
     """Longer while its scheduler does not answer, which is no matter of this node alone."""
-    scheduler = sur.world.schedulers.get(sur.world.seen_by.get(sur.target(remedy), ""))
+    scheduler = ctx.world.schedulers.get(ctx.world.seen_by.get(ctx.target(remedy), ""))
     silent = scheduler is not None and bool(scheduler.unavailable)
     return max(usual_s, clocks.SCHEDULER_S) if silent else usual_s
 
 
-def _is_over(sur: Surroundings, awaited: Awaited) -> bool:
-    return sur.now >= awaited.since + awaited.within_s
+def _is_over(ctx: StepContext, awaited: Awaited) -> bool:
+    return ctx.now >= awaited.since + awaited.within_s
 
 
 def notify_overdue(at: Scene) -> Remedy:
     """Have a person notified of what waits, how long it has, and what to do."""
-    awaited = overdue(at.sur, at.remedy)
+    awaited = overdue(at.ctx, at.remedy)
     if awaited is None:
         return at.remedy
-    at.sur.note(at.remedy, text_of(at.sur, at.remedy, at.sur.now - awaited.since), Loudness.ALERT)
+    at.ctx.note(at.remedy, text_of(at.ctx, at.remedy, at.ctx.now - awaited.since), Loudness.ALERT)
     return msgspec.structs.replace(at.remedy, overdue=awaited.key)

@@ -10,41 +10,41 @@ from accelwatch.action.intent import JobKey
 from accelwatch.remedy.ceiling import Ceiling
 from accelwatch.remedy.clocks import DEATH_SETTLES_S, REVIVAL_S
 from accelwatch.remedy.model import Departed
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 
 MOST_DEPARTED = 4096
 """Jobs that are remembered, the latest to leave."""
 
 
 def departed(
-    sur: Surroundings,
+    ctx: StepContext,
     left: Mapping[JobKey, Iterable[str]],
     begin_again: Collection[JobKey],
     time: float,
 ) -> None:
     """Jobs are not shown any more on nodes (the scheduler's names) that had them; `time` in Unix s."""
-    if not left or Ceiling(sur.settings.ceiling) is not Ceiling.RESUME:
+    if not left or Ceiling(ctx.settings.ceiling) is not Ceiling.RESUME:
         return
     for job, nodes in left.items():
-        known = sur.state.departed.get(key_of(job))
+        known = ctx.state.departed.get(key_of(job))
         before = () if known is None else known.nodes
         every = tuple(dict.fromkeys((*before, *nodes)))
         row = Departed(job=job, at=time, nodes=every, begin_again=job in begin_again)
-        sur.put("departed", key_of(job), row)
+        ctx.put("departed", key_of(job), row)
 
 
-def tidy(sur: Surroundings) -> None:
+def tidy(ctx: StepContext) -> None:
     """Forget those for whose nodes nobody has begun anything, and those of long ago."""
-    rows = sur.state.departed
+    rows = ctx.state.departed
     if not rows:
         return
-    kept = {sur.target(one) for one in sur.state.remedies.values()}
+    kept = {ctx.target(one) for one in ctx.state.remedies.values()}
     over = [
         key
         for key, one in rows.items()
-        if sur.now - one.at > REVIVAL_S
+        if ctx.now - one.at > REVIVAL_S
         or (
-            sur.now - one.at > DEATH_SETTLES_S
+            ctx.now - one.at > DEATH_SETTLES_S
             and not one.begin_again
             and kept.isdisjoint(one.nodes)
         )
@@ -55,7 +55,7 @@ def tidy(sur: Surroundings) -> None:
         oldest = sorted((key for key in rows if key not in gone), key=lambda key: rows[key].at)
         over += oldest[: left - MOST_DEPARTED]
     for key in over:
-        sur.put("departed", key, None)
+        ctx.put("departed", key, None)
 
 
 def key_of(job: JobKey) -> str:

@@ -11,23 +11,23 @@ from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.planned_steps import steps_of, with_owner
 from accelwatch.remedy.spares import Drawn
 from accelwatch.remedy.standing_in import drawn
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 
 
-def digest_of(sur: Surroundings, remedy: Remedy, policy: Policy, incident: str) -> str:
+def digest_of(ctx: StepContext, remedy: Remedy, policy: Policy, incident: str) -> str:
     """Sixteen hexadecimal digits over node, incident, rule, steps, jobs, their owners and the spare.
 
     Empty while nobody knows which jobs are on the node: there is no plan to say yes to.
     """
-    jobs = jobs_of(sur, remedy)
+    jobs = jobs_of(ctx, remedy)
     if jobs is None:
         return ""
     led = msgspec.structs.replace(remedy, policy=policy, incident=incident)
     # Why there is no spare may be told otherwise each second.
-    steps = sorted(one for one in steps_of(sur, led, policy) if one[0] is not Kind.DRAW_SPARE)
-    owned = sorted(with_owner(sur, led, job) for job in jobs)
+    steps = sorted(one for one in steps_of(ctx, led, policy) if one[0] is not Kind.DRAW_SPARE)
+    owned = sorted(with_owner(ctx, led, job) for job in jobs)
     keys = sorted(jobs)
-    answer = drawn(sur, led)[1] if policy.draw_spare else None
+    answer = drawn(ctx, led)[1] if policy.draw_spare else None
     spare = answer.name if isinstance(answer, Drawn) else ""
-    whole = (remedy.node, sur.target(remedy), incident, policy, steps, keys, owned, spare)
+    whole = (remedy.node, ctx.target(remedy), incident, policy, steps, keys, owned, spare)
     return hashlib.sha256(msgspec.json.encode(whole)).hexdigest()[:16]

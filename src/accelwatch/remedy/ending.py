@@ -22,7 +22,7 @@ from accelwatch.remedy.resuming import MOVED_ON, followed, learn_submission, rev
 from accelwatch.remedy.spare_tests import tested
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.standing_in import hub_name, is_back, not_drawn, works
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.remedy.transitions import balance, happen, keep
 from accelwatch.remedy.unfinished import changed_by, with_unfinished
 
@@ -63,142 +63,142 @@ _GO_ON = frozenset({Trigger.FOREIGN, Trigger.UNDONE, Trigger.UNCERTAIN})
 """What the end of a cancelled intent means to any stage."""
 
 
-def ended(sur: Surroundings, pursued: Pursued) -> None:
+def ended(ctx: StepContext, pursued: Pursued) -> None:
     """The end of an intent. One of which nothing is known is left alone."""
-    _taken_up(sur, pursued)
-    learn_submission(sur, pursued)
+    _taken_up(ctx, pursued)
+    learn_submission(ctx, pursued)
 
 
-def _taken_up(sur: Surroundings, pursued: Pursued) -> None:
-    remedy = _whose(sur, pursued)
+def _taken_up(ctx: StepContext, pursued: Pursued) -> None:
+    remedy = _whose(ctx, pursued)
     if remedy is not None:
-        _of_remedy(sur, remedy, pursued)
+        _of_remedy(ctx, remedy, pursued)
         return
-    for node, intent in sur.state.lingering.items():
+    for node, intent in ctx.state.lingering.items():
         if intent == pursued.intent:
-            _lingered(sur, node, pursued)
+            _lingered(ctx, node, pursued)
             return
-    for key, intent in sur.state.chores.items():
+    for key, intent in ctx.state.chores.items():
         if intent == pursued.intent:
-            _chore(sur, key, pursued)
+            _chore(ctx, key, pursued)
             return
 
 
-def _whose(sur: Surroundings, pursued: Pursued) -> Remedy | None:
+def _whose(ctx: StepContext, pursued: Pursued) -> Remedy | None:
     node = pursued.intent.node
-    remedy = sur.state.remedies.get(node)
+    remedy = ctx.state.remedies.get(node)
     if remedy is not None and remedy.pursuing == pursued.intent:
         return remedy
-    for other in sur.state.remedies.values():
+    for other in ctx.state.remedies.values():
         if other.target == node and other.pursuing == pursued.intent:
             return other
     return None
 
 
-def _of_remedy(sur: Surroundings, remedy: Remedy, pursued: Pursued) -> None:
+def _of_remedy(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> None:
     trigger = trigger_of(pursued)
-    _settle(sur, remedy.node, pursued)
+    _settle(ctx, remedy.node, pursued)
     happening = Happening(trigger, pursued=pursued)
     if trigger is Trigger.UNCERTAIN:
         if remedy.stage is not Stage.UNKNOWN:
-            happen(sur, remedy.node, happening)
+            happen(ctx, remedy.node, happening)
         return
-    sur.set("attempts", attempts.ended(sur.state.attempts, remedy.node))
+    ctx.set("attempts", attempts.ended(ctx.state.attempts, remedy.node))
     stage = remedy.came_from if remedy.stage is Stage.UNKNOWN else remedy.stage
     own = stage is not None and pursued.intent.kind in OF_STAGE.get(stage, frozenset())
     free = looked_again(replace(remedy, pursuing=None, cancelling=False), pursued)
-    free = _with_unfinished(sur, free, pursued)
+    free = _with_unfinished(ctx, free, pursued)
     if own or trigger in _GO_ON:
         # The share of the budget must not be given back in between.
-        happen(sur, remedy.node, happening, free)
-        _freed(sur, free, pursued)
+        happen(ctx, remedy.node, happening, free)
+        _freed(ctx, free, pursued)
         return
     if remedy.stage is Stage.UNKNOWN and stage is not None:
         free = replace(free, stage=stage, came_from=None)
-    keep(sur, remedy, _late(sur, free, happening))
+    keep(ctx, remedy, _late(ctx, free, happening))
 
 
-def _with_unfinished(sur: Surroundings, remedy: Remedy, pursued: Pursued) -> Remedy:
+def _with_unfinished(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
     """What a move has changed is put back with the node; at once, where that is not ours any more."""
     move = changed_by(pursued)
     if move is None:
         return remedy
     if remedy.hold is not None:
         return with_unfinished(remedy, move)
-    put_back(sur, move)
+    put_back(ctx, move)
     return remedy
 
 
-def _freed(sur: Surroundings, free: Remedy, pursued: Pursued) -> None:
+def _freed(ctx: StepContext, free: Remedy, pursued: Pursued) -> None:
     """Where the table changes nothing at an end, the intent is over all the same."""
-    remedy = sur.state.remedies.get(free.node)
+    remedy = ctx.state.remedies.get(free.node)
     if remedy is not None and remedy.pursuing == pursued.intent:
-        keep(sur, remedy, free)
+        keep(ctx, remedy, free)
 
 
-def _late(sur: Surroundings, remedy: Remedy, happening: Happening) -> Remedy:
+def _late(ctx: StepContext, remedy: Remedy, happening: Happening) -> Remedy:
     """What a cancelled intent has come to, while something else is wanted by now."""
     pursued = happening.pursued
     if pursued is None:
         return remedy
     kind, done = pursued.intent.kind, happening.trigger is Trigger.ACHIEVED
     if kind is Kind.QUARANTINE and (done or _ours(pursued)):
-        return take_mark(Scene(sur, remedy, happening))
+        return take_mark(Scene(ctx, remedy, happening))
     if kind is Kind.FENCE and done:
-        return fenced(Scene(sur, remedy, happening))
+        return fenced(Scene(ctx, remedy, happening))
     if kind is Kind.DRAW_SPARE and done:
-        return works(sur, remedy, pursued.intent.spare)
+        return works(ctx, remedy, pursued.intent.spare)
     if kind is Kind.DRAW_SPARE:
-        return not_drawn(sur, remedy, pursued)
+        return not_drawn(ctx, remedy, pursued)
     if kind in (Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.SWAP_IN_JOB) and done:
-        return job_done(Scene(sur, remedy, happening))
+        return job_done(Scene(ctx, remedy, happening))
     return remedy
 
 
-def _lingered(sur: Surroundings, node: str, pursued: Pursued) -> None:
+def _lingered(ctx: StepContext, node: str, pursued: Pursued) -> None:
     if pursued.ending is Ending.UNKNOWN:
         text = f"it is unknown whether {pursued.intent.kind} of {node} was done: {pursued.text}"
-        sur.note(sur.remedy(node), text, Loudness.ALERT)
-    _settle(sur, node, pursued)
-    sur.put("lingering", node, None)
+        ctx.note(ctx.remedy(node), text, Loudness.ALERT)
+    _settle(ctx, node, pursued)
+    ctx.put("lingering", node, None)
     if (move := changed_by(pursued)) is not None:
-        put_back(sur, move)
-    remedy = sur.state.remedies.get(node)
+        put_back(ctx, move)
+    remedy = ctx.state.remedies.get(node)
     if remedy is None:
-        sur.set("attempts", attempts.ended(sur.state.attempts, node))
+        ctx.set("attempts", attempts.ended(ctx.state.attempts, node))
     else:
-        keep(sur, remedy, looked_again(remedy, pursued))
-    balance(sur, node)
+        keep(ctx, remedy, looked_again(remedy, pursued))
+    balance(ctx, node)
 
 
-def _chore(sur: Surroundings, key: str, pursued: Pursued) -> None:
+def _chore(ctx: StepContext, key: str, pursued: Pursued) -> None:
     for begins, end_of in ((MOVED_ON, moved_on), (LATE, drawn_late)):
         if key.startswith(begins):
-            end_of(sur, key, pursued)
+            end_of(ctx, key, pursued)
             return
-    sur.put("chores", key, None)
+    ctx.put("chores", key, None)
     if key.startswith(reservations.CHORE):
-        reservations.returned(sur, key, pursued)
+        reservations.returned(ctx, key, pursued)
         return
     if key.startswith(LOOK):
-        looked(sur, key, pursued)
+        looked(ctx, key, pursued)
         return
     if pursued.intent.kind is Kind.FOLLOW_JOB:
-        followed(sur, pursued)
+        followed(ctx, pursued)
         return
     if pursued.intent.kind is Kind.TEST:
-        tested(sur, pursued)
+        tested(ctx, pursued)
         return
     if pursued.intent.kind is Kind.PROBE:
         return  # what it has come to is what the next survey shows
     if pursued.intent.kind is Kind.MOVE_JOB:
-        revived(sur, pursued)
+        revived(ctx, pursued)
         return
     if pursued.ending is not Ending.ACHIEVED:
         text = f"{pursued.intent.kind} ({key}) was not done: {pursued.text}"
-        sur.call(text, hub_name(sur, pursued.intent.node))
+        ctx.call(text, hub_name(ctx, pursued.intent.node))
     else:
-        is_back(sur, pursued.intent)
+        is_back(ctx, pursued.intent)
 
 
 _OF_A_JOB = frozenset({Kind.SIGNAL_JOB, Kind.MOVE_JOB})
@@ -224,7 +224,7 @@ def _ours(pursued: Pursued) -> bool:
     )
 
 
-def _settle(sur: Surroundings, node: str, pursued: Pursued) -> None:
+def _settle(ctx: StepContext, node: str, pursued: Pursued) -> None:
     at = pursued.time if pursued.observed is None else max(pursued.time, pursued.observed.time)
-    at = min(at, sur.now)  # what is surveyed from now on is newer, whatever the clock was then
-    sur.look("settled", node, max(at, sur.world.settled.get(node, at)))
+    at = min(at, ctx.now)  # what is surveyed from now on is newer, whatever the clock was then
+    ctx.look("settled", node, max(at, ctx.world.settled.get(node, at)))

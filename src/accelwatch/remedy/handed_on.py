@@ -14,7 +14,7 @@ from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.resuming import MOVED_ON, follow, name_of
 from accelwatch.remedy.standing_in import spare_for
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 
 replace = msgspec.structs.replace
 
@@ -24,9 +24,9 @@ def hand_on(at: Scene) -> Remedy:
     move = at.remedy.pursuing
     if move is None or move.job is None:
         return at.remedy
-    at.sur.put("chores", f"{MOVED_ON}{name_of(move.job)}", move)
+    at.ctx.put("chores", f"{MOVED_ON}{name_of(move.job)}", move)
     text = f"{at.remedy.node} is verified while job {move.job}, which has left it, waits for nodes"
-    at.sur.note(at.remedy, text, Loudness.TELL)
+    at.ctx.note(at.remedy, text, Loudness.TELL)
     return _without(at.remedy, move.job)
 
 
@@ -40,13 +40,13 @@ def wait_on(at: Scene) -> Remedy:
         pursued.intent,
         fenced_by_job=True,  # it was seen in the queue: no old copy of it runs
         original={**pursued.original, **pursued.intent.original},
-        asked=at.sur.now,
-        deadline=at.sur.now + RESTORE_S,
+        asked=at.ctx.now,
+        deadline=at.ctx.now + RESTORE_S,
     )
-    at.sur.put("chores", f"{MOVED_ON}{name_of(job)}", move)
-    at.sur.pursue(move)
+    at.ctx.put("chores", f"{MOVED_ON}{name_of(job)}", move)
+    at.ctx.pursue(move)
     text = f"job {job} waits on for nodes, and {at.remedy.node} is looked after meanwhile"
-    at.sur.note(at.remedy, f"{text}: {pursued.text}", Loudness.TELL)
+    at.ctx.note(at.remedy, f"{text}: {pursued.text}", Loudness.TELL)
     return _without(at.remedy, job)
 
 
@@ -61,32 +61,32 @@ def _without(remedy: Remedy, job: JobKey) -> Remedy:
     )
 
 
-def moved_on(sur: Surroundings, key: str, pursued: Pursued) -> None:
+def moved_on(ctx: StepContext, key: str, pursued: Pursued) -> None:
     """How such a move has ended; its job has its user's lists back whatever came of it."""
     move = pursued.intent
-    remedy = next((one for one in sur.state.remedies.values() if one.target == move.node), None)
+    remedy = next((one for one in ctx.state.remedies.values() if one.target == move.node), None)
     node = move.node if remedy is None else remedy.node
-    known = replace(sur.remedy(node), incident=move.mark.incident)
+    known = replace(ctx.remedy(node), incident=move.mark.incident)
     if pursued.ending is Ending.UNKNOWN:
         text = f"it is unknown whether the move of job {move.job} was done: {pursued.text}"
-        sur.note(known, text, Loudness.ALERT)
+        ctx.note(known, text, Loudness.ALERT)
         return
-    sur.put("chores", key, None)
+    ctx.put("chores", key, None)
     whole = replace(move, original={**pursued.original, **move.original})
-    if pursued.ending is Ending.CANCELLED and (spare := spare_for(sur, move)):
+    if pursued.ending is Ending.CANCELLED and (spare := spare_for(ctx, move)):
         # It was cancelled for a spare that was drawn for it.
-        again = replace(whole, spare=spare, asked=sur.now, deadline=sur.now + RESTORE_S)
-        sur.put("chores", key, again)
-        sur.pursue(again)
+        again = replace(whole, spare=spare, asked=ctx.now, deadline=ctx.now + RESTORE_S)
+        ctx.put("chores", key, again)
+        ctx.pursue(again)
         return
     if pursued.ending is Ending.ACHIEVED:
         where = ",".join(pursued.moved_to)
-        sur.note(known, f"job {move.job} runs on {where}", Loudness.TELL)
-        follow(sur, node, replace(pursued, intent=replace(move, revive=False)))
+        ctx.note(known, f"job {move.job} runs on {where}", Loudness.TELL)
+        follow(ctx, node, replace(pursued, intent=replace(move, revive=False)))
     else:
         text = (
             f"job {move.job} does not run elsewhere: {pursued.text}. It is left to its scheduler, with "
             "its user's own lists"
         )
-        sur.note(known, text, Loudness.ALERT)
-    put_back(sur, whole)
+        ctx.note(known, text, Loudness.ALERT)
+    put_back(ctx, whole)

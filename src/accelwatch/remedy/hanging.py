@@ -14,31 +14,31 @@ from accelwatch.action.observed import NodeSeen
 from accelwatch.remedy.clocks import HANGS_S
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.remedy.transitions import keep
 
 
-def tell_hanging(sur: Surroundings) -> None:
+def tell_hanging(ctx: StepContext) -> None:
     """Call a person, once for each such node, when a move has waited for a minute."""
     moving = [
         (one, one.pursuing)
-        for one in sur.state.remedies.values()
+        for one in ctx.state.remedies.values()
         if one.pursuing is not None
         and one.pursuing.kind is Kind.MOVE_JOB
-        and sur.now - one.pursuing.asked >= HANGS_S
+        and ctx.now - one.pursuing.asked >= HANGS_S
     ]
     if not moving:
         return
-    ours = {one.target or one.node for one in sur.state.remedies.values() if one.hold is not None}
+    ours = {one.target or one.node for one in ctx.state.remedies.values() if one.hold is not None}
     silent = [
         seen
-        for seen in sur.world.seen.values()
+        for seen in ctx.world.seen.values()
         if seen.answering is False and seen.jobs and seen.name not in ours
     ]
     for remedy, move in moving:
         nodes = [name for name in _holding(silent, move) if name not in remedy.hanging]
         if nodes:
-            _tell(sur, remedy, move, nodes)
+            _tell(ctx, remedy, move, nodes)
 
 
 def _holding(silent: list[NodeSeen], move: Intent) -> Iterator[str]:
@@ -50,12 +50,12 @@ def _holding(silent: list[NodeSeen], move: Intent) -> Iterator[str]:
             yield seen.name
 
 
-def _tell(sur: Surroundings, remedy: Remedy, move: Intent, nodes: list[str]) -> None:
+def _tell(ctx: StepContext, remedy: Remedy, move: Intent, nodes: list[str]) -> None:
     names = ", ".join(nodes)
     text = (
         f"job {move.job} cannot leave {names}, which does not answer its scheduler and which no rule "
         f"has flagged: look at {names}. If it hangs, power it off before you set it down: "
         "the scheduler then starts the job elsewhere, and the old copy must not keep running"
     )
-    sur.note(remedy, text, Loudness.ALERT)
-    keep(sur, remedy, msgspec.structs.replace(remedy, hanging=(*remedy.hanging, *nodes)))
+    ctx.note(remedy, text, Loudness.ALERT)
+    keep(ctx, remedy, msgspec.structs.replace(remedy, hanging=(*remedy.hanging, *nodes)))

@@ -25,7 +25,7 @@ from accelwatch.remedy.relapsing import failed_on_probation, forget_relapses, re
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.standing_in import given_back
 from accelwatch.remedy.state_loss import controller_boot
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.remedy.unfinished import with_unfinished
 
 replace = msgspec.structs.replace
@@ -37,7 +37,7 @@ def cancel(at: Scene) -> Remedy:
     """What is on its way is not wanted any more; its end is waited for."""
     if at.remedy.pursuing is None or at.remedy.cancelling:
         return at.remedy
-    at.sur.cancel(at.remedy.pursuing)
+    at.ctx.cancel(at.remedy.pursuing)
     return replace(at.remedy, cancelling=True)
 
 
@@ -45,8 +45,8 @@ def drop(at: Scene) -> Remedy:
     """A person has looked at what nobody knew the end of: it is waited for no more."""
     if at.remedy.pursuing is None:
         return at.remedy
-    at.sur.cancel(at.remedy.pursuing)
-    at.sur.set("attempts", attempts.ended(at.sur.state.attempts, at.remedy.node))
+    at.ctx.cancel(at.remedy.pursuing)
+    at.ctx.set("attempts", attempts.ended(at.ctx.state.attempts, at.remedy.node))
     free = replace(at.remedy, pursuing=None, cancelling=False)
     if at.remedy.pursuing.kind is not Kind.MOVE_JOB:
         return free
@@ -56,7 +56,7 @@ def drop(at: Scene) -> Remedy:
 def take_mark(at: Scene) -> Remedy:
     """Our mark is on the node: keep how it looks, to know it again."""
     if at.remedy.hold is None:
-        at.sur.note(at.remedy, f"{at.remedy.node} takes no new work", Loudness.TELL)
+        at.ctx.note(at.remedy, f"{at.remedy.node} takes no new work", Loudness.TELL)
     pursued = at.happening.pursued
     seen = at.happening.seen
     if pursued is not None and pursued.observed is not None:
@@ -64,19 +64,19 @@ def take_mark(at: Scene) -> Remedy:
     original = {} if pursued is None else dict(pursued.original)
     if at.remedy.hold is not None:
         original = {**at.remedy.hold.original, **original}
-    return replace(at.remedy, hold=_hold(at.sur, at.remedy, seen, original), mark_lost=False)
+    return replace(at.remedy, hold=_hold(at.ctx, at.remedy, seen, original), mark_lost=False)
 
 
 def _hold(
-    sur: Surroundings, remedy: Remedy, seen: NodeSeen | None, original: Mapping[str, str]
+    ctx: StepContext, remedy: Remedy, seen: NodeSeen | None, original: Mapping[str, str]
 ) -> Hold:
-    mark = mark_of(sur, remedy)
+    mark = mark_of(ctx, remedy)
     level = None if remedy.policy is None else remedy.policy.level
     hold = Hold(
         node=remedy.node,
         mark=mark,
         original=original,
-        controller_boot=controller_boot(sur, sur.target(remedy)),
+        controller_boot=controller_boot(ctx, ctx.target(remedy)),
     )
     if level is not None:
         hold = replace(hold, level=level)
@@ -88,7 +88,7 @@ def _hold(
         set_by=seen.set_by,
         set_at=seen.set_at,
         reason=seen.reason,
-        observed_at=sur.now,
+        observed_at=ctx.now,
     )
 
 
@@ -123,7 +123,7 @@ def adopt(at: Scene) -> Remedy:
     """A mark of ours of which we know nothing, as after a lost journal: a person decides."""
     held = take_mark(at)
     incident = "" if held.hold is None else held.hold.mark.incident
-    at.sur.note(
+    at.ctx.note(
         at.remedy,
         f"{at.remedy.node} bears a mark of ours ({incident}) that the journal does not know; "
         "look at it, then release or forget it",
@@ -137,14 +137,14 @@ def hand_over(at: Scene) -> Remedy:
     if at.remedy.hold is not None or _was_drained(at.happening):
         seen = _shown(at.happening)
         if seen is not None and seen.standing is Standing.OURS and seen.mark is not None:
-            at.sur.put("forgotten", at.remedy.node, seen.mark.incident)
-        _override(at.sur, at.remedy, f"{_holder(at.happening)} took it over")
+            at.ctx.put("forgotten", at.remedy.node, seen.mark.incident)
+        _override(at.ctx, at.remedy, f"{_holder(at.happening)} took it over")
         text = f"{_holder(at.happening)} took {at.remedy.node} over"
         if seen is not None and seen.standing is Standing.FOREIGN and seen.reason:
             text = f"{text}: {seen.reason}"
-        at.sur.note(at.remedy, text, Loudness.ALERT)
-    forget_relapses(at.sur, at.remedy.node)
-    return _clean(_with_chores(at.sur, at.remedy))
+        at.ctx.note(at.remedy, text, Loudness.ALERT)
+    forget_relapses(at.ctx, at.remedy.node)
+    return _clean(_with_chores(at.ctx, at.remedy))
 
 
 def _was_drained(happening: Happening) -> bool:
@@ -169,28 +169,28 @@ def override(at: Scene) -> Remedy:
     """A person undid what we did, or wants the node left alone; that it looks bad is told once."""
     what = "it is left alone, as a person wants"
     bad = _looks_bad(at)
-    _override(at.sur, at.remedy, what)
+    _override(at.ctx, at.remedy, what)
     if at.remedy.hold is not None:
-        changed = breaker.overridden(at.sur.state.breaker, at.sur.now, at.sur.settings.breaker)
-        at.sur.set("breaker", changed)
+        changed = breaker.overridden(at.ctx.state.breaker, at.ctx.now, at.ctx.settings.breaker)
+        at.ctx.set("breaker", changed)
     if bad:
-        at.sur.note(at.remedy, bad, Loudness.ALERT, actor_of(at.happening))
+        at.ctx.note(at.remedy, bad, Loudness.ALERT, actor_of(at.happening))
     else:
-        at.sur.note(at.remedy, f"{at.remedy.node}: {what}", Loudness.TELL, actor_of(at.happening))
-    forget_relapses(at.sur, at.remedy.node)
-    return _clean(_with_chores(at.sur, at.remedy))
+        at.ctx.note(at.remedy, f"{at.remedy.node}: {what}", Loudness.TELL, actor_of(at.happening))
+    forget_relapses(at.ctx, at.remedy.node)
+    return _clean(_with_chores(at.ctx, at.remedy))
 
 
 def _looks_bad(at: Scene) -> str:
     """For people: that a node which a person gave back is bad, and with what; empty when it is not."""
     remedy, node = at.remedy, at.remedy.node
-    why = dict.fromkeys(case.title or case.policy.rule for case in leading(at.sur, remedy))
+    why = dict.fromkeys(case.title or case.policy.rule for case in leading(at.ctx, remedy))
     if remedy.unfit:
         why[remedy.unfit] = None
     if not why or (remedy.hold is None and not remedy.mark_lost and not remedy.forced):
         return ""
     by = actor_of(at.happening) or remedy.forced or "a person"
-    hours = at.sur.settings.override_s / 3600
+    hours = at.ctx.settings.override_s / 3600
     return (
         f"{node} is back in the pool and takes jobs, but looks bad: {'; '.join(why)}. Because "
         f"{by} gave it back, it is left alone for {hours:g} h; accelwatch remedy quarantine {node} "
@@ -204,10 +204,10 @@ def reopen(at: Scene) -> Remedy:
     What a person had approved is asked about anew. Who is told, and of which nodes, is decided when the
     whole look is taken up (`state_loss.tell_state_lost`).
     """
-    at.sur.note(
+    at.ctx.note(
         at.remedy, f"the scheduler has lost our mark on {at.remedy.node}, which is open again"
     )
-    free = _with_chores(at.sur, at.remedy)
+    free = _with_chores(at.ctx, at.remedy)
     return replace(
         free,
         hold=None,
@@ -221,17 +221,15 @@ def reopen(at: Scene) -> Remedy:
     )
 
 
-def _override(
-    sur: Surroundings, remedy: Remedy, text: str, cooldown_s: float | None = None
-) -> None:
-    wait = sur.settings.override_s if cooldown_s is None else cooldown_s
-    row = Override(node=remedy.node, at=sur.now, until=sur.now + wait, text=text)
-    sur.put("overrides", remedy.node, row)
+def _override(ctx: StepContext, remedy: Remedy, text: str, cooldown_s: float | None = None) -> None:
+    wait = ctx.settings.override_s if cooldown_s is None else cooldown_s
+    row = Override(node=remedy.node, at=ctx.now, until=ctx.now + wait, text=text)
+    ctx.put("overrides", remedy.node, row)
 
 
 def take_back(at: Scene) -> Remedy:
     """A mark of ours came late on a node that a person wants free."""
-    at.sur.note(at.remedy, "a late mark of ours is taken back", Loudness.TELL)
+    at.ctx.note(at.remedy, "a late mark of ours is taken back", Loudness.TELL)
     return replace(at.remedy, forced="who undid it before")
 
 
@@ -241,16 +239,16 @@ def let_go(at: Scene) -> Remedy:
     if seen is not None and seen.standing is Standing.DOWN:
         why = seen.reason or "no reason is given"
         text = f"{at.remedy.node} is not held by us any more; its scheduler keeps it down: {why}"
-    at.sur.note(at.remedy, text, Loudness.TELL)
+    at.ctx.note(at.remedy, text, Loudness.TELL)
     if not (at.remedy.manual or at.remedy.forced):
-        released(at.sur, at.remedy.node)
-    return replace(_with_chores(at.sur, at.remedy), hold=None)
+        released(at.ctx, at.remedy.node)
+    return replace(_with_chores(at.ctx, at.remedy), hold=None)
 
 
 def relapse(at: Scene) -> Remedy:
     """It has failed again while it was watched."""
-    at.sur.note(at.remedy, f"{at.remedy.node} has failed again on probation", Loudness.TELL)
-    failed_on_probation(at.sur, at.remedy)
+    at.ctx.note(at.remedy, f"{at.remedy.node} has failed again on probation", Loudness.TELL)
+    failed_on_probation(at.ctx, at.remedy)
     return _clean(at.remedy)
 
 
@@ -258,16 +256,16 @@ def forget(at: Scene) -> Remedy:
     """A person wants us to have nothing to do with it: nothing is touched, not even our mark."""
     mark = at.remedy.hold.mark if at.remedy.hold is not None else None
     if at.remedy.pursuing is not None:
-        at.sur.cancel(at.remedy.pursuing)
+        at.ctx.cancel(at.remedy.pursuing)
         if at.remedy.stage is not Stage.UNKNOWN:
-            at.sur.put("lingering", at.remedy.node, at.remedy.pursuing)
+            at.ctx.put("lingering", at.remedy.node, at.remedy.pursuing)
         if at.remedy.pursuing.kind is Kind.QUARANTINE:
             mark = at.remedy.pursuing.mark
     if mark is not None:
-        at.sur.put("forgotten", at.remedy.node, mark.incident)
-    _override(at.sur, at.remedy, "forgotten", 0.0)
-    forget_relapses(at.sur, at.remedy.node)
-    return replace(_with_chores(at.sur, at.remedy), pursuing=None, cancelling=False, hold=None)
+        at.ctx.put("forgotten", at.remedy.node, mark.incident)
+    _override(at.ctx, at.remedy, "forgotten", 0.0)
+    forget_relapses(at.ctx, at.remedy.node)
+    return replace(_with_chores(at.ctx, at.remedy), pursuing=None, cancelling=False, hold=None)
 
 
 def put_lists_back(at: Scene) -> Remedy:
@@ -275,21 +273,21 @@ def put_lists_back(at: Scene) -> Remedy:
 
     A job that waits for the node starts as soon as that is open, and a job that runs keeps its lists.
     """
-    return _with_jobs_put_back(at.sur, at.remedy)
+    return _with_jobs_put_back(at.ctx, at.remedy)
 
 
-def _with_jobs_put_back(sur: Surroundings, remedy: Remedy) -> Remedy:
-    for moved in (*remedy.moved, *remedy.unfinished, *_held(sur, remedy)):
-        put_back(sur, moved)
+def _with_jobs_put_back(ctx: StepContext, remedy: Remedy) -> Remedy:
+    for moved in (*remedy.moved, *remedy.unfinished, *_held(ctx, remedy)):
+        put_back(ctx, moved)
     return replace(remedy, moved=(), unfinished=(), stranded=())
 
 
-def _with_chores(sur: Surroundings, remedy: Remedy) -> Remedy:
+def _with_chores(ctx: StepContext, remedy: Remedy) -> Remedy:
     """What the moves of jobs have changed is put back as soon as it can be."""
-    remedy = _with_jobs_put_back(sur, remedy)
+    remedy = _with_jobs_put_back(ctx, remedy)
     if remedy.spare:
-        intent = intent_of(sur, remedy, Kind.RETURN_SPARE)
-        remedy = given_back(sur, remedy, intent)
+        intent = intent_of(ctx, remedy, Kind.RETURN_SPARE)
+        remedy = given_back(ctx, remedy, intent)
     return replace(
         remedy,
         lost=(),
@@ -299,18 +297,18 @@ def _with_chores(sur: Surroundings, remedy: Remedy) -> Remedy:
     )
 
 
-def put_back(sur: Surroundings, move: Intent) -> None:
+def put_back(ctx: StepContext, move: Intent) -> None:
     """Have what the move of a job has changed put back as soon as it can be."""
-    intent = restoring(move, sur.now)
-    sur.put("chores", f"{move.node} {move.job}", intent)
-    sur.pursue(intent)
+    intent = restoring(move, ctx.now)
+    ctx.put("chores", f"{move.node} {move.job}", intent)
+    ctx.pursue(intent)
 
 
-def _held(sur: Surroundings, remedy: Remedy) -> list[Intent]:
+def _held(ctx: StepContext, remedy: Remedy) -> list[Intent]:
     """The moves that did not come about of jobs that may be held for them."""
     known = {*remedy.handled, *(move.job for move in remedy.unfinished)}
     left = [job for job in remedy.stranded if job not in known]
-    move = intent_of(sur, remedy, Kind.MOVE_JOB) if left else None
+    move = intent_of(ctx, remedy, Kind.MOVE_JOB) if left else None
     return [] if move is None else [replace(move, job=job) for job in left]
 
 

@@ -13,7 +13,7 @@ from accelwatch.remedy.deadlines import notified_after_s
 from accelwatch.remedy.gates import remedy_case
 from accelwatch.remedy.jobs import gone_jobs, next_job, next_signal, next_swap
 from accelwatch.remedy.model import Remedy
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.remedy.verify import next_test
 from accelwatch.rules.document import Fence
 
@@ -55,15 +55,15 @@ _LEAVES = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE})
 """What is about where a job may run next."""
 
 
-def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
+def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:
     """What is wanted of the node now."""
-    case = remedy_case(sur, remedy)
+    case = remedy_case(ctx, remedy)
     policy = remedy.policy
-    heard = sur.heard(remedy.node)
-    job = _job(sur, remedy, kind)
+    heard = ctx.heard(remedy.node)
+    job = _job(ctx, remedy, kind)
     return Intent(
         kind=kind,
-        mark=mark_of(sur, remedy),
+        mark=mark_of(ctx, remedy),
         node=remedy.target or remedy.node,
         reason=reason_of(remedy, "" if case is None else case.title),
         rule="" if policy is None else policy.rule,
@@ -71,17 +71,17 @@ def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
         device="" if case is None else case.device,
         boot_id="" if heard is None else heard.boot_id,
         job=job,
-        bad_nodes=_to_leave(sur, remedy) if kind in _LEAVES else (),
-        ran_on=_ran_on(sur, remedy, job) if kind is Kind.MOVE_JOB and job is not None else (),
+        bad_nodes=_to_leave(ctx, remedy) if kind in _LEAVES else (),
+        ran_on=_ran_on(ctx, remedy, job) if kind is Kind.MOVE_JOB and job is not None else (),
         spare=remedy.spare if kind in _WITH_SPARE else "",
         signal="" if policy is None or kind is not Kind.SIGNAL_JOB else policy.signal,
         fenced_by_job=policy is not None and policy.fence is Fence.JOB,
         revive=kind is Kind.MOVE_JOB and job in remedy.lost,
-        force_requeue=sur.settings.resume.force_requeue,
+        force_requeue=ctx.settings.resume.force_requeue,
         test=next_test(remedy) if kind is Kind.TEST else "",
         original=_before(remedy, kind, job),
-        asked=sur.now,
-        deadline=sur.now + _within_s(remedy, kind),
+        asked=ctx.now,
+        deadline=ctx.now + _within_s(remedy, kind),
     )
 
 
@@ -97,11 +97,11 @@ def _within_s(remedy: Remedy, kind: Kind) -> float:
     return max(DEADLINES[kind], 0.0 if notified_s is None else 2 * notified_s)
 
 
-def mark_of(sur: Surroundings, remedy: Remedy) -> Mark:
+def mark_of(ctx: StepContext, remedy: Remedy) -> Mark:
     """By what our hold on the node is known, or will be."""
     if remedy.hold is not None:
         return remedy.hold.mark
-    return Mark(remedy.incident or BY_HAND, sur.state.token)
+    return Mark(remedy.incident or BY_HAND, ctx.state.token)
 
 
 def restoring(moved: Intent, now: float) -> Intent:
@@ -143,35 +143,35 @@ def _as_we_left_it(remedy: Remedy) -> dict[str, str]:
     return {**hold.original, **looks}
 
 
-def _job(sur: Surroundings, remedy: Remedy, kind: Kind) -> JobKey | None:
+def _job(ctx: StepContext, remedy: Remedy, kind: Kind) -> JobKey | None:
     if kind not in _OF_JOB:
         return None
     if kind is Kind.SWAP_IN_JOB:
-        return next_swap(sur, remedy)
+        return next_swap(ctx, remedy)
     if kind is Kind.FOLLOW_JOB:
-        return next(iter(gone_jobs(sur, remedy)), None)
-    return next_signal(sur, remedy) if kind is Kind.SIGNAL_JOB else next_job(sur, remedy)
+        return next(iter(gone_jobs(ctx, remedy)), None)
+    return next_signal(ctx, remedy) if kind is Kind.SIGNAL_JOB else next_job(ctx, remedy)
 
 
-def _ran_on(sur: Surroundings, remedy: Remedy, job: JobKey) -> tuple[str, ...]:
+def _ran_on(ctx: StepContext, remedy: Remedy, job: JobKey) -> tuple[str, ...]:
     """Every node of which anything says that the job ran there: shown, left, or named by its remedy."""
     key = (job.cluster, job.id, job.part)
     nodes = {remedy.target or remedy.node}
     nodes.update(node for one in remedy.unfinished if one.job == job for node in one.ran_on)
-    for seen in sur.world.seen.values():
+    for seen in ctx.world.seen.values():
         if any((one.cluster, one.id, one.part) == key for one in seen.jobs):
             nodes.add(seen.name)
-    for left in sur.state.departed.values():
+    for left in ctx.state.departed.values():
         if (left.job.cluster, left.job.id, left.job.part) == key:
             nodes.update(left.nodes)
-    for other in sur.state.remedies.values():
+    for other in ctx.state.remedies.values():
         known = (*other.stranded, *other.handled, *other.lost, *other.looked_for)
         if any((one.cluster, one.id, one.part) == key for one in known):
             nodes.add(other.target or other.node)
     return tuple(sorted(nodes))
 
 
-def _to_leave(sur: Surroundings, remedy: Remedy) -> tuple[str, ...]:
+def _to_leave(ctx: StepContext, remedy: Remedy) -> tuple[str, ...]:
     """Where a job may not start: here, and on any other bad node."""
     here = remedy.target or remedy.node
-    return (here, *sorted(bad_nodes(sur) - {here}))
+    return (here, *sorted(bad_nodes(ctx) - {here}))

@@ -9,7 +9,7 @@ from accelwatch.remedy.wishes import led_by, said_of, strictest
 
 def judge_anew(at: Scene) -> Remedy:
     """Have the strictest wish count; what was begun by another goes on to its end."""
-    wish, before = strictest(at.sur, at.remedy), at.remedy.policy
+    wish, before = strictest(at.ctx, at.remedy), at.remedy.policy
     if wish is None or before is None:
         return at.remedy
     if wish.incident:
@@ -18,8 +18,8 @@ def judge_anew(at: Scene) -> Remedy:
             f"{before.rule}: {said_of(before)}"
         )
     else:
-        stands = any(case.incident == at.remedy.led_by for case in leading(at.sur, at.remedy))
+        stands = any(case.incident == at.remedy.led_by for case in leading(at.ctx, at.remedy))
         why = f"rule {before.rule} may not act any more" if stands else "the worse fault is over"
         text = f"{why}; rule {wish.policy.rule} counts again: {said_of(wish.policy)}"
-    at.sur.note(at.remedy, text, Loudness.TELL)
+    at.ctx.note(at.remedy, text, Loudness.TELL)
     return led_by(at.remedy, wish)

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy.model import Remedy
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 
 INTENTS: Mapping[str, Kind] = MappingProxyType(
     {"reset": Kind.RESET_DEVICE, "reboot": Kind.REBOOT, "power_cycle": Kind.POWER_CYCLE}
@@ -13,9 +13,9 @@ INTENTS: Mapping[str, Kind] = MappingProxyType(
 SERVICE = "service"
 
 
-def impossible(sur: Surroundings, kind: Kind) -> str:
+def impossible(ctx: StepContext, kind: Kind) -> str:
     """Why none of the schedulers can do something to any node; empty where one can, or none has said."""
-    reasons = [one.impossible.get(kind, "") for one in sur.world.schedulers.values()]
+    reasons = [one.impossible.get(kind, "") for one in ctx.world.schedulers.values()]
     return "; ".join(dict.fromkeys(reasons)) if reasons and all(reasons) else ""
 
 

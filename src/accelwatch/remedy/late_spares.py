@@ -23,7 +23,7 @@ from accelwatch.remedy.standing_in import (
     reserve,
     works,
 )
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.remedy.transitions import keep
 
 replace = msgspec.structs.replace
@@ -31,47 +31,47 @@ LATE = "draw for "
 """Begins the keys of chores that draw a spare for a job; what follows is the key of its move."""
 
 
-def draw_late(sur: Surroundings) -> None:
+def draw_late(ctx: StepContext) -> None:
     """Begin to draw a spare for each job that waits on without one, where that may be."""
-    for key, move in list(_waiting(sur)):
-        remedy = holder_of(sur, move)
-        if remedy is None or remedy.spare or LATE + key in sur.state.chores:
+    for key, move in list(_waiting(ctx)):
+        remedy = holder_of(ctx, move)
+        if remedy is None or remedy.spare or LATE + key in ctx.state.chores:
             continue
         wants = remedy.policy is not None and remedy.policy.draw_spare
-        if wants and may_ask_again(sur, remedy) and not in_the_way(sur, remedy, Kind.DRAW_SPARE):
-            _begin(sur, key, move, remedy)
+        if wants and may_ask_again(ctx, remedy) and not in_the_way(ctx, remedy, Kind.DRAW_SPARE):
+            _begin(ctx, key, move, remedy)
 
 
-def _waiting(sur: Surroundings) -> Iterator[tuple[str, Intent]]:
-    for key, intent in sur.state.chores.items():
+def _waiting(ctx: StepContext) -> Iterator[tuple[str, Intent]]:
+    for key, intent in ctx.state.chores.items():
         if key.startswith(MOVED_ON) and not intent.spare:
             yield key, intent
 
 
-def _begin(sur: Surroundings, key: str, move: Intent, remedy: Remedy) -> None:
-    after = reserve(sur, remedy)
-    keep(sur, remedy, after)
-    draw = replace(intent_of(sur, after, Kind.DRAW_SPARE), job=move.job)
-    sur.put("chores", LATE + key, draw)
-    sur.pursue(draw)
+def _begin(ctx: StepContext, key: str, move: Intent, remedy: Remedy) -> None:
+    after = reserve(ctx, remedy)
+    keep(ctx, remedy, after)
+    draw = replace(intent_of(ctx, after, Kind.DRAW_SPARE), job=move.job)
+    ctx.put("chores", LATE + key, draw)
+    ctx.pursue(draw)
 
 
-def drawn_late(sur: Surroundings, key: str, pursued: Pursued) -> None:
+def drawn_late(ctx: StepContext, key: str, pursued: Pursued) -> None:
     """What has come of it; with a spare the move is cancelled, and begins anew when that has ended."""
-    draw, remedy = pursued.intent, holder_of(sur, pursued.intent)
+    draw, remedy = pursued.intent, holder_of(ctx, pursued.intent)
     if pursued.ending is Ending.UNKNOWN:
         text = f"it is unknown whether the spare {draw.spare} was drawn: {pursued.text}"
-        sur.note(remedy, text, Loudness.ALERT)
+        ctx.note(remedy, text, Loudness.ALERT)
         return
-    sur.put("chores", key, None)
+    ctx.put("chores", key, None)
     done = pursued.ending is Ending.ACHIEVED
     if remedy is None or remedy.spare != draw.spare:
         if done or pursued.original:
-            adrift(sur, draw)
+            adrift(ctx, draw)
     elif not done:
-        keep(sur, remedy, not_drawn(sur, remedy, pursued))
+        keep(ctx, remedy, not_drawn(ctx, remedy, pursued))
     else:
-        keep(sur, remedy, works(sur, remedy, draw.spare))
-        move = sur.state.chores.get(key.removeprefix(LATE))
+        keep(ctx, remedy, works(ctx, remedy, draw.spare))
+        move = ctx.state.chores.get(key.removeprefix(LATE))
         if move is not None:
-            sur.cancel(move)
+            ctx.cancel(move)

@@ -22,11 +22,11 @@ def job_lost(at: Scene) -> Remedy:
         return at.remedy
     job, seen = pursued.intent.job, pursued.observed.job
     if pursued.intent.kind is Kind.MOVE_JOB:
-        take_back_resume(at.sur, job)
+        take_back_resume(at.ctx, job)
     if seen is not None:
-        dead_of(at.sur, job, seen)
-    at.sur.note(at.remedy, f"job {job} has died of {at.remedy.node}: {pursued.text}", Loudness.TELL)
-    return replace(at.remedy, lost=(*at.remedy.lost, job), lost_at=at.sur.now)
+        dead_of(at.ctx, job, seen)
+    at.ctx.note(at.remedy, f"job {job} has died of {at.remedy.node}: {pursued.text}", Loudness.TELL)
+    return replace(at.remedy, lost=(*at.remedy.lost, job), lost_at=at.ctx.now)
 
 
 def look_over(at: Scene) -> Remedy:
@@ -35,5 +35,5 @@ def look_over(at: Scene) -> Remedy:
     if pursued is None or pursued.intent.job is None:
         return at.remedy
     text = f"how job {pursued.intent.job} has ended is not known: {pursued.text}"
-    at.sur.note(at.remedy, text, Loudness.TELL)
+    at.ctx.note(at.remedy, text, Loudness.TELL)
     return replace(at.remedy, looked_for=(*at.remedy.looked_for, pursued.intent.job))

@@ -35,19 +35,19 @@ replace = msgspec.structs.replace
 def attempt(at: Scene) -> Remedy:
     """One more remedy is begun, and counts from now on."""
     begun, _ = attempts.begin(
-        at.sur.state.attempts,
-        at.sur.place(at.remedy),
+        at.ctx.state.attempts,
+        at.ctx.place(at.remedy),
         at.remedy.incident,
-        at.sur.now,
-        at.sur.settings.budget,
+        at.ctx.now,
+        at.ctx.settings.budget,
     )
-    at.sur.set("attempts", _bounded(attempts.tidied(begun, at.sur.now)))
-    at.sur.set("breaker", breaker.begun(at.sur.state.breaker, at.remedy.incident))
+    at.ctx.set("attempts", _bounded(attempts.tidied(begun, at.ctx.now)))
+    at.ctx.set("breaker", breaker.begun(at.ctx.state.breaker, at.remedy.incident))
     rung = rung_of(at.remedy)
     failing = Failing.RESET if rung == "reset" else Failing.REBOOT
-    scores = tidied(at.sur.state.scores, at.sur.now)
-    at.sur.set("scores", added(scores, scored(at.remedy), failing, at.sur.now))
-    one = Attempt(rung=rung, at=at.sur.now)
+    scores = tidied(at.ctx.state.scores, at.ctx.now)
+    at.ctx.set("scores", added(scores, scored(at.remedy), failing, at.ctx.now))
+    one = Attempt(rung=rung, at=at.ctx.now)
     return replace(at.remedy, attempts=(*at.remedy.attempts, one))
 
 
@@ -59,7 +59,7 @@ def _bounded(state: AttemptState) -> AttemptState:
 
 def count_failure(at: Scene) -> Remedy:
     """An action has failed; enough of them open the breaker."""
-    at.sur.set("breaker", breaker.failed(at.sur.state.breaker, at.sur.now, at.sur.settings.breaker))
+    at.ctx.set("breaker", breaker.failed(at.ctx.state.breaker, at.ctx.now, at.ctx.settings.breaker))
     return at.remedy
 
 
@@ -79,14 +79,14 @@ def fail(at: Scene) -> Remedy:
     trouble = f"{_what(at)} could not be done: {_text(at)}"
     if failures > MOST_FAILURES:
         trouble += "; it is not tried again before a person says so"
-    at.sur.note(at.remedy, trouble, Loudness.ALERT)
+    at.ctx.note(at.remedy, trouble, Loudness.ALERT)
     return replace(at.remedy, failures=failures, came_from=at.remedy.stage, trouble=trouble)
 
 
 def doubt(at: Scene) -> Remedy:
     """Nobody knows whether it was done."""
     trouble = f"{_what(at)}: it is unknown whether it was done: {_text(at)}"
-    at.sur.note(at.remedy, trouble, Loudness.ALERT)
+    at.ctx.note(at.remedy, trouble, Loudness.ALERT)
     return replace(at.remedy, came_from=at.remedy.stage, trouble=trouble)
 
 
@@ -103,9 +103,9 @@ def _text(at: Scene) -> str:
 
 def resume_counted(at: Scene) -> Remedy:
     """A job is begun again elsewhere, and counts from now on."""
-    job = next_job(at.sur, at.remedy)
+    job = next_job(at.ctx, at.remedy)
     if job is not None:
-        count_resume(at.sur, at.remedy, job)
+        count_resume(at.ctx, at.remedy, job)
     return at.remedy
 
 
@@ -116,33 +116,33 @@ def move_instead(at: Scene) -> Remedy:
         return at.remedy
     job = pursued.intent.job
     text = f"job {job} did not continue without {at.remedy.node} and is moved"
-    at.sur.note(at.remedy, f"{text}: {pursued.text}", Loudness.TELL)
+    at.ctx.note(at.remedy, f"{text}: {pursued.text}", Loudness.TELL)
     return replace(at.remedy, unswapped=(*at.remedy.unswapped, job))
 
 
 def count_cancel(at: Scene) -> Remedy:
     """One more job is cancelled, at the pace that is allowed."""
-    state, _ = attempts.cancel(at.sur.state.attempts, at.sur.now, at.sur.settings.budget)
-    at.sur.set("attempts", state)
+    state, _ = attempts.cancel(at.ctx.state.attempts, at.ctx.now, at.ctx.settings.budget)
+    at.ctx.set("attempts", state)
     return at.remedy
 
 
 def reserve_spare(at: Scene) -> Remedy:
     """The best spare is kept for this node."""
-    return reserve(at.sur, at.remedy)
+    return reserve(at.ctx, at.remedy)
 
 
 def no_spare(at: Scene) -> Remedy:
     """Nobody can stand in for it."""
-    answer = drawn(at.sur, at.remedy)[1]
+    answer = drawn(at.ctx, at.remedy)[1]
     text = answer.text if isinstance(answer, Denial) else ""
-    return without(at.sur, at.remedy, text)
+    return without(at.ctx, at.remedy, text)
 
 
 def put_spare_back(at: Scene) -> Remedy:
     """The spare that was being drawn is not drawn."""
     pursued = at.happening.pursued
-    return at.remedy if pursued is None else not_drawn(at.sur, at.remedy, pursued)
+    return at.remedy if pursued is None else not_drawn(at.ctx, at.remedy, pursued)
 
 
 def move_again(at: Scene) -> Remedy:
@@ -150,7 +150,7 @@ def move_again(at: Scene) -> Remedy:
     job = None if at.happening.pursued is None else at.happening.pursued.intent.job
     if job is None or job in (*at.remedy.handled, *at.remedy.lost):
         return at.remedy
-    take_back_resume(at.sur, job)
+    take_back_resume(at.ctx, job)
     return replace(at.remedy, stranded=_with(at.remedy.stranded, job))
 
 
@@ -166,28 +166,28 @@ def job_done(at: Scene) -> Remedy:
     """A job was asked for a checkpoint, or runs elsewhere."""
     pursued = at.happening.pursued
     if pursued is not None and pursued.intent.kind is Kind.DRAW_SPARE:
-        return works(at.sur, at.remedy, pursued.intent.spare)
+        return works(at.ctx, at.remedy, pursued.intent.spare)
     if pursued is None or pursued.intent.job is None:
         return at.remedy
     job = pursued.intent.job
     if pursued.intent.kind is Kind.SIGNAL_JOB:
-        return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.sur.now)
+        return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.ctx.now)
     if pursued.intent.kind is Kind.FOLLOW_JOB:
         return replace(at.remedy, looked_for=(*at.remedy.looked_for, job))
     if pursued.intent.kind is Kind.SWAP_IN_JOB:
         text = f"job {job} continues without {at.remedy.node} and holds it until the job ends"
-        at.sur.note(at.remedy, text, Loudness.TELL)
+        at.ctx.note(at.remedy, text, Loudness.TELL)
         return replace(at.remedy, handled=(*at.remedy.handled, job))
     if pursued.intent.kind is Kind.CANCEL_JOB:
-        at.sur.note(at.remedy, f"job {job} was cancelled, as the rule wants", Loudness.TELL)
+        at.ctx.note(at.remedy, f"job {job} was cancelled, as the rule wants", Loudness.TELL)
         return replace(at.remedy, handled=(*at.remedy.handled, job))
     if pursued.intent.kind is not Kind.MOVE_JOB:
         return at.remedy
     if at.happening.trigger is Trigger.ACHIEVED and pursued.moved_to:
-        at.sur.note(at.remedy, f"job {job} runs on {','.join(pursued.moved_to)}", Loudness.TELL)
+        at.ctx.note(at.remedy, f"job {job} runs on {','.join(pursued.moved_to)}", Loudness.TELL)
     # What a move has changed is given back with the node, not when the job has run for a while.
     run = replace(pursued, intent=replace(pursued.intent, revive=False))
-    follow(at.sur, at.remedy.node, run)
+    follow(at.ctx, at.remedy.node, run)
     moved = replace(pursued.intent, original=dict(pursued.original))
     return finished(replace(at.remedy, handled=(*at.remedy.handled, job)), moved)
 
@@ -196,7 +196,7 @@ def moved_back(at: Scene) -> Remedy:
     """A job was moved and runs on a bad node all the same."""
     where = () if at.happening.pursued is None else at.happening.pursued.moved_to
     text = f"a job was moved and runs on {', '.join(where) or 'unknown nodes'}"
-    at.sur.note(at.remedy, f"{text}; a person has to look at it", Loudness.ALERT)
+    at.ctx.note(at.remedy, f"{text}; a person has to look at it", Loudness.ALERT)
     return job_done(at)
 
 
@@ -204,22 +204,22 @@ def leave_job(at: Scene) -> Remedy:
     """A job cannot be signalled or moved: its end is waited for."""
     pursued = at.happening.pursued
     if pursued is not None and pursued.intent.kind is Kind.DRAW_SPARE:
-        return not_drawn(at.sur, at.remedy, pursued)
+        return not_drawn(at.ctx, at.remedy, pursued)
     if pursued is None or pursued.intent.job is None:
         return at.remedy
     job = pursued.intent.job
     if pursued.intent.kind is Kind.SIGNAL_JOB:
         text = f"job {job} got no checkpoint signal before it leaves: {pursued.text}"
-        at.sur.note(at.remedy, text, Loudness.TELL)
-        return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.sur.now)
+        at.ctx.note(at.remedy, text, Loudness.TELL)
+        return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.ctx.now)
     if _fence_first(at.remedy, pursued):
-        take_back_resume(at.sur, job)
+        take_back_resume(at.ctx, job)
         if not at.remedy.fence_first:
             text = f"job {job} waits for a fence: {pursued.text}"
-            at.sur.note(at.remedy, text, Loudness.TELL)
+            at.ctx.note(at.remedy, text, Loudness.TELL)
         return replace(at.remedy, fence_first=True, stranded=_with(at.remedy.stranded, job))
     what = "is not begun again" if pursued.intent.revive else "stays until it ends"
-    at.sur.note(at.remedy, f"job {job} {what}: {pursued.text}", Loudness.ALERT)
+    at.ctx.note(at.remedy, f"job {job} {what}: {pursued.text}", Loudness.ALERT)
     return replace(at.remedy, handled=(*at.remedy.handled, job))
 
 
@@ -229,7 +229,7 @@ def _with(jobs: tuple[JobKey, ...], *more: JobKey) -> tuple[JobKey, ...]:
 
 def strand(at: Scene) -> Remedy:
     """A fence begins: the jobs on the node will be held, on no node, until each is moved."""
-    jobs = jobs_of(at.sur, at.remedy) or ()
+    jobs = jobs_of(at.ctx, at.remedy) or ()
     return replace(at.remedy, stranded=_with(at.remedy.stranded, *jobs))
 
 
@@ -250,9 +250,9 @@ def mended(at: Scene) -> Remedy:
 
 def begin_verifying(at: Scene) -> Remedy:
     """From now on, and for this boot and hardware, the node has to show that it is well."""
-    heard = at.sur.heard(at.remedy.node)
+    heard = at.ctx.heard(at.remedy.node)
     generation = "" if heard is None else heard.generation
-    return replace(at.remedy, verification=Verification(since=at.sur.now, generation=generation))
+    return replace(at.remedy, verification=Verification(since=at.ctx.now, generation=generation))
 
 
 def seen_bad(at: Scene) -> Remedy:
@@ -277,10 +277,10 @@ def unfit(at: Scene) -> Remedy:
         return replace(at.remedy, unfit="a test")
     test, text = pursued.intent.test, pursued.text
     if pursued.refusal is RefusalKind.UNFIT:
-        at.sur.note(at.remedy, f"failed test {test}: {text}", Loudness.TELL)
+        at.ctx.note(at.remedy, f"failed test {test}: {text}", Loudness.TELL)
         return replace(at.remedy, unfit=f"test {test}: {text}")
     unfit = f"test {test} could not be run: {text}"
-    at.sur.note(at.remedy, unfit, Loudness.TELL)
+    at.ctx.note(at.remedy, unfit, Loudness.TELL)
     return replace(at.remedy, unfit=unfit)
 
 
@@ -290,16 +290,16 @@ def tell_verified(at: Scene) -> Remedy:
     if vouched:
         text = f"{node} is well, as {vouched} says, and is seen to be so now"
     else:
-        text = f"{node} is well: it has looked so for {well_for_s(at.sur, at.remedy):.0f} s on end"
-    at.sur.note(at.remedy, text, Loudness.TELL)
+        text = f"{node} is well: it has looked so for {well_for_s(at.ctx, at.remedy):.0f} s on end"
+    at.ctx.note(at.remedy, text, Loudness.TELL)
     return at.remedy
 
 
 def count_release(at: Scene) -> Remedy:
     """One more node is given back, at the pace that is allowed."""
     if not at.remedy.forced:
-        state, _ = attempts.release(at.sur.state.attempts, at.sur.now, at.sur.settings.budget)
-        at.sur.set("attempts", state)
+        state, _ = attempts.release(at.ctx.state.attempts, at.ctx.now, at.ctx.settings.budget)
+        at.ctx.set("attempts", state)
     return at.remedy
 
 
@@ -312,7 +312,7 @@ def ticket_failed(at: Scene) -> Remedy:
     """Nobody was told by the way that is meant for it."""
     why = f": {_text(at)}" if _text(at) else ""
     text = f"{at.remedy.node} needs a repair; the ticket was not taken{why}"
-    at.sur.note(at.remedy, text, Loudness.ALERT)
+    at.ctx.note(at.remedy, text, Loudness.ALERT)
     return replace(at.remedy, ticketed=True, pursuing=None, cancelling=False)
 
 
@@ -323,9 +323,9 @@ def fit(at: Scene) -> Remedy:
 
 def swap(at: Scene) -> Remedy:
     """Other hardware is in the node: what is wrong with the old one is not wrong with it."""
-    heard = at.sur.heard(at.remedy.node)
+    heard = at.ctx.heard(at.remedy.node)
     serials = {} if heard is None else dict(heard.serials)
     present = frozenset(serials.values())
     left = tuple(case for case in at.remedy.cases if not case.serial or case.serial in present)
-    at.sur.note(at.remedy, f"other hardware is in {at.remedy.node}; it is verified", Loudness.TELL)
+    at.ctx.note(at.remedy, f"other hardware is in {at.remedy.node}; it is verified", Loudness.TELL)
     return replace(at.remedy, serials=serials, cases=left, rung=0, attempts=(), left_out=())

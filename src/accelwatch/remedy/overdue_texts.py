@@ -6,14 +6,14 @@ from accelwatch.remedy.denial import Denial
 from accelwatch.remedy.jobs import jobs_of
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.remedy.verify import looks_well
 from accelwatch.rules.document import JobPolicy, When
 
 _MOST_JOBS = 8
 
 
-def text_of(sur: Surroundings, remedy: Remedy, for_s: float) -> str:
+def text_of(ctx: StepContext, remedy: Remedy, for_s: float) -> str:
     """One or two sentences and what to do; `for_s` is how long it has waited."""
     node, after = remedy.node, f"after {for_s / 60:.0f} min"
     match remedy.stage:
@@ -36,14 +36,14 @@ def text_of(sur: Surroundings, remedy: Remedy, for_s: float) -> str:
                 f"Take the power of {node}, or reboot it"
             )
         case Stage.DRAINING:
-            return _draining(sur, remedy, after)
+            return _draining(ctx, remedy, after)
         case Stage.REMEDIATING:
             return (
                 f"the {_remedy(remedy)} of {node} has not ended {after}. Look at its console; once it "
                 "answers it is verified"
             )
         case Stage.VERIFYING:
-            return _verifying(sur, remedy, after)
+            return _verifying(ctx, remedy, after)
         case Stage.RELEASING:
             return (
                 f"{node} is well and not given back {after}{_in_the_way(remedy)}. Give it back: "
@@ -60,7 +60,7 @@ def _in_the_way(remedy: Remedy) -> str:
     return "" if remedy.denial is None else f": {remedy.denial.text}"
 
 
-def _draining(sur: Surroundings, remedy: Remedy, after: str) -> str:
+def _draining(ctx: StepContext, remedy: Remedy, after: str) -> str:
     node, intent = remedy.node, remedy.pursuing
     if intent is not None and intent.kind is Kind.MOVE_JOB:
         return (
@@ -70,7 +70,7 @@ def _draining(sur: Surroundings, remedy: Remedy, after: str) -> str:
         )
     if intent is not None:
         return f"{_not_done(intent)} {after}, as {node} is drained: look at the scheduler"
-    jobs = jobs_of(sur, remedy) or ()
+    jobs = jobs_of(ctx, remedy) or ()
     names = ", ".join(str(job) for job in jobs[:_MOST_JOBS]) or "jobs that cannot be seen now"
     return (
         f"jobs are still on {node} {after} ({names}){_in_the_way(remedy)}{_rule_says(remedy)}. "
@@ -106,14 +106,14 @@ def _rule_says(remedy: Remedy) -> str:
     return "; the rule waits for their end" if waits else ""
 
 
-def _verifying(sur: Surroundings, remedy: Remedy, after: str) -> str:
+def _verifying(ctx: StepContext, remedy: Remedy, after: str) -> str:
     node, intent = remedy.node, remedy.pursuing
     if intent is not None and intent.kind is Kind.TEST:
         return (
             f"the test {intent.test} of {node} has not ended {after}. Look at its job at the "
             "scheduler, and cancel that if it hangs"
         )
-    answer = looks_well(sur, remedy)
+    answer = looks_well(ctx, remedy)
     why = f": {answer.text}" if isinstance(answer, Denial) else _in_the_way(remedy)
     return (
         f"{node} cannot be seen to be well {after}{why}. Look at the node and its agent; to give it "

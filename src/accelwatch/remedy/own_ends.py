@@ -20,7 +20,7 @@ from accelwatch.remedy.pursued import Pursued
 from accelwatch.remedy.reservations import is_being_moved
 from accelwatch.remedy.resuming import OWN_END, dead_of_itself, name_of
 from accelwatch.remedy.retry import JobHistory, Run
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 
 LOOK = "look "
 """Begins the keys of chores that find out how a job has ended."""
@@ -29,81 +29,81 @@ MOST_LOOKS = 8
 replace = msgspec.structs.replace
 
 
-def look_for_ends(sur: Surroundings) -> None:
+def look_for_ends(ctx: StepContext) -> None:
     """Begin to find out how those have ended that have left their nodes, and are to be begun again."""
-    waiting = [(key, one) for key, one in sur.state.departed.items() if one.begin_again]
+    waiting = [(key, one) for key, one in ctx.state.departed.items() if one.begin_again]
     if not waiting:
         return
-    free = MOST_LOOKS - sum(key.startswith(LOOK) for key in sur.state.chores)
+    free = MOST_LOOKS - sum(key.startswith(LOOK) for key in ctx.state.chores)
     for key, one in waiting:
-        if LOOK + key in sur.state.chores:
+        if LOOK + key in ctx.state.chores:
             continue
-        history = sur.state.retries.jobs.get(name_of(one.job), JobHistory())
-        if history.run is not None or sur.now - one.at > DEATH_SETTLES_S:
+        history = ctx.state.retries.jobs.get(name_of(one.job), JobHistory())
+        if history.run is not None or ctx.now - one.at > DEATH_SETTLES_S:
             # Whoever watches it sees how it has ended; after so long its scheduler may not know.
-            sur.put("departed", key, replace(one, begin_again=False))
-        elif free > 0 and _has_left(sur, one):
+            ctx.put("departed", key, replace(one, begin_again=False))
+        elif free > 0 and _has_left(ctx, one):
             free -= 1
-            intent = _wanted(sur, one, Kind.FOLLOW_JOB)
-            sur.put("chores", LOOK + key, intent)
-            sur.pursue(intent)
+            intent = _wanted(ctx, one, Kind.FOLLOW_JOB)
+            ctx.put("chores", LOOK + key, intent)
+            ctx.pursue(intent)
 
 
-def _has_left(sur: Surroundings, one: Departed) -> bool:
+def _has_left(ctx: StepContext, one: Departed) -> bool:
     """Whether it is shown nowhere any more: one that gives some of its nodes back runs on."""
-    return not any(one.job in seen.jobs for seen in sur.world.seen.values())
+    return not any(one.job in seen.jobs for seen in ctx.world.seen.values())
 
 
-def _wanted(sur: Surroundings, one: Departed, kind: Kind) -> Intent:
+def _wanted(ctx: StepContext, one: Departed, kind: Kind) -> Intent:
     return Intent(
         kind=kind,
-        mark=Mark(OWN_END, sur.state.token),
+        mark=Mark(OWN_END, ctx.state.token),
         node=one.nodes[0],
         reason="its user wants it begun again",
         job=one.job,
-        asked=sur.now,
-        deadline=sur.now + JOB_S,
+        asked=ctx.now,
+        deadline=ctx.now + JOB_S,
     )
 
 
-def _least_allowed(sur: Surroundings, nodes: tuple[str, ...]) -> str | None:
+def _least_allowed(ctx: StepContext, nodes: tuple[str, ...]) -> str | None:
     """The hub's name of the node where the least may be done; None where not each is proven."""
     names = {
         proof.name: (Ceiling(heard.ceiling).height, node)
-        for node, heard in sur.world.heard.items()
-        if isinstance(proof := sur.proof(node), Proof)
+        for node, heard in ctx.world.heard.items()
+        if isinstance(proof := ctx.proof(node), Proof)
     }
     if not names.keys() >= set(nodes):
         return None
     return min(names[node] for node in nodes)[1]
 
 
-def looked(sur: Surroundings, key: str, pursued: Pursued) -> None:
+def looked(ctx: StepContext, key: str, pursued: Pursued) -> None:
     """How a job has ended, that its user wants begun again when it has died."""
-    row = sur.state.departed.get(key.removeprefix(LOOK))
+    row = ctx.state.departed.get(key.removeprefix(LOOK))
     if row is None or not row.begin_again:
         return
-    sur.put("departed", key.removeprefix(LOOK), replace(row, begin_again=False))
+    ctx.put("departed", key.removeprefix(LOOK), replace(row, begin_again=False))
     seen = None if pursued.observed is None else pursued.observed.job
     if seen is None or seen.state is not JobState.ENDED or not seen.failed:
         return  # also of one that somebody else has begun again
-    if is_being_moved(sur.state, row.job):
+    if is_being_moved(ctx.state, row.job):
         return  # a node that it has left begins it again, or has handed that on
     seen = replace(seen, nodes=seen.nodes or row.nodes)
-    node = _least_allowed(sur, seen.nodes)
+    node = _least_allowed(ctx, seen.nodes)
     if node is None:
         text = (
             f"job {row.job} has died of itself and is not begun again: its nodes are not known here"
         )
-        sur.call(text)
+        ctx.call(text)
         return
     run = Run(
         node=node,
-        moved=_wanted(sur, row, Kind.MOVE_JOB),
-        since=sur.now if seen.started is None else seen.started,
+        moved=_wanted(ctx, row, Kind.MOVE_JOB),
+        since=ctx.now if seen.started is None else seen.started,
         seen=seen,
     )
-    fault = not bad_now(sur, seen.nodes).isdisjoint(seen.nodes)
-    about = replace(sur.remedy(run.node), incident="")
-    sur.note(about, f"job {row.job} has died of itself: {pursued.text}", Loudness.TELL)
-    dead_of_itself(sur, run, group=group_of(sur, seen.nodes), device_fault=fault)
+    fault = not bad_now(ctx, seen.nodes).isdisjoint(seen.nodes)
+    about = replace(ctx.remedy(run.node), incident="")
+    ctx.note(about, f"job {row.job} has died of itself: {pursued.text}", Loudness.TELL)
+    dead_of_itself(ctx, run, group=group_of(ctx, seen.nodes), device_fault=fault)

@@ -16,7 +16,7 @@ from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.planned_steps import not_done, steps_of
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 
 HELD_UP_H = 1.5
 """Hours until a person has found a bad node and put another in its place: the mean of manual triage,
@@ -87,25 +87,25 @@ def planned(
     worth: Worth | None = None,
 ) -> Plan:
     """The plan for a node at a moment in Unix seconds."""
-    sur = Surroundings(state, settings, now)
-    remedy = sur.remedy(node)
-    case = leader(sur, remedy)
+    ctx = StepContext(state, settings, now)
+    remedy = ctx.remedy(node)
+    case = leader(ctx, remedy)
     if remedy.stage in _AFTER or remedy.manual:
         policy, incident = remedy.policy, remedy.incident
     else:
         policy = None if case is None else case.policy
         incident = "" if case is None else case.incident
     if policy is None:
-        text = remedy.trouble or _nothing(sur, remedy)
+        text = remedy.trouble or _nothing(ctx, remedy)
         return Plan(node=node, stage=remedy.stage, text=text)
     led = msgspec.structs.replace(remedy, policy=policy, incident=incident)
-    digest, as_of = digest_of(sur, remedy, policy, incident), sur.seen_at(remedy)
-    left = tuple(steps_of(sur, led, policy))
+    digest, as_of = digest_of(ctx, remedy, policy, incident), ctx.seen_at(remedy)
+    left = tuple(steps_of(ctx, led, policy))
     if remedy.stage is Stage.AWAITING_APPROVAL and not digest:
         # Nobody can see now what is there: what was asked about still waits.
         digest, left = remedy.asked, tuple((one.kind, one.text) for one in remedy.asked_steps)
         as_of = remedy.asked_as_of if as_of is None else as_of
-    steps = tuple(_step(sur, led, kind, text, case) for kind, text in left)
+    steps = tuple(_step(ctx, led, kind, text, case) for kind, text in left)
     return Plan(
         node=node,
         stage=remedy.stage,
@@ -117,7 +117,7 @@ def planned(
         digest=digest,
         steps=steps,
         price=None if worth is None else price_of(steps, policy, worth),
-        text=not_done(sur, led, policy),
+        text=not_done(ctx, led, policy),
         as_of=as_of,
     )
 
@@ -157,15 +157,15 @@ def price_of(steps: tuple[PlanStep, ...], policy: Policy, worth: Worth) -> Price
     return Price(saved=saved, lost=lost)
 
 
-def _step(sur: Surroundings, remedy: Remedy, kind: Kind, text: str, case: Case | None) -> PlanStep:
+def _step(ctx: StepContext, remedy: Remedy, kind: Kind, text: str, case: Case | None) -> PlanStep:
     of_case = case if kind is Kind.QUARANTINE and not remedy.manual else None
-    in_the_way = denials(asked(sur, remedy, kind, of_case))
+    in_the_way = denials(asked(ctx, remedy, kind, of_case))
     return PlanStep(kind=kind, text=text, in_the_way=in_the_way)
 
 
-def _nothing(sur: Surroundings, remedy: Remedy) -> str:
+def _nothing(ctx: StepContext, remedy: Remedy) -> str:
     if remedy.stage is Stage.HEALTHY:
         return "nothing that we know of is wrong with it"
-    if counting(sur, remedy):
+    if counting(ctx, remedy):
         return "no rule that fires on it wants anything done"
     return "a person has taken it out, and only a person gives it back"

@@ -12,27 +12,27 @@ from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.relapses import MOST
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.standing_in import drawn
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.rules.document import JobPolicy, When
 
 MOST_NAMED = 5
 """Jobs that are named one by one where nothing is done to them."""
 
 
-def steps_of(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
+def steps_of(ctx: StepContext, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
     """The intents that are left, in their order."""
     node = remedy.node
     if remedy.hold is None and remedy.stage is not Stage.PROBATION:
-        yield Kind.QUARANTINE, f"take {node} out of the pool{_staying(sur, remedy, policy)}"
+        yield Kind.QUARANTINE, f"take {node} out of the pool{_staying(ctx, remedy, policy)}"
     if remedy.stage not in _MENDED:
-        yield from _of_jobs(sur, remedy, policy)
+        yield from _of_jobs(ctx, remedy, policy)
         for rung in policy.ladder[remedy.rung :] if remedy.relapses < MOST else ():
             kind = INTENTS.get(rung.name)
             tried = sum(one.rung == rung.name for one in remedy.attempts)
-            if kind is not None and tried < rung.most and not impossible(sur, kind):
+            if kind is not None and tried < rung.most and not impossible(ctx, kind):
                 yield kind, f"{rung.name.replace('_', ' ')} {node}"
     passed = () if remedy.verification is None else remedy.verification.passed
-    for test in () if impossible(sur, Kind.TEST) else policy.tests:
+    for test in () if impossible(ctx, Kind.TEST) else policy.tests:
         if test not in passed:
             yield Kind.TEST, f"test {test} on {node}"
     if remedy.stage is not Stage.PROBATION:
@@ -42,20 +42,20 @@ def steps_of(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tupl
 _MENDED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
 
 
-def with_owner(sur: Surroundings, remedy: Remedy, job: JobKey) -> str:
+def with_owner(ctx: StepContext, remedy: Remedy, job: JobKey) -> str:
     """`17 of ada`; only the number where the scheduler names no owner."""
-    seen = sur.seen(remedy)
+    seen = ctx.seen(remedy)
     owner = "" if seen is None else seen.owners.get(str(job), "")
     return f"{job} of {owner}" if owner else str(job)
 
 
-def _staying(sur: Surroundings, remedy: Remedy, policy: Policy) -> str:
+def _staying(ctx: StepContext, remedy: Remedy, policy: Policy) -> str:
     """Which jobs run on there until they end, where nothing is done to them."""
-    jobs = jobs_of(sur, remedy) or ()
+    jobs = jobs_of(ctx, remedy) or ()
     stay = policy.when is When.AFTER_JOB or policy.job in _LEFT_ALONE
     if not (jobs and stay):
         return ""
-    named = ", ".join(with_owner(sur, remedy, job) for job in jobs[:MOST_NAMED])
+    named = ", ".join(with_owner(ctx, remedy, job) for job in jobs[:MOST_NAMED])
     more = f" and {len(jobs) - MOST_NAMED} more" if len(jobs) > MOST_NAMED else ""
     if len(jobs) == 1:
         return f"; job {named} runs there until it ends"
@@ -65,25 +65,25 @@ def _staying(sur: Surroundings, remedy: Remedy, policy: Policy) -> str:
 _LEFT_ALONE = frozenset({JobPolicy.NOTHING, JobPolicy.NOTIFY})
 
 
-def _of_jobs(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
-    jobs = jobs_of(sur, remedy) or ()
-    left = (*lost_jobs(sur, remedy), *gone_jobs(sur, remedy))
+def _of_jobs(ctx: StepContext, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
+    jobs = jobs_of(ctx, remedy) or ()
+    left = (*lost_jobs(ctx, remedy), *gone_jobs(ctx, remedy))
     if not (jobs or left) or policy.when is When.AFTER_JOB:
         return
     if policy.job is JobPolicy.IN_JOB:
         others = [job for job in jobs if job not in (*remedy.handled, *remedy.unswapped)]
         for job in others:
-            named = with_owner(sur, remedy, job)
+            named = with_owner(ctx, remedy, job)
             yield Kind.SWAP_IN_JOB, f"let job {named} continue without {remedy.node}"
     if policy.job is JobPolicy.CANCEL:
-        yield from _leaving(sur, remedy, policy, Kind.CANCEL_JOB, "cancel job {}")
+        yield from _leaving(ctx, remedy, policy, Kind.CANCEL_JOB, "cancel job {}")
     if policy.job is not JobPolicy.REQUEUE:
         return
-    if silent(sur, remedy) and needs_fence(remedy):
+    if silent(ctx, remedy) and needs_fence(remedy):
         yield Kind.FENCE, f"prove that nothing runs on {remedy.node} any more"
     if policy.draw_spare and not remedy.spare:
-        yield Kind.DRAW_SPARE, _spare(sur, remedy)
-    yield from _leaving(sur, remedy, policy, Kind.MOVE_JOB, "have job {} run on elsewhere")
+        yield Kind.DRAW_SPARE, _spare(ctx, remedy)
+    yield from _leaving(ctx, remedy, policy, Kind.MOVE_JOB, "have job {} run on elsewhere")
     for job in left:
         yield (
             Kind.MOVE_JOB,
@@ -92,29 +92,29 @@ def _of_jobs(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tupl
 
 
 def _leaving(
-    sur: Surroundings, remedy: Remedy, policy: Policy, kind: Kind, text: str
+    ctx: StepContext, remedy: Remedy, policy: Policy, kind: Kind, text: str
 ) -> Iterator[tuple[Kind, str]]:
-    for job in jobs_of(sur, remedy) or ():
-        named = with_owner(sur, remedy, job)
+    for job in jobs_of(ctx, remedy) or ():
+        named = with_owner(ctx, remedy, job)
         if policy.signal and job not in remedy.signalled:
             yield Kind.SIGNAL_JOB, f"ask job {named} for a checkpoint ({policy.signal})"
         if job not in remedy.handled:
             yield kind, text.format(named)
 
 
-def _spare(sur: Surroundings, remedy: Remedy) -> str:
-    answer = drawn(sur, remedy)[1]
+def _spare(ctx: StepContext, remedy: Remedy) -> str:
+    answer = drawn(ctx, remedy)[1]
     return answer.text if isinstance(answer, Denial) else f"have {answer.name} stand in"
 
 
-def not_done(sur: Surroundings, remedy: Remedy, policy: Policy) -> str:
+def not_done(ctx: StepContext, remedy: Remedy, policy: Policy) -> str:
     """For people: what could not be done for a node, and what of its policy can be done to none."""
     said = [remedy.trouble, *remedy.left_out, remedy.unfit]
     if remedy.stage not in _MENDED:
         for rung in policy.ladder[remedy.rung :]:
             kind = INTENTS.get(rung.name)
-            if kind is not None and (why := impossible(sur, kind)):
+            if kind is not None and (why := impossible(ctx, kind)):
                 said.append(f"{rung.name.replace('_', ' ')} is left out: {why}")
-    if policy.tests and (why := impossible(sur, Kind.TEST)):
+    if policy.tests and (why := impossible(ctx, Kind.TEST)):
         said.append(f"test {policy.tests[0]} cannot be run: {why}")
     return "; ".join(dict.fromkeys(filter(None, said)))

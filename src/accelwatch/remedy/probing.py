@@ -12,7 +12,7 @@ from accelwatch.remedy.ceiling import Bearing, Ceiling, answers
 from accelwatch.remedy.clocks import FRESH_S, PROBE_AGAIN_S, PROBE_S
 from accelwatch.remedy.denial import Answer, Denial
 from accelwatch.remedy.identity import Proof
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.rules.document import Mode
 
 INCIDENT = "probe"
@@ -21,77 +21,77 @@ MOST_PROBES = 8
 """Under way at once: when more nodes fall silent together, it is hardly the nodes."""
 
 
-def probe_silent(sur: Surroundings) -> None:
+def probe_silent(ctx: StepContext) -> None:
     """Begin a probe of each node that has fallen silent under a job, once for each time."""
-    late = sur.world.late
-    if not late or not any(one.probes for one in sur.world.schedulers.values()):
+    late = ctx.world.late
+    if not late or not any(one.probes for one in ctx.world.schedulers.values()):
         return
-    if isinstance(data_guard.may_begin(sur.world.guard), Denial):
+    if isinstance(data_guard.may_begin(ctx.world.guard), Denial):
         return
-    probes = sum(one.kind is Kind.PROBE for one in sur.state.chores.values())
+    probes = sum(one.kind is Kind.PROBE for one in ctx.state.chores.values())
     for node, since in late.items():
         if probes >= MOST_PROBES:
             return
-        seen = _worth_it(sur, node, since)
-        if seen is not None and not any(isinstance(one, Denial) for one in _asked(sur, node)):
-            _begin(sur, node, seen)
+        seen = _worth_it(ctx, node, since)
+        if seen is not None and not any(isinstance(one, Denial) for one in _asked(ctx, node)):
+            _begin(ctx, node, seen)
             probes += 1
 
 
-def _begin(sur: Surroundings, node: str, seen: NodeSeen) -> None:
+def _begin(ctx: StepContext, node: str, seen: NodeSeen) -> None:
     intent = Intent(
         kind=Kind.PROBE,
-        mark=Mark(INCIDENT, sur.state.token),
+        mark=Mark(INCIDENT, ctx.state.token),
         node=seen.name,
         reason="its agent has fallen silent",
-        asked=sur.now,
-        deadline=sur.now + PROBE_S,
+        asked=ctx.now,
+        deadline=ctx.now + PROBE_S,
     )
-    sur.look("probed", node, sur.now)
-    sur.put("chores", _key(node), intent)
-    sur.pursue(intent)
+    ctx.look("probed", node, ctx.now)
+    ctx.put("chores", _key(node), intent)
+    ctx.pursue(intent)
 
 
-def speaks_again(sur: Surroundings, node: str) -> None:
+def speaks_again(ctx: StepContext, node: str) -> None:
     """What was asked for because of its silence is not wanted any more."""
-    intent = sur.state.chores.get(_key(node))
+    intent = ctx.state.chores.get(_key(node))
     if intent is not None:
-        sur.cancel(intent)
+        ctx.cancel(intent)
 
 
 def _key(node: str) -> str:
     return f"probe {node}"
 
 
-def _worth_it(sur: Surroundings, node: str, since: float) -> NodeSeen | None:
+def _worth_it(ctx: StepContext, node: str, since: float) -> NodeSeen | None:
     """How a node is shown that was not probed yet, and of which its scheduler believes that it answers.
 
     Whether a job runs there is looked at by the action: what was surveyed may be older than the job.
     """
-    last = sur.world.probed.get(node)
-    if last is not None and (last >= since or 0 <= sur.now - last < PROBE_AGAIN_S):
+    last = ctx.world.probed.get(node)
+    if last is not None and (last >= since or 0 <= ctx.now - last < PROBE_AGAIN_S):
         return None
-    proof = sur.proof(node)
-    seen = sur.world.seen.get(proof.name) if isinstance(proof, Proof) else None
+    proof = ctx.proof(node)
+    seen = ctx.world.seen.get(proof.name) if isinstance(proof, Proof) else None
     if seen is None or seen.answering is not True or seen.maintenance:
         return None
-    scheduler = sur.world.schedulers.get(sur.world.seen_by.get(seen.name, ""))
+    scheduler = ctx.world.schedulers.get(ctx.world.seen_by.get(seen.name, ""))
     if scheduler is None or not scheduler.probes or scheduler.unavailable:
         return None
-    fresh = sur.now - scheduler.time <= FRESH_S
+    fresh = ctx.now - scheduler.time <= FRESH_S
     return seen if fresh and seen.standing in (Standing.OPEN, Standing.OURS) else None
 
 
-def _asked(sur: Surroundings, node: str) -> tuple[Answer, ...]:
+def _asked(ctx: StepContext, node: str) -> tuple[Answer, ...]:
     """What everybody says who may keep jobs from being moved, for only that makes a probe worth it."""
-    stop, veto, heard = sur.state.stop, sur.state.vetoes.get(node), sur.heard(node)
-    label = sur.settings.no_auto_label
+    stop, veto, heard = ctx.state.stop, ctx.state.vetoes.get(node), ctx.heard(node)
+    label = ctx.settings.no_auto_label
     labelled = heard is not None and bool(label) and label in heard.labels
     held_by = f"it has the label {label}" if labelled else ""
     bearing = Bearing(
         node=node,
         mode=Mode.AUTO,
-        site=Ceiling(sur.settings.ceiling),
+        site=Ceiling(ctx.settings.ceiling),
         profile=None if heard is None else Ceiling(heard.ceiling),
         stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
         held_by=held_by if veto is None else f"{veto.by}: {veto.reason}",

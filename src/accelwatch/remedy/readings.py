@@ -10,7 +10,7 @@ from accelwatch.remedy.clocks import FRESH_S
 from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remedy.jobs import jobs_of, next_job, silent
 from accelwatch.remedy.model import Remedy
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.remedy.world import NEVER_HEARD
 from accelwatch.rules.timing import silence_s
 
@@ -31,32 +31,32 @@ ON_EVIDENCE = frozenset(
 """What is done to a node or its jobs because of what was read of its devices."""
 
 
-def is_current(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -> Answer:
+def is_current(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) -> Answer:
     """Whether the last reading of a node, and of the device of a case, is recent enough."""
-    if kind not in ON_EVIDENCE or _needs_none(sur, remedy, kind, case):
+    if kind not in ON_EVIDENCE or _needs_none(ctx, remedy, kind, case):
         return PERMIT
-    heard = sur.heard(remedy.node)
+    heard = ctx.heard(remedy.node)
     if heard is None or heard.time <= NEVER_HEARD:
         return _stale(f"the hub has received no reading of {remedy.node} yet")
     limit_s = silence_s(heard.interval_s)
     limit = f"nothing is done on a reading older than {limit_s:g} s (two of its intervals)"
     if case is not None and case.device in heard.late_devices:
         return _stale(f"the source of {case.device} on {remedy.node} is silent, and {limit}")
-    age_s = sur.now - heard.time
+    age_s = ctx.now - heard.time
     # How old it is in seconds is not told every second of a node that is not late.
     if heard.late or age_s > max(limit_s, FRESH_S):
         return _stale(f"the last reading of {remedy.node} is {age_s:.0f} s old, and {limit}")
     return PERMIT
 
 
-def _needs_none(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -> bool:
+def _needs_none(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) -> bool:
     """Whether a person wants it, or something else than a reading speaks for it."""
     if remedy.manual or remedy.unfit or remedy.fenced:
         return True
-    if silent(sur, remedy) or (case is not None and case.silence):
+    if silent(ctx, remedy) or (case is not None and case.silence):
         return True
     # A job that has left the node is begun again elsewhere, whatever the node is like.
-    return kind is Kind.MOVE_JOB and next_job(sur, remedy) not in (jobs_of(sur, remedy) or ())
+    return kind is Kind.MOVE_JOB and next_job(ctx, remedy) not in (jobs_of(ctx, remedy) or ())
 
 
 def _stale(text: str) -> Denial:

@@ -15,7 +15,7 @@ from accelwatch.remedy.jobs import lost_jobs
 from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
 from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 
 INCIDENT = "reservation"
 """Stands in the mark, in the place of an incident, of what gives a reservation back."""
@@ -25,73 +25,73 @@ _NEVER = float("-inf")
 _MOVING = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE})
 
 
-def seen(sur: Surroundings, survey: Surveyed) -> None:
+def seen(ctx: StepContext, survey: Surveyed) -> None:
     """Take up which reservations there are."""
-    before = sur.world.reservations.get(survey.action, ())
+    before = ctx.world.reservations.get(survey.action, ())
     if before == survey.reservations:
         return
-    sur.look("reservations", survey.action, survey.reservations)
+    ctx.look("reservations", survey.action, survey.reservations)
     for name in {one.name for one in before} - {one.name for one in survey.reservations}:
-        sur.look("not_before", name, None)
+        ctx.look("not_before", name, None)
 
 
-def look_again(sur: Surroundings, left: Collection[JobKey]) -> None:
+def look_again(ctx: StepContext, left: Collection[JobKey]) -> None:
     """Jobs have left nodes: what waits for that, to give their users' lists back, looks at once."""
-    for intent in sur.state.chores.values():
+    for intent in ctx.state.chores.values():
         known = intent.job if intent.kind is Kind.RESTORE_JOB else None
         if known is not None and any(same_job(known, job) for job in left):
-            sur.pursue(intent)
+            ctx.pursue(intent)
 
 
-def return_reservations(sur: Surroundings) -> None:
+def return_reservations(ctx: StepContext) -> None:
     """Begin to give back those whose job is not being moved."""
-    _keep_what_moves(sur)
-    for action, kept in sur.world.reservations.items():
-        scheduler = sur.world.schedulers.get(action)
+    _keep_what_moves(ctx)
+    for action, kept in ctx.world.reservations.items():
+        scheduler = ctx.world.schedulers.get(action)
         if scheduler is None or scheduler.unavailable:
             continue
         for one in kept:
             # What was surveyed before the last try has ended may be gone by now.
-            early = scheduler.time <= sur.world.not_before.get(one.name, _NEVER)
-            if not (early or CHORE + one.name in sur.state.chores or _is_needed(sur, one)):
-                _begin(sur, one)
+            early = scheduler.time <= ctx.world.not_before.get(one.name, _NEVER)
+            if not (early or CHORE + one.name in ctx.state.chores or _is_needed(ctx, one)):
+                _begin(ctx, one)
 
 
-def _keep_what_moves(sur: Surroundings) -> None:
+def _keep_what_moves(ctx: StepContext) -> None:
     """A move that has begun since then needs what is being given back: its job's nodes and lists."""
-    for key, intent in list(sur.state.chores.items()):
-        if key.startswith(CHORE) and intent.job and is_being_moved(sur.state, intent.job):
-            sur.put("chores", key, None)
-            sur.cancel(intent)
+    for key, intent in list(ctx.state.chores.items()):
+        if key.startswith(CHORE) and intent.job and is_being_moved(ctx.state, intent.job):
+            ctx.put("chores", key, None)
+            ctx.cancel(intent)
 
 
-def _begin(sur: Surroundings, one: ReservationSeen) -> None:
+def _begin(ctx: StepContext, one: ReservationSeen) -> None:
     intent = Intent(
         kind=Kind.RESTORE_JOB,
-        mark=Mark(INCIDENT, sur.state.token),
+        mark=Mark(INCIDENT, ctx.state.token),
         node=one.node,
         reason="no move needs it any more",
         job=one.job,
-        asked=sur.now,
-        deadline=sur.now + DEADLINES[Kind.RESTORE_JOB],
+        asked=ctx.now,
+        deadline=ctx.now + DEADLINES[Kind.RESTORE_JOB],
     )
-    sur.put("chores", CHORE + one.name, intent)
-    sur.pursue(intent)
+    ctx.put("chores", CHORE + one.name, intent)
+    ctx.pursue(intent)
 
 
-def _is_needed(sur: Surroundings, one: ReservationSeen) -> bool:
+def _is_needed(ctx: StepContext, one: ReservationSeen) -> bool:
     """Whether it keeps nodes for a move that goes on, or that comes next."""
-    if not one.node or is_being_moved(sur.state, one.job):
+    if not one.node or is_being_moved(ctx.state, one.job):
         return True
-    return any(_comes_next(sur, remedy, one.job) for remedy in sur.state.remedies.values())
+    return any(_comes_next(ctx, remedy, one.job) for remedy in ctx.state.remedies.values())
 
 
-def _comes_next(sur: Surroundings, remedy: Remedy, job: JobKey) -> bool:
+def _comes_next(ctx: StepContext, remedy: Remedy, job: JobKey) -> bool:
     """Whether a job is moved as soon as its spare is drawn, or as what was seen of its node is news."""
     if remedy.stage is not Stage.DRAINING:
         return False
-    shown = sur.seen(remedy)
-    jobs = (*(() if shown is None else shown.jobs), *remedy.stranded, *lost_jobs(sur, remedy))
+    shown = ctx.seen(remedy)
+    jobs = (*(() if shown is None else shown.jobs), *remedy.stranded, *lost_jobs(ctx, remedy))
     return any(same_job(other, job) for other in jobs if other not in remedy.handled)
 
 
@@ -115,17 +115,17 @@ def same_job(one: JobKey, other: JobKey) -> bool:
     return one.part == other.part or (one.part.startswith("+") and other.part.startswith("+"))
 
 
-def returned(sur: Surroundings, key: str, pursued: Pursued) -> None:
+def returned(ctx: StepContext, key: str, pursued: Pursued) -> None:
     """One was given back, or could not be: that is told, and tried again later."""
     name, at = key.removeprefix(CHORE), pursued.time
     if pursued.ending is not Ending.ACHIEVED:
-        at = sur.now + RETRY_S
-        if name not in sur.world.not_before:
+        at = ctx.now + RETRY_S
+        if name not in ctx.world.not_before:
             text = (
                 f"the reservation {name}, which no move needs, could not be given back: "
                 f"{pursued.text}. It is tried again every {RETRY_S / 60:.0f} minutes; "
                 f"deleting it by hand gives its nodes back"
             )
-            sur.call(text)
-    if any(one.name == name for kept in sur.world.reservations.values() for one in kept):
-        sur.look("not_before", name, at)  # a look that shows it no more drops this
+            ctx.call(text)
+    if any(one.name == name for kept in ctx.world.reservations.values() for one in kept):
+        ctx.look("not_before", name, at)  # a look that shows it no more drops this

@@ -26,7 +26,7 @@ def next_rung(at: Scene) -> Remedy:
 def skip_rung(at: Scene) -> Remedy:
     """This rung can be done to no node here: it is not even begun."""
     name = name_of_next(at.remedy)
-    why = impossible(at.sur, INTENTS[name])
+    why = impossible(at.ctx, INTENTS[name])
     return _left_out(at, _after(at.remedy, name), name, f"is left out: {why}")
 
 
@@ -48,7 +48,7 @@ def _after(remedy: Remedy, name: str) -> Remedy:
 
 def _left_out(at: Scene, remedy: Remedy, name: str, what: str) -> Remedy:
     text = f"{name.replace('_', ' ')} of {remedy.node} {what}"
-    at.sur.note(remedy, text, Loudness.TELL)
+    at.ctx.note(remedy, text, Loudness.TELL)
     return replace(remedy, left_out=(*remedy.left_out, text))
 
 

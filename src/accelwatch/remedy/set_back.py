@@ -9,45 +9,45 @@ import msgspec
 
 from accelwatch.remedy.case import Case
 from accelwatch.remedy.model import Remedy
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.remedy.world import NodeHeard, undated
 
 replace = msgspec.structs.replace
 
 
-def notice(sur: Surroundings) -> None:
+def notice(ctx: StepContext) -> None:
     """Before a step: whether its moment is long before that of the last one, and what follows."""
-    last = sur.world.now
-    if last is None or last - sur.now <= sur.settings.data_guard.clock_jump_s:
+    last = ctx.world.now
+    if last is None or last - ctx.now <= ctx.settings.data_guard.clock_jump_s:
         return
-    back_s = last - sur.now
-    sur.unsee(f"the hub's clock was set back by {back_s:.1f} s")
-    for node, remedy in sur.state.remedies.items():
-        sur.put("remedies", node, _remedy(remedy, sur.now, back_s))
-    for node, override in sur.state.overrides.items():
-        at, until = min(override.at, sur.now), override.until - back_s
-        sur.put("overrides", node, replace(override, at=at, until=until))
-    for node, boundary in sur.state.boundaries.items():
-        sur.put("boundaries", node, replace(boundary, at=min(boundary.at, sur.now)))
-    for node, known in sur.state.relapses.items():
-        sur.put("relapses", node, replace(known, released=_past(known.released, sur.now)))
+    back_s = last - ctx.now
+    ctx.unsee(f"the hub's clock was set back by {back_s:.1f} s")
+    for node, remedy in ctx.state.remedies.items():
+        ctx.put("remedies", node, _remedy(remedy, ctx.now, back_s))
+    for node, override in ctx.state.overrides.items():
+        at, until = min(override.at, ctx.now), override.until - back_s
+        ctx.put("overrides", node, replace(override, at=at, until=until))
+    for node, boundary in ctx.state.boundaries.items():
+        ctx.put("boundaries", node, replace(boundary, at=min(boundary.at, ctx.now)))
+    for node, known in ctx.state.relapses.items():
+        ctx.put("relapses", node, replace(known, released=_past(known.released, ctx.now)))
 
 
-def is_ahead(sur: Surroundings, time: float) -> bool:
+def is_ahead(ctx: StepContext, time: float) -> bool:
     """Whether a look was dated by a clock that was set back since: nobody knows how old it is."""
-    return time - sur.now > sur.settings.data_guard.clock_jump_s
+    return time - ctx.now > ctx.settings.data_guard.clock_jump_s
 
 
-def dated(sur: Surroundings, heard: NodeHeard) -> NodeHeard:
+def dated(ctx: StepContext, heard: NodeHeard) -> NodeHeard:
     """What is known of a node; how it is counts for nothing where nobody knows when it was so."""
-    return undated(heard) if is_ahead(sur, heard.time) else heard
+    return undated(heard) if is_ahead(ctx, heard.time) else heard
 
 
-def evidence_at(sur: Surroundings, case: Case, known: Case | None) -> float:
+def evidence_at(ctx: StepContext, case: Case, known: Case | None) -> float:
     """The moment of a case's newest evidence; one that is yet to come makes it no newer than it was."""
-    if case.evidence_at <= sur.now:
+    if case.evidence_at <= ctx.now:
         return case.evidence_at
-    return sur.now if known is None else known.evidence_at
+    return ctx.now if known is None else known.evidence_at
 
 
 def _remedy(remedy: Remedy, now: float, back_s: float) -> Remedy:

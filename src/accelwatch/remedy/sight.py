@@ -20,7 +20,7 @@ from accelwatch.remedy.pursued import Surveyed
 from accelwatch.remedy.set_back import dated, is_ahead
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.state_loss import controller_boot, marks_lost, tell_state_lost
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.remedy.transitions import happen, keep, replaced
 from accelwatch.remedy.world import Good, NodeHeard, Scheduler
 
@@ -36,48 +36,48 @@ _SEEN: Mapping[Standing, Trigger] = MappingProxyType(
 )
 
 
-def observed(sur: Surroundings, one: NodeHeard | Sight | Surveyed) -> None:
+def observed(ctx: StepContext, one: NodeHeard | Sight | Surveyed) -> None:
     """Take up what was seen."""
     match one:
         case NodeHeard():
-            _heard(sur, dated(sur, one))
+            _heard(ctx, dated(ctx, one))
         case Sight():
-            guard = data_guard.seen(sur.world.guard, one, sur.settings.data_guard)
-            sur.guard(guard)
+            guard = data_guard.seen(ctx.world.guard, one, ctx.settings.data_guard)
+            ctx.guard(guard)
         case Surveyed():
-            _surveyed(sur, one)
+            _surveyed(ctx, one)
 
 
-def _heard(sur: Surroundings, heard: NodeHeard) -> None:
-    before = sur.world.heard.get(heard.node)
+def _heard(ctx: StepContext, heard: NodeHeard) -> None:
+    before = ctx.world.heard.get(heard.node)
     if before is not None and heard.time < before.time:
         return
-    sur.look("heard", heard.node, heard)
+    ctx.look("heard", heard.node, heard)
     if heard.healthy is not None:
-        sur.look("good", heard.node, _good(sur, heard))
+        ctx.look("good", heard.node, _good(ctx, heard))
     if before is None or before.labels != heard.labels:
-        sur.recount(names=False)
-        replaced(sur, heard.node)
+        ctx.recount(names=False)
+        replaced(ctx, heard.node)
     if before is None or machine_of(before) != machine_of(heard):
-        sur.recount(names=True)
+        ctx.recount(names=True)
     if before is not None and heard.late is not before.late:
         if not heard.late:
-            speaks_again(sur, heard.node)
-        sur.look("late", heard.node, sur.now if heard.late else None)
-    remedy = sur.state.remedies.get(heard.node)
+            speaks_again(ctx, heard.node)
+        ctx.look("late", heard.node, ctx.now if heard.late else None)
+    remedy = ctx.state.remedies.get(heard.node)
     if remedy is None:
         return
     if remedy.fenced and heard.healthy is not None and remedy.stage is not Stage.FENCING:
         # It answers again: what was proven of it holds no more.
-        keep(sur, remedy, replace(remedy, fenced=False))
+        keep(ctx, remedy, replace(remedy, fenced=False))
     if _swapped(remedy, heard):
-        happen(sur, heard.node, Happening(Trigger.SWAPPED))
+        happen(ctx, heard.node, Happening(Trigger.SWAPPED))
 
 
-def _good(sur: Surroundings, heard: NodeHeard) -> Good | None:
+def _good(ctx: StepContext, heard: NodeHeard) -> Good | None:
     if not heard.healthy:
         return None
-    before = sur.world.good.get(heard.node)
+    before = ctx.world.good.get(heard.node)
     since = heard.time
     if (
         before is not None
@@ -96,68 +96,68 @@ def _swapped(remedy: Remedy, heard: NodeHeard) -> bool:
     return any(serial and serial not in known for serial in heard.serials.values())
 
 
-def _surveyed(sur: Surroundings, survey: Surveyed) -> None:
-    if is_ahead(sur, survey.time):
+def _surveyed(ctx: StepContext, survey: Surveyed) -> None:
+    if is_ahead(ctx, survey.time):
         return
-    known = sur.world.schedulers.get(survey.action)
+    known = ctx.world.schedulers.get(survey.action)
     if known is not None and survey.time < known.time:
         return
     if survey.unavailable:
         before = known or Scheduler(time=survey.time)
         scheduler = replace(before, unavailable=survey.unavailable, probes=False)
-        sur.touched.everything = True
-        sur.look("schedulers", survey.action, scheduler)
+        ctx.touched.everything = True
+        ctx.look("schedulers", survey.action, scheduler)
         return
-    _take_up(sur, survey)
-    _answers(sur, known, survey.time)
+    _take_up(ctx, survey)
+    _answers(ctx, known, survey.time)
     scheduler = Scheduler(
         time=survey.time,
         probes=survey.probes,
         controller_boot=survey.controller_boot,
         impossible=survey.impossible,
     )
-    sur.look("schedulers", survey.action, scheduler)
-    lost = marks_lost(sur)
-    _look(sur, survey)
-    tell_state_lost(sur, survey.action, marks_lost(sur) - lost)
+    ctx.look("schedulers", survey.action, scheduler)
+    lost = marks_lost(ctx)
+    _look(ctx, survey)
+    tell_state_lost(ctx, survey.action, marks_lost(ctx) - lost)
 
 
-def _answers(sur: Surroundings, known: Scheduler | None, time: float) -> None:
+def _answers(ctx: StepContext, known: Scheduler | None, time: float) -> None:
     """Touch those to whom it is news that a scheduler has answered, asked at a moment."""
-    if known is None or known.unavailable or sur.now - known.time > FRESH_S:
-        sur.touched.everything = True
+    if known is None or known.unavailable or ctx.now - known.time > FRESH_S:
+        ctx.touched.everything = True
         return
     # What was looked at by itself since then is shown by all that is read from now on.
-    sur.touched.nodes.update(
-        node for node, settled in sur.world.settled.items() if known.time <= settled < time
+    ctx.touched.nodes.update(
+        node for node, settled in ctx.world.settled.items() if known.time <= settled < time
     )
 
 
-def _take_up(sur: Surroundings, survey: Surveyed) -> None:
+def _take_up(ctx: StepContext, survey: Surveyed) -> None:
     """Have the nodes as they are shown now; one that is not shown any more is missing."""
     shown = {seen.name for seen in survey.nodes}
     gone = [
         NodeSeen(name=name, standing=Standing.MISSING)
-        for name, action in sur.world.seen_by.items()
+        for name, action in ctx.world.seen_by.items()
         if name not in shown and action == survey.action
     ]
     left: dict[JobKey, list[str]] = {}
     again: frozenset[JobKey] = frozenset()
     for seen in (*survey.nodes, *gone):
-        before = sur.world.seen.get(seen.name)
+        before = ctx.world.seen.get(seen.name)
         if before is seen or before == seen:
             continue
         again |= frozenset() if before is None else before.begin_again
         for job in () if before is None else before.jobs:
             if job not in seen.jobs:
                 left.setdefault(job, []).append(seen.name)
-        sur.look("seen", seen.name, seen)
-        sur.look("seen_by", seen.name, survey.action)
+        ctx.look("seen", seen.name, seen)
+        ctx.look("seen_by", seen.name, survey.action)
         known = before is not None and _who(before) == _who(seen)
-        sur.recount(names=not known)
-    departed(sur, left, again, survey.time)
-    reservations.seen(sur, survey)
-    reservations.look_again(sur, left)
+        ctx.recount(names=not known)
+    departed(ctx, left, again, survey.time)
+    reservations.seen(ctx, survey)
+    reservations.look_again(ctx, left)
 
 
 def _who(seen: NodeSeen) -> tuple[str, str, str, float | None, bool]:
@@ -165,43 +165,43 @@ def _who(seen: NodeSeen) -> tuple[str, str, str, float | None, bool]:
     return seen.address, seen.boot_id, seen.system_uuid, seen.boot_time, missing
 
 
-def _look(sur: Surroundings, survey: Surveyed) -> None:
+def _look(ctx: StepContext, survey: Surveyed) -> None:
     """Tell the remedies how their nodes stand, and find marks of ours that nobody knows."""
-    nodes = {one.target or sur.target(one): one.node for one in sur.state.remedies.values()}
-    names = {theirs: ours for ours, theirs in sur.settings.nodes.items()}
-    forgotten = sur.state.forgotten
+    nodes = {one.target or ctx.target(one): one.node for one in ctx.state.remedies.values()}
+    names = {theirs: ours for ours, theirs in ctx.settings.nodes.items()}
+    forgotten = ctx.state.forgotten
     for seen in survey.nodes:
         ours = seen.standing is Standing.OURS
         node = nodes.get(seen.name) or names.get(seen.name, seen.name)
         if ours or seen.name in nodes:
-            _stand(sur, node, seen, survey.time)
+            _stand(ctx, node, seen, survey.time)
         elif node in forgotten:
-            sur.put("forgotten", node, None)
+            ctx.put("forgotten", node, None)
 
 
-def _stand(sur: Surroundings, node: str, seen: NodeSeen, time: float) -> None:
-    remedy = sur.state.remedies.get(node)
+def _stand(ctx: StepContext, node: str, seen: NodeSeen, time: float) -> None:
+    remedy = ctx.state.remedies.get(node)
     # What was read before the last look of an action at the node is out of date.
-    if time <= sur.world.settled.get(node, float("-inf")):
+    if time <= ctx.world.settled.get(node, float("-inf")):
         return
-    if remedy is None and node in sur.state.lingering:
+    if remedy is None and node in ctx.state.lingering:
         return
     if remedy is not None:
-        remedy = _still_marked(sur, remedy, seen)
+        remedy = _still_marked(ctx, remedy, seen)
     busy = remedy is not None and remedy.pursuing is not None
     if busy and seen.standing is not Standing.FOREIGN:
         return
     if seen.standing is Standing.OURS and remedy is not None and is_taken_over(remedy, seen):
-        happen(sur, node, Happening(Trigger.SEEN_FOREIGN, seen=seen))
+        happen(ctx, node, Happening(Trigger.SEEN_FOREIGN, seen=seen))
     else:
-        happen(sur, node, Happening(_SEEN[seen.standing], seen=seen))
+        happen(ctx, node, Happening(_SEEN[seen.standing], seen=seen))
 
 
-def _still_marked(sur: Surroundings, remedy: Remedy, seen: NodeSeen) -> Remedy:
+def _still_marked(ctx: StepContext, remedy: Remedy, seen: NodeSeen) -> Remedy:
     """A controller that was started anew has kept our mark: what it shows from now on is no loss."""
-    hold, boot = remedy.hold, controller_boot(sur, seen.name)
+    hold, boot = remedy.hold, controller_boot(ctx, seen.name)
     if hold is None or seen.standing is not Standing.OURS or boot in ("", hold.controller_boot):
         return remedy
     kept = replace(remedy, hold=replace(hold, controller_boot=boot))
-    keep(sur, remedy, kept)
+    keep(ctx, remedy, kept)
     return kept

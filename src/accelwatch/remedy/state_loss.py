@@ -14,7 +14,7 @@ from accelwatch.remedy.denial import Denial
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.readings import is_current
 from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.rules.document import Mode
 
 WAITS_FOR_MARK = frozenset(
@@ -31,33 +31,33 @@ WAITS_FOR_MARK = frozenset(
 _MOST_NAMED = 20
 
 
-def controller_boot(sur: Surroundings, target: str) -> str:
+def controller_boot(ctx: StepContext, target: str) -> str:
     """Start of the controller whose scheduler shows a node; empty where it does not say."""
-    scheduler = sur.world.schedulers.get(sur.world.seen_by.get(target, ""))
+    scheduler = ctx.world.schedulers.get(ctx.world.seen_by.get(target, ""))
     return "" if scheduler is None else scheduler.controller_boot
 
 
-def is_lost(sur: Surroundings, remedy: Remedy, seen: NodeSeen | None) -> bool:
+def is_lost(ctx: StepContext, remedy: Remedy, seen: NodeSeen | None) -> bool:
     """Whether a node of ours is open because its scheduler has forgotten our mark."""
     hold = remedy.hold
     if hold is None or seen is None or seen.mark is not None or not hold.controller_boot:
         return False
-    return controller_boot(sur, seen.name) not in ("", hold.controller_boot)
+    return controller_boot(ctx, seen.name) not in ("", hold.controller_boot)
 
 
-def marks_lost(sur: Surroundings) -> frozenset[str]:
+def marks_lost(ctx: StepContext) -> frozenset[str]:
     """Nodes whose scheduler has lost our mark."""
-    return frozenset(node for node, one in sur.state.remedies.items() if one.mark_lost)
+    return frozenset(node for node, one in ctx.state.remedies.items() if one.mark_lost)
 
 
-def tell_state_lost(sur: Surroundings, action: str, nodes: Iterable[str]) -> None:
+def tell_state_lost(ctx: StepContext, action: str, nodes: Iterable[str]) -> None:
     """Tell a person once of all nodes that one scheduler has just been seen to have forgotten."""
-    remedies = [sur.remedy(node) for node in sorted(nodes)]
+    remedies = [ctx.remedy(node) for node in sorted(nodes)]
     if not remedies:
         return
-    asked = [one for one in remedies if _is_asked(sur, one)]
-    by_itself = [one for one in remedies if one not in asked and not _is_over(sur, one)]
-    over = [one for one in remedies if _is_over(sur, one)]
+    asked = [one for one in remedies if _is_asked(ctx, one)]
+    by_itself = [one for one in remedies if one not in asked and not _is_over(ctx, one)]
+    over = [one for one in remedies if _is_over(ctx, one)]
     text = (
         f"{action} has lost its state: {_names(remedies)} {_are(remedies)} open to jobs again, but "
         "accelwatch did not release them."
@@ -75,23 +75,23 @@ def tell_state_lost(sur: Surroundings, action: str, nodes: Iterable[str]) -> Non
         )
     if over:
         text += f" Nothing is wrong any more with {_names(over)}, which stays open."
-    sur.call(f"{text} Drains and reservations that people had set there are lost, too: check them.")
+    ctx.call(f"{text} Drains and reservations that people had set there are lost, too: check them.")
 
 
-def _is_over(sur: Surroundings, remedy: Remedy) -> bool:
-    return not (remedy.manual or remedy.unfit or leading(sur, remedy))
+def _is_over(ctx: StepContext, remedy: Remedy) -> bool:
+    return not (remedy.manual or remedy.unfit or leading(ctx, remedy))
 
 
-def _is_asked(sur: Surroundings, remedy: Remedy) -> bool:
+def _is_asked(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether no rule takes it out again by itself, on what is seen now."""
-    if remedy.manual or _is_over(sur, remedy):
+    if remedy.manual or _is_over(ctx, remedy):
         return False
     return not any(
         case.policy.reach >= Mode.AUTO.reach
         and case.standing
         and not (case.blind or case.orphaned)
-        and not isinstance(is_current(sur, remedy, IntentKind.QUARANTINE, case), Denial)
-        for case in leading(sur, remedy)
+        and not isinstance(is_current(ctx, remedy, IntentKind.QUARANTINE, case), Denial)
+        for case in leading(ctx, remedy)
     )
 
 

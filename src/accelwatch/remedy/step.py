@@ -29,7 +29,7 @@ from accelwatch.remedy.pursued import Pursued
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.sight import observed
 from accelwatch.remedy.stage import Stage, Trigger
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.remedy.ticking import tick
 from accelwatch.remedy.transitions import happen, keep
 
@@ -45,58 +45,58 @@ def step(
     settings: RemedySettings = _DEFAULT,
 ) -> Outcome:
     """The outcome of a moment; `now` in Unix seconds."""
-    sur = Surroundings(state, settings, now)
-    set_back.notice(sur)
+    ctx = StepContext(state, settings, now)
+    set_back.notice(ctx)
     for change in changes:
-        _changed(sur, change)
+        _changed(ctx, change)
     for one in observations:
         if isinstance(one, Pursued):
-            ended(sur, one)
+            ended(ctx, one)
         else:
-            observed(sur, one)
-    tick(sur)
-    return sur.outcome()
+            observed(ctx, one)
+    tick(ctx)
+    return ctx.outcome()
 
 
-def _changed(sur: Surroundings, change: Change) -> None:
+def _changed(ctx: StepContext, change: Change) -> None:
     match change:
         case CaseChanged():
-            _case(sur, change)
+            _case(ctx, change)
         case Command():
-            commanded(sur, change)
+            commanded(ctx, change)
         case RulesChanged(digests=digests):
-            sur.set("canary", canary.noted(sur.state.canary, digests, sur.now))
+            ctx.set("canary", canary.noted(ctx.state.canary, digests, ctx.now))
         case Started():
-            _started(sur, change)
+            _started(ctx, change)
 
 
-def _started(sur: Surroundings, change: Started) -> None:
+def _started(ctx: StepContext, change: Started) -> None:
     """Nothing is known of the world; what was on its way is looked after again."""
-    sur.begin(change.token, change.at)
-    sur.set("spares", spares.listed(sur.state.spares, sur.settings.spares.names()))
-    for remedy in sur.state.remedies.values():
+    ctx.begin(change.token, change.at)
+    ctx.set("spares", spares.listed(ctx.state.spares, ctx.settings.spares.names()))
+    for remedy in ctx.state.remedies.values():
         if remedy.pursuing is not None and remedy.stage is not Stage.UNKNOWN:
-            sur.pursue(remedy.pursuing)
+            ctx.pursue(remedy.pursuing)
             if remedy.cancelling:
-                sur.cancel(remedy.pursuing)
-    for intent in sur.state.lingering.values():
-        sur.pursue(intent)
-        sur.cancel(intent)
-    for intent in sur.state.chores.values():
-        sur.pursue(intent)
+                ctx.cancel(remedy.pursuing)
+    for intent in ctx.state.lingering.values():
+        ctx.pursue(intent)
+        ctx.cancel(intent)
+    for intent in ctx.state.chores.values():
+        ctx.pursue(intent)
 
 
-def _boot(sur: Surroundings, node: str, case: Case, known: Case | None) -> str:
+def _boot(ctx: StepContext, node: str, case: Case, known: Case | None) -> str:
     """The boot in which the newest evidence of a case was seen."""
     if known is not None and known.boot_id and case.evidence_at <= known.evidence_at:
         return known.boot_id
-    heard = sur.heard(node)
+    heard = ctx.heard(node)
     return "" if heard is None else heard.boot_id
 
 
-def _case(sur: Surroundings, change: CaseChanged) -> None:
+def _case(ctx: StepContext, change: CaseChanged) -> None:
     """An incident as it stands now, with what its rules want now, unless that was begun already."""
-    case, before = change.case, sur.remedy(change.node)
+    case, before = change.case, ctx.remedy(change.node)
     known = next((one for one in before.cases if one.incident == case.incident), None)
     begun = before.stage in _BEGUN or before.hold is not None
     if begun and known is not None and case.incident == before.incident:
@@ -104,26 +104,26 @@ def _case(sur: Surroundings, change: CaseChanged) -> None:
         # A rule that wants more by now is heeded beside it (`wishes`).
         wanted = None if case.policy == known.policy else case.policy
         case = msgspec.structs.replace(case, policy=known.policy, wanted=wanted)
-    case = msgspec.structs.replace(case, evidence_at=set_back.evidence_at(sur, case, known))
-    case = msgspec.structs.replace(case, boot_id=_boot(sur, change.node, case, known))
+    case = msgspec.structs.replace(case, evidence_at=set_back.evidence_at(ctx, case, known))
+    case = msgspec.structs.replace(case, boot_id=_boot(ctx, change.node, case, known))
     others = tuple(one for one in before.cases if one.incident != case.incident)
     cases = (*others, case) if case.open else others
     if cases == before.cases:
         return
     after: Remedy = msgspec.structs.replace(before, cases=cases)
     if before.stage is not Stage.HEALTHY:
-        if not begun and wrong(sur, after) and not wrong(sur, before):
+        if not begun and wrong(ctx, after) and not wrong(ctx, before):
             # What was only told until now begins here: jobs that had left long before it and the
             # breaker's count of what it has seen since are no business of this one.
-            after = msgspec.structs.replace(after, begun=sur.now, incident=case.incident)
-        keep(sur, before, after)
+            after = msgspec.structs.replace(after, begun=ctx.now, incident=case.incident)
+        keep(ctx, before, after)
         return
     if not case.open:
         return
-    heard = sur.heard(change.node)
+    heard = ctx.heard(change.node)
     after = msgspec.structs.replace(
         after,
         incident=case.incident,
         serials={} if heard is None else dict(heard.serials),
     )
-    happen(sur, change.node, Happening(Trigger.FIRED), after)
+    happen(ctx, change.node, Happening(Trigger.FIRED), after)

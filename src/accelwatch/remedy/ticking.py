@@ -24,7 +24,7 @@ from accelwatch.remedy.reservations import return_reservations
 from accelwatch.remedy.resuming import revive
 from accelwatch.remedy.spare_tests import keep_tested
 from accelwatch.remedy.stage import Stage, Trigger
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.remedy.touched import Touched
 from accelwatch.remedy.transitions import happen, keep
 from accelwatch.remedy.world import Looked
@@ -41,89 +41,89 @@ _FOR_PEOPLE = frozenset({DenialKind.ATTEMPTS, DenialKind.RETRY, DenialKind.NO_SP
 _SPENT = frozenset({DenialKind.BUDGET, DenialKind.DOMAIN_BUDGET, DenialKind.AVAILABLE})
 
 
-def tick(sur: Surroundings) -> None:
+def tick(ctx: StepContext) -> None:
     """Look at whatever was touched, at what is due, and once in a while at everything."""
-    now, last = sur.now, sur.world.looked.at
+    now, last = ctx.now, ctx.world.looked.at
     every = last is None or not 0 <= now - last < LOOK_EVERY_S
-    if every or sur.touched.nodes or sur.touched.everything:
-        _groups(sur)
-    sur.set("breaker", breaker.advanced(sur.state.breaker, now, sur.settings.breaker))
-    _let_expire(sur)
-    _forget_relapses(sur)
-    tidy(sur)
-    look_for_ends(sur)
-    revive(sur)
-    look_after_spares(sur)
-    keep_tested(sur)
-    probe_silent(sur)
+    if every or ctx.touched.nodes or ctx.touched.everything:
+        _groups(ctx)
+    ctx.set("breaker", breaker.advanced(ctx.state.breaker, now, ctx.settings.breaker))
+    _let_expire(ctx)
+    _forget_relapses(ctx)
+    tidy(ctx)
+    look_for_ends(ctx)
+    revive(ctx)
+    look_after_spares(ctx)
+    keep_tested(ctx)
+    probe_silent(ctx)
     if every:
-        tell_hanging(sur)
-        draw_late(sur)
-    before = sur.touched
+        tell_hanging(ctx)
+        draw_late(ctx)
+    before = ctx.touched
     before.everything |= every
-    sur.touched = Touched(Looked())
-    remedies = list(sur.state.remedies.values())
-    shown = _nodes_of(sur, before.shown, remedies)
+    ctx.touched = Touched(Looked())
+    remedies = list(ctx.state.remedies.values())
+    shown = _nodes_of(ctx, before.shown, remedies)
     for remedy in remedies:
-        if remedy.stage not in _WAITING and _is_due(sur, remedy, before, shown):
-            _settle(sur, remedy.node)
+        if remedy.stage not in _WAITING and _is_due(ctx, remedy, before, shown):
+            _settle(ctx, remedy.node)
     waiting = [one for one in remedies if one.stage in _WAITING]
-    if before.waiting or sur.touched.waiting:
+    if before.waiting or ctx.touched.waiting:
         before.nodes.update(one.node for one in waiting)
-    if any(_is_due(sur, one, before, shown) for one in waiting):
-        for remedy in _in_order(sur, waiting):
-            if sur.touched.waiting or _is_due(sur, remedy, before, shown):
-                _settle(sur, remedy.node)
-    return_reservations(sur)  # of jobs that nothing moves, not even from this moment on
-    after = sur.touched
-    sur.looked(
+    if any(_is_due(ctx, one, before, shown) for one in waiting):
+        for remedy in _in_order(ctx, waiting):
+            if ctx.touched.waiting or _is_due(ctx, remedy, before, shown):
+                _settle(ctx, remedy.node)
+    return_reservations(ctx)  # of jobs that nothing moves, not even from this moment on
+    after = ctx.touched
+    ctx.looked(
         Looked(
             at=now if before.everything else last,
-            again=frozenset(after.nodes) | _nodes_of(sur, after.shown, remedies),
+            again=frozenset(after.nodes) | _nodes_of(ctx, after.shown, remedies),
             waiting=after.waiting,
             everything=after.everything,
         )
     )
 
 
-def _let_expire(sur: Surroundings) -> None:
+def _let_expire(ctx: StepContext) -> None:
     for table in ("vetoes", "denied"):
-        rows = getattr(sur.state, table)
+        rows = getattr(ctx.state, table)
         for key, row in list(rows.items()):
-            if row.until is not None and row.until <= sur.now:
-                sur.put(table, key, None)
+            if row.until is not None and row.until <= ctx.now:
+                ctx.put(table, key, None)
 
 
-def _forget_relapses(sur: Surroundings) -> None:
+def _forget_relapses(ctx: StepContext) -> None:
     """Of nodes that have been well for long enough, or that we do not hold."""
-    for node, known in list(sur.state.relapses.items()):
-        gone = known.released is None and node not in sur.state.remedies
-        if gone or relapses.is_over(known, sur.now, sur.settings.relapse_s):
-            sur.put("relapses", node, None)
+    for node, known in list(ctx.state.relapses.items()):
+        gone = known.released is None and node not in ctx.state.remedies
+        if gone or relapses.is_over(known, ctx.now, ctx.settings.relapse_s):
+            ctx.put("relapses", node, None)
 
 
-def _nodes_of(sur: Surroundings, shown: set[str], remedies: list[Remedy]) -> set[str]:
+def _nodes_of(ctx: StepContext, shown: set[str], remedies: list[Remedy]) -> set[str]:
     """The hub's names of nodes that have a remedy and are shown otherwise than before."""
     if not shown:
         return set()
-    return {one.node for one in remedies if one.node in shown or sur.target(one) in shown}
+    return {one.node for one in remedies if one.node in shown or ctx.target(one) in shown}
 
 
-def _is_due(sur: Surroundings, remedy: Remedy, touched: Touched, shown: set[str]) -> bool:
+def _is_due(ctx: StepContext, remedy: Remedy, touched: Touched, shown: set[str]) -> bool:
     """Whether looking at a remedy may come to something."""
     return (
         touched.everything
-        or sur.touched.everything
+        or ctx.touched.everything
         or remedy.node in touched.nodes
-        or remedy.node in sur.touched.nodes
+        or remedy.node in ctx.touched.nodes
         or remedy.node in shown
-        or (remedy.due is not None and sur.now >= remedy.due)
+        or (remedy.due is not None and ctx.now >= remedy.due)
         # It depends on other nodes: who could stand in for it, where its job may not go.
         or (remedy.stage is Stage.DRAINING and remedy.pursuing is None)
     )
 
 
-def _in_order(sur: Surroundings, remedies: list[Remedy]) -> list[Remedy]:
+def _in_order(ctx: StepContext, remedies: list[Remedy]) -> list[Remedy]:
     if len(remedies) < 2:
         return remedies
     by_node = {one.node: one for one in remedies}
@@ -136,61 +136,61 @@ def _in_order(sur: Surroundings, remedies: list[Remedy]) -> list[Remedy]:
         )
         for one in remedies
     ]
-    return [by_node[one.incident] for one in in_order(waiting, sur.now)]
+    return [by_node[one.incident] for one in in_order(waiting, ctx.now)]
 
 
-def _settle(sur: Surroundings, node: str) -> None:
-    remedy = sur.state.remedies.get(node)
+def _settle(ctx: StepContext, node: str) -> None:
+    remedy = ctx.state.remedies.get(node)
     if remedy is None:
         return
-    if remedy.due is not None and sur.now >= remedy.due:
-        _due(sur, remedy)
+    if remedy.due is not None and ctx.now >= remedy.due:
+        _due(ctx, remedy)
     for _ in range(MOST_AT_ONCE):
-        before = sur.state.remedies.get(node)
-        if before is None or not happen(sur, node, _TICK):
+        before = ctx.state.remedies.get(node)
+        if before is None or not happen(ctx, node, _TICK):
             break
-        if sur.state.remedies.get(node) is before:
+        if ctx.state.remedies.get(node) is before:
             break
-    _tell_denial(sur, node)
-    after = sur.state.remedies.get(node)
-    if after is not None and overdue(sur, after):
-        happen(sur, node, _OVERDUE)
+    _tell_denial(ctx, node)
+    after = ctx.state.remedies.get(node)
+    if after is not None and overdue(ctx, after):
+        happen(ctx, node, _OVERDUE)
 
 
-def _due(sur: Surroundings, remedy: Remedy) -> None:
+def _due(ctx: StepContext, remedy: Remedy) -> None:
     """A clock has run out; it does so once."""
-    happen(sur, remedy.node, _DUE)
-    after = sur.state.remedies.get(remedy.node)
+    happen(ctx, remedy.node, _DUE)
+    after = ctx.state.remedies.get(remedy.node)
     if after is not None and after.stage is remedy.stage and after.due == remedy.due:
-        keep(sur, after, msgspec.structs.replace(after, due=None))
+        keep(ctx, after, msgspec.structs.replace(after, due=None))
 
 
-def _groups(sur: Surroundings) -> None:
-    groups = {case.group for one in sur.state.remedies.values() for case in one.cases if case.group}
+def _groups(ctx: StepContext) -> None:
+    groups = {case.group for one in ctx.state.remedies.values() for case in one.cases if case.group}
     storms = tuple(sorted(groups))
-    if storms != sur.state.breaker.storms:
-        sur.set("breaker", breaker.stormed(sur.state.breaker, storms, sur.now))
+    if storms != ctx.state.breaker.storms:
+        ctx.set("breaker", breaker.stormed(ctx.state.breaker, storms, ctx.now))
 
 
-def _tell_denial(sur: Surroundings, node: str) -> None:
+def _tell_denial(ctx: StepContext, node: str) -> None:
     """Keep what stands in the way, and tell it when it is another thing than before."""
-    remedy = sur.state.remedies.get(node)
+    remedy = ctx.state.remedies.get(node)
     if remedy is None:
         return
-    kind = _wanted(sur, remedy)
-    denial = None if kind is None else in_the_way(sur, remedy, kind)
+    kind = _wanted(ctx, remedy)
+    denial = None if kind is None else in_the_way(ctx, remedy, kind)
     if denial is not None and denial.why in _SPENT and remedy.incident:
         changed = breaker.breached(
-            sur.state.breaker, remedy.incident, remedy.begun, sur.now, sur.settings.breaker
+            ctx.state.breaker, remedy.incident, remedy.begun, ctx.now, ctx.settings.breaker
         )
-        sur.set("breaker", changed)
-    denial = None if kind is None else told_in_the_way(sur, remedy, kind)
+        ctx.set("breaker", changed)
+    denial = None if kind is None else told_in_the_way(ctx, remedy, kind)
     if _same(denial, remedy.denial):
         return
-    keep(sur, remedy, msgspec.structs.replace(remedy, denial=denial))
+    keep(ctx, remedy, msgspec.structs.replace(remedy, denial=denial))
     # Of what is only told nothing is wanted that could be held back.
-    if denial is not None and (remedy.manual or remedy.unfit or wrong(sur, remedy)):
-        sur.note(remedy, f"{kind} is held back: {denial.text}", _loudness(denial, sur.now))
+    if denial is not None and (remedy.manual or remedy.unfit or wrong(ctx, remedy)):
+        ctx.note(remedy, f"{kind} is held back: {denial.text}", _loudness(denial, ctx.now))
 
 
 def _loudness(denial: Denial, now: float) -> Loudness:
@@ -205,7 +205,7 @@ def _same(one: Denial | None, other: Denial | None) -> bool:
     return (one and one.why) == (other and other.why)
 
 
-def _wanted(sur: Surroundings, remedy: Remedy) -> Kind | None:
+def _wanted(ctx: StepContext, remedy: Remedy) -> Kind | None:
     """What a remedy waits for."""
     if remedy.stage in _WAITING:
         return Kind.QUARANTINE
@@ -213,9 +213,9 @@ def _wanted(sur: Surroundings, remedy: Remedy) -> Kind | None:
         return None
     if remedy.stage is Stage.RELEASING:
         return Kind.RELEASE
-    if remedy.stage is Stage.DRAINING and next_job(sur, remedy) is not None:
+    if remedy.stage is Stage.DRAINING and next_job(ctx, remedy) is not None:
         return Kind.CANCEL_JOB if cancels(remedy) else Kind.MOVE_JOB
-    if remedy.stage is Stage.QUARANTINED and must_fence(sur, remedy):
+    if remedy.stage is Stage.QUARANTINED and must_fence(ctx, remedy):
         return Kind.FENCE
     if remedy.stage is Stage.QUARANTINED and not remedy.manual:
         return INTENTS.get(next_rung(remedy))

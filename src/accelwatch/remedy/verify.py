@@ -8,7 +8,7 @@ from accelwatch.remedy.clocks import FRESH_S, LONG_S, LONGER, SETTLE_S
 from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.score import Verdict, keys_of, verdict
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 
 
 def scored(remedy: Remedy) -> tuple[str, ...]:
@@ -23,22 +23,22 @@ def scored(remedy: Remedy) -> tuple[str, ...]:
     return (*keys_of(remedy.node), *boards)
 
 
-def passive_s(sur: Surroundings, remedy: Remedy) -> float:
+def passive_s(ctx: StepContext, remedy: Remedy) -> float:
     """For how many seconds it has to look well: longer for what has failed often."""
     if remedy.vouched:
         return 0.0
     needed = 0.0 if remedy.policy is None else remedy.policy.passive_s
-    if verdict(sur.state.scores, scored(remedy), sur.now) is Verdict.USUAL:
+    if verdict(ctx.state.scores, scored(remedy), ctx.now) is Verdict.USUAL:
         return needed
     return max(needed * LONGER, LONG_S)
 
 
-def looks_well(sur: Surroundings, remedy: Remedy) -> Answer:
+def looks_well(ctx: StepContext, remedy: Remedy) -> Answer:
     """Whether it has looked well for long enough, and does so now."""
-    good, known = sur.world.good.get(remedy.node), remedy.verification
-    if barring(sur, remedy):
+    good, known = ctx.world.good.get(remedy.node), remedy.verification
+    if barring(ctx, remedy):
         return _denial("something is wrong with it still")
-    if good is None or not -FRESH_S <= sur.now - good.until <= FRESH_S:
+    if good is None or not -FRESH_S <= ctx.now - good.until <= FRESH_S:
         return _denial("no fresh data says that it is well")
     if known is None or not known.generation:
         return _denial("verification of this machine has not started")
@@ -46,20 +46,20 @@ def looks_well(sur: Surroundings, remedy: Remedy) -> Answer:
         return _denial("it is another boot or other hardware than was verified")
     if good.until <= known.since:
         return _denial("it was not looked at since")
-    lasted, needed = well_for_s(sur, remedy), passive_s(sur, remedy)
+    lasted, needed = well_for_s(ctx, remedy), passive_s(ctx, remedy)
     if lasted < needed:
-        until = sur.now + needed - lasted
+        until = ctx.now + needed - lasted
         text = f"it has looked well for {lasted:.0f} s of {needed:.0f} s"
         return Denial(why=DenialKind.DATA, text=text, until=until)
     return PERMIT
 
 
-def well_for_s(sur: Surroundings, remedy: Remedy) -> float:
+def well_for_s(ctx: StepContext, remedy: Remedy) -> float:
     """For how many seconds looks at it were good without a gap, since it is verified.
 
     Counted from look to look: a clock that was set makes no look, and so no time.
     """
-    good, known = sur.world.good.get(remedy.node), remedy.verification
+    good, known = ctx.world.good.get(remedy.node), remedy.verification
     if good is None or known is None:
         return 0.0
     return max(good.until - max(good.since, known.since), 0.0)
@@ -72,33 +72,33 @@ def next_test(remedy: Remedy) -> str:
     return next((test for test in tests if test not in passed), "")
 
 
-def other_generation(sur: Surroundings, remedy: Remedy) -> bool:
+def other_generation(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether it has begun anew, or has other hardware, since the verification began."""
-    heard, known = sur.heard(remedy.node), remedy.verification
+    heard, known = ctx.heard(remedy.node), remedy.verification
     return heard is not None and known is not None and heard.generation != known.generation
 
 
-def wrong_again(sur: Surroundings, remedy: Remedy) -> bool:
+def wrong_again(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether a rule that wants it out has begun to fire since the verification began."""
     since = None if remedy.verification is None else remedy.verification.since
-    return any(since is None or case.evidence_at > since for case in leading(sur, remedy))
+    return any(since is None or case.evidence_at > since for case in leading(ctx, remedy))
 
 
-def still_wrong(sur: Surroundings, remedy: Remedy) -> bool:
+def still_wrong(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether what was wrong is so still, though its rule had the time to clear."""
-    return _settled(sur, remedy) and any(not case.blind for case in leading(sur, remedy))
+    return _settled(ctx, remedy) and any(not case.blind for case in leading(ctx, remedy))
 
 
-def seen_bad(sur: Surroundings, remedy: Remedy) -> bool:
+def seen_bad(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether a rule with an action fires on fresh data, though none of its incidents is open."""
-    heard = sur.heard(remedy.node)
-    if heard is None or heard.healthy is not False or sur.now - heard.time > FRESH_S:
+    heard = ctx.heard(remedy.node)
+    if heard is None or heard.healthy is not False or ctx.now - heard.time > FRESH_S:
         return False
-    return _settled(sur, remedy) and not leading(sur, remedy)
+    return _settled(ctx, remedy) and not leading(ctx, remedy)
 
 
-def _settled(sur: Surroundings, remedy: Remedy) -> bool:
-    return remedy.verification is not None and sur.now > remedy.verification.since + SETTLE_S
+def _settled(ctx: StepContext, remedy: Remedy) -> bool:
+    return remedy.verification is not None and ctx.now > remedy.verification.since + SETTLE_S
 
 
 def _denial(text: str) -> Denial:

@@ -17,7 +17,7 @@ from accelwatch.remedy.cases import as_wanted, leading
 from accelwatch.remedy.gates import may_lead
 from accelwatch.remedy.jobs import LEAVING
 from accelwatch.remedy.model import Remedy
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.rules.document import QuarantineLevel, When
 
 replace = msgspec.structs.replace
@@ -40,25 +40,25 @@ def strictness(policy: Policy) -> tuple[bool, int, bool, bool]:
     return leave and policy.when is not When.AFTER_JOB, _SOONER[policy.when], leave, whole
 
 
-def strictest(sur: Surroundings, remedy: Remedy) -> Wish | None:
+def strictest(ctx: StepContext, remedy: Remedy) -> Wish | None:
     """What counts now of all that is wanted of a node that is out; None if a person has it in hand."""
     first = remedy.first_policy or remedy.policy
     if first is None or remedy.manual:
         return None
     best = Wish(first)
-    cases = leading(sur, remedy)
+    cases = leading(ctx, remedy)
     # Of two that are alike the one that counts already goes on.
     cases.sort(key=lambda case: case.incident != remedy.led_by)
     for case in map(as_wanted, cases):
         is_stricter = strictness(case.policy) > strictness(best.policy)
-        if is_stricter and may_lead(sur, remedy, case):
+        if is_stricter and may_lead(ctx, remedy, case):
             best = Wish(case.policy, case.incident)
     return best
 
 
-def is_otherwise(sur: Surroundings, remedy: Remedy) -> bool:
+def is_otherwise(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether another policy counts now than the one that the node has."""
-    wish = strictest(sur, remedy)
+    wish = strictest(ctx, remedy)
     if wish is None or remedy.policy is None:
         return False
     return wish.incident != remedy.led_by or strictness(wish.policy) != strictness(remedy.policy)

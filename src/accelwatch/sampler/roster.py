@@ -2,7 +2,7 @@
 
 from accelwatch.backend import Backend
 from accelwatch.sampler.calls import CollectorContext
-from accelwatch.sampler.turn import Slot, Surroundings
+from accelwatch.sampler.turn import Slot, SlotContext
 from accelwatch.sampler.worker import Worker
 from accelwatch.schema.device import Device
 from accelwatch.store.reports import Slots
@@ -18,7 +18,7 @@ class Roster:
         self._retired: dict[str, Slot] = {}
         self._name = name
         self._shared = shared
-        self._around = Surroundings(backend, name, collector)
+        self._around = SlotContext(backend, name, collector)
 
     def accept(self, devices: tuple[Device, ...]) -> list[Slot]:
         """Take the devices as discovered, to be identified anew; returns the slots that have gone."""

@@ -32,7 +32,7 @@ _WAS_LATE = Failure(
 )
 
 
-class Surroundings(msgspec.Struct, frozen=True):
+class SlotContext(msgspec.Struct, frozen=True):
     """What the turns of one backend share."""
 
     backend: Backend
@@ -49,7 +49,7 @@ def matches(device: Device, selectors: tuple[str, ...]) -> bool:
 class Slot:
     """A place where a backend found a device, and the device's turns."""
 
-    def __init__(self, device: Device, worker: Worker, around: Surroundings) -> None:
+    def __init__(self, device: Device, worker: Worker, around: SlotContext) -> None:
         self.device = device
         self.worker = worker
         self.identify_due = True

@@ -9,7 +9,7 @@ from accelwatch.remedy.budget import bound
 from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.plan import Plan
 from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 
 MOST_NODES = 4
 """Nodes of one incident whose plans are shown."""
@@ -97,12 +97,12 @@ def _says(state: RemedyState, remedy: Remedy | None, plan: Plan, doing: str, now
 
 
 def _budget_left(runner: RemedyRunner, node: str, now: float) -> tuple[str, ...]:
-    sur = Surroundings(runner.engine.state, runner.settings, now)
-    census, budget = sur.census, runner.settings.budget
+    ctx = StepContext(runner.engine.state, runner.settings, now)
+    census, budget = ctx.census, runner.settings.budget
     lines = []
-    for group in sur.place(sur.remedy(node)).groups:
+    for group in ctx.place(ctx.remedy(node)).groups:
         size = census.sizes.get(group, 0)
-        limit, held = bound(max(size, 1), budget), len(sur.state.budget.held(group))
+        limit, held = bound(max(size, 1), budget), len(ctx.state.budget.held(group))
         kind, _, name = group.partition("=")
         of = f"{kind} {name}" if name else "the fleet"
         lines.append(f"{max(limit - held, 0)} of {limit} left in {of} ({size} nodes)")

@@ -13,7 +13,7 @@ from accelwatch.remedy.outcome import Outcome, RemedyRecord
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.spares import SpareStanding
 from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Number
 
@@ -109,7 +109,7 @@ def _budgets(
     groups = {group for own in state.budget.own.values() for group in own.place.groups}
     if not groups:
         return
-    sizes = Surroundings(state, settings, now).census.sizes
+    sizes = StepContext(state, settings, now).census.sizes
     for group in sorted(groups):
         yield ("remedy_budget_used", group), len(state.budget.held(group))
         yield ("remedy_budget_bound", group), bound(sizes.get(group, 1), settings.budget)

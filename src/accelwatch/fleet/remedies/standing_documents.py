@@ -6,7 +6,7 @@ from accelwatch.remedy.model import RemedyState
 from accelwatch.remedy.places import place_of
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.standing_in import candidate
-from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.step_context import StepContext
 from accelwatch.schema.moments import moment_or_none, timestamp
 
 
@@ -133,18 +133,18 @@ def holds_page(state: RemedyState, now: float) -> HoldsPage:
     )
 
 
-def pools_of(sur: Surroundings, name: str, node: str) -> tuple[str, ...]:
+def pools_of(ctx: StepContext, name: str, node: str) -> tuple[str, ...]:
     """The pools of a node, by the scheduler's name and the hub's."""
-    return place_of(node, sur.heard(node), sur.world.seen.get(name), sur.settings).pools
+    return place_of(node, ctx.heard(node), ctx.world.seen.get(name), ctx.settings).pools
 
 
 def spares_page(state: RemedyState, settings: RemedySettings, now: float) -> SparesPage:
     """All spares as they stand at a moment in Unix seconds."""
-    sur = Surroundings(state, settings, now)
+    ctx = StepContext(state, settings, now)
     names = {theirs: ours for ours, theirs in settings.nodes.items()}
     rows = []
     for name, spare in sorted(state.spares.spares.items()):
-        known = candidate(sur, name)
+        known = candidate(ctx, name)
         rows.append(
             SpareDocument(
                 name=name,
@@ -155,7 +155,7 @@ def spares_page(state: RemedyState, settings: RemedySettings, now: float) -> Spa
                 stands_for=spare.stands_for,
                 tested=moment_or_none(spare.tested),
                 text=spare.text,
-                pools=pools_of(sur, name, names.get(name, name)),
+                pools=pools_of(ctx, name, names.get(name, name)),
                 model=known.labels.get("model", ""),
                 rack=known.labels.get("rack", ""),
                 score=known.score,

@@ -27,7 +27,7 @@ from accelwatch.remedy.touched import Touched
 from accelwatch.remedy.world import Looked, NodeHeard, World, unseen
 
 
-class Surroundings:
+class StepContext:
     """All that is known, while one step changes it. Nothing of it outlives the step but its outcome."""
 
     def __init__(self, state: RemedyState, settings: RemedySettings, now: float) -> None:
