@@ -60,6 +60,8 @@ class Stack:
         self._reopen = Backoff(self._settings.rediscover_s)
         self._discover_at = math.inf
         self._trouble: Failure | None = None
+        self._unopened: frozenset[str] = frozenset()
+        """Ids of the devices that the last refusal named."""
 
     @property
     def finished(self) -> bool:
@@ -181,6 +183,7 @@ class Stack:
         devices = error.devices if isinstance(error, BackendUnavailable) else ()
         if devices:
             self._collector.emit(Slots(backend=self.name, devices=tuple(devices)))
+        self._unopened = frozenset(device.id for device in devices)
         self._tell(status)
         failure = Failure(absence=Absence.ERROR, code=status.reason, message=status.message)
         now, wall = self._collector.clock.monotonic(), self._collector.clock.wall()
@@ -194,13 +197,22 @@ class Stack:
         self._backend = backend
         shared = self._control if backend.serial else None
         self._roster = Roster(self.name, backend, shared, self._collector)
-        self._roster.accept(opening.devices)
+        devices, superseded = opening.devices, self._superseded(opening.devices)
+        if superseded:
+            self._collector.emit(Slots(backend=self.name, devices=devices, superseded=superseded))
+        self._unopened = frozenset()
+        self._roster.accept(devices)
         if opening.events:
             self._collector.emit(Events(backend=self.name, events=opening.events))
         self._discover_at = now + self._settings.rediscover_s
         self._ticks = Ticks.joining(self._collector.began, self._settings.interval_s, now)
         self._cycle(now)
         self.listen()
+
+    def _superseded(self, devices: tuple[Device, ...]) -> tuple[str, ...]:
+        """Ids that the last refusal named, where the backend lists devices by others now."""
+        listed = {device.id for device in devices}
+        return tuple(sorted(self._unopened - listed)) if listed - self._unopened else ()
 
     def listen(self) -> None:
         """Wait for the backend's own events, if it has any and they are not held out."""

@@ -62,6 +62,8 @@ class Slots(msgspec.Struct, frozen=True, kw_only=True, tag="slots"):
 
     backend: str
     devices: tuple[Device, ...]
+    superseded: tuple[str, ...] = ()
+    """Slots known from the bus alone, whose devices the driver, loaded since, lists by other ids."""
 
 
 class Identified(msgspec.Struct, frozen=True, kw_only=True, tag="identified"):

@@ -54,6 +54,8 @@ class Rows:
         self._namesakes.keep(report.backend, slots)
         taken: set[str] = set()
         for row in self.of_backend(report.backend):
+            if row.slot in report.superseded:
+                self._replaced(row, row.slot)
             taken.add(row.slot)
             # A device that only changed its slot is identified in the new one within the grace: until
             # then it is neither lost nor twice there.
