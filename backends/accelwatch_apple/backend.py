@@ -77,10 +77,13 @@ class AppleBackend:
         """Find the commands and begin to ask them. Raises BackendUnavailable."""
         if not self._system.is_apple_silicon:
             raise BackendUnavailable("not a Mac with Apple Silicon", reason="no_device", remedy="")
-        from accelwatch_apple.session import Session
+        from accelwatch_apple.session import GPU_UNREAD, Session
 
-        self._session = Session(self._context, self._system)
-        return self._session.opened()
+        try:
+            self._session = Session(self._context, self._system)
+            return self._session.opened()
+        except BackendUnavailable as refusal:
+            raise refusal.with_devices([GPU_UNREAD]) from None
 
     def discover(self) -> Sequence[Device]:
         """The GPU, and the neural engine once its power was told. Raises BackendUnavailable."""

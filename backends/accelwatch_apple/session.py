@@ -22,6 +22,11 @@ _FIRST_WAIT_S = 3.0
 """Less than a backend is given to open (5 s)."""
 _WAIT_S = 5.0
 
+GPU_UNREAD = msgspec.structs.replace(
+    mapping.gpu_device(Machine(), None), id=f"{mapping.VENDOR}:{mapping.GPU}"
+)
+"""Every Apple Silicon Mac has one, whether or not it can be asked for."""
+
 
 def checks(context: Context, system: System) -> tuple[Check, ...]:
     """What can be asked on this Mac; nothing is run."""

@@ -26,7 +26,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.vendor_program import chosen_program
-from accelwatch.vendor_tool import VendorTool, accelerators
+from accelwatch.vendor_tool import VendorTool, accelerators, bare_devices
 from accelwatch_furiosa import management, mapping, rngd
 from accelwatch_furiosa.document import Card, Document
 from accelwatch_furiosa.furiosactl import Used, used_of, with_load
@@ -35,6 +35,7 @@ from accelwatch_furiosa.program import NEW, OLD, Program
 from accelwatch_furiosa.python_library import Library, load
 
 VENDOR_ID = 0x1ED2
+_PREFIX = "npu"
 _TOP = ("top", "--interval", "1000")
 _TOP_LINES, _TOP_S = 256, 2.5
 """Lines of `top` that are kept, and for how long one counts."""
@@ -89,6 +90,15 @@ class FuriosaBackend:
 
     def open(self) -> Opened:
         """Find whom to ask, and begin to ask. Raises BackendUnavailable."""
+        nodes = management.WARBOY_NODES if self._has_warboy() else management.RNGD_NODES
+        try:
+            return self._begin(nodes)
+        except BackendUnavailable as refusal:
+            root, on_bus = self._context.root, accelerators(self._context, VENDOR_ID)
+            there = bare_devices(root, on_bus, vendor=self.name, prefix=_PREFIX, nodes=nodes)
+            raise refusal.with_devices(there) from None
+
+    def _begin(self, nodes: str) -> Opened:
         ask = self._asked()
         self._tool = VendorTool(
             self._context,
@@ -96,9 +106,9 @@ class FuriosaBackend:
             lambda document: document.cards,
             name=self.name,
             command=self._source,
-            prefix="npu",
+            prefix=_PREFIX,
             vendor_id=VENDOR_ID,
-            nodes=management.WARBOY_NODES if self._has_warboy() else management.RNGD_NODES,
+            nodes=nodes,
         )
         self._tool.first()
         self._top = self._followed(ask)

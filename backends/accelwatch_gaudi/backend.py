@@ -19,7 +19,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.sysfs import pci_device_dir
 from accelwatch.vendor_program import chosen_program
-from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators, pace_of
+from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators, bare_devices, pace_of
 from accelwatch_gaudi import driver, hlml_card, mapping, processes
 from accelwatch_gaudi.document import Card, Document, card_of
 from accelwatch_gaudi.hlml_card import HlmlCard
@@ -79,6 +79,14 @@ class GaudiBackend:
 
     def open(self) -> Opened:
         """Load the library, find the command, begin to ask. Raises BackendUnavailable."""
+        try:
+            return self._begin()
+        except BackendUnavailable as refusal:
+            root, on_bus = self._context.root, accelerators(self._context, driver.VENDOR_ID)
+            there = bare_devices(root, on_bus, vendor=self.name, prefix=mapping.PREFIX)
+            raise refusal.with_devices(self._of_vendor(there)) from None
+
+    def _begin(self) -> Opened:
         root = self._context.root
         self._program = self._find()
         self._hlml = open_source(self._context, self._logs)
@@ -111,13 +119,17 @@ class GaudiBackend:
 
     def discover(self) -> Sequence[Device]:
         """What is on the PCI bus, then what only the command lists. Raises BackendUnavailable."""
+        return self._of_vendor(self._opened.discover())
+
+    def _of_vendor(self, devices: Sequence[Device]) -> list[Device]:
+        """Devices with the vendor's name, which is not the backend's."""
         return [
             msgspec.structs.replace(
                 device,
                 id=f"{self.vendor}:{device.pci_bus_id or device.index}",
                 vendor=self.vendor,
             )
-            for device in self._opened.discover()
+            for device in devices
         ]
 
     def identify(self, device: Device) -> Sequence[Device]:

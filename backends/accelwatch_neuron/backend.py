@@ -15,7 +15,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Link, Reading
 from accelwatch.vendor_program import chosen_program
-from accelwatch.vendor_tool import TIMEOUT_S, pace_of
+from accelwatch.vendor_tool import TIMEOUT_S, bare_devices, pace_of
 from accelwatch_neuron import faults, listing, load, tree
 from accelwatch_neuron.listing import Entry
 from accelwatch_neuron.program import Program
@@ -60,7 +60,7 @@ class NeuronBackend:
     def probe(self) -> Probe:
         """Look for the driver's tree, then on the PCI bus."""
         driven = bool(tree.folders(self._context.root))
-        there = driven or self._on_bus()
+        there = driven or bool(self._on_bus())
         checks = (
             Check(subject="the driver's devices in sysfs", ok=driven),
             Check(subject=_PROGRAM, ok=self._find() is not None, remedy=_REMEDY),
@@ -69,6 +69,12 @@ class NeuronBackend:
 
     def open(self) -> Opened:
         """Find the command. Raises BackendUnavailable without the driver."""
+        try:
+            return self._open()
+        except BackendUnavailable as refusal:
+            raise refusal.with_devices(self.discover() or self._bare()) from None
+
+    def _open(self) -> Opened:
         root, program = self._context.root, self._find()
         named = self._context.options.get("neuron_monitor")
         monitor = chosen_program(root, named, (_MONITOR,), _FOLDERS)
@@ -185,9 +191,14 @@ class NeuronBackend:
         told = load.parse(line)
         return (Absence.ERROR, 0.0) if told is None else (told, age_s)
 
-    def _on_bus(self) -> bool:
+    def _bare(self) -> list[Device]:
+        """The devices by their places on the bus: without the driver nothing else is known."""
+        prefix = self.name
+        return bare_devices(self._context.root, self._on_bus(), vendor=self.vendor, prefix=prefix)
+
+    def _on_bus(self) -> list[str]:
         functions = sysfs.pci_functions(self._context.root, _AMAZON)
-        return any(device in _CHIPS for _, device, _ in functions)
+        return [bus for bus, device, _ in functions if device in _CHIPS]
 
     def _find(self) -> Path | None:
         named = self._context.options.get("neuron_ls")

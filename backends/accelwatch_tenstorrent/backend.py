@@ -28,13 +28,14 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.vendor_program import chosen_program, output_of
-from accelwatch.vendor_tool import Place, VendorTool, accelerators
+from accelwatch.vendor_tool import Place, VendorTool, accelerators, bare_devices
 from accelwatch.whole_output import parsed
 from accelwatch_tenstorrent import driver, mapping, python_library, registers
 from accelwatch_tenstorrent.heartbeat import Heartbeats
 from accelwatch_tenstorrent.snapshot import Chip, Snapshot, parse
 
 VENDOR_ID = 0x1E52
+_PREFIX, _NODES = "tt", "tenstorrent/[0-9]*"
 _PROGRAM = "tt-smi"
 _SOURCES = ("auto", "sysfs", "tt-smi", python_library.NAME)
 _TIMEOUT_S = 20.0
@@ -96,6 +97,14 @@ class TenstorrentBackend:
 
     def open(self) -> Opened:
         """See which source there is. Raises BackendUnavailable."""
+        try:
+            return self._begin()
+        except BackendUnavailable as refusal:
+            root, on_bus = self._context.root, accelerators(self._context, VENDOR_ID)
+            there = bare_devices(root, on_bus, vendor=self.name, prefix=_PREFIX, nodes=_NODES)
+            raise refusal.with_devices(there) from None
+
+    def _begin(self) -> Opened:
         root = self._context.root
         told = self._context.options.get("source", "auto")
         if not isinstance(told, str) or told not in _SOURCES:
@@ -128,9 +137,9 @@ class TenstorrentBackend:
             self._places,
             name=self.name,
             command=self._tool_name,
-            prefix="tt",
+            prefix=_PREFIX,
             vendor_id=VENDOR_ID,
-            nodes="tenstorrent/[0-9]*",
+            nodes=_NODES,
         )
         if self._wants_tool():
             self._tool.first()

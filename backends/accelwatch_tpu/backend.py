@@ -75,8 +75,13 @@ class TpuBackend:
     def open(self) -> Opened:
         """Find the command, and begin to ask. Raises BackendUnavailable for an option that is none."""
         options, clock = self._context.options, self._context.clock
-        self._port, self._program = _port_of(options), self._find()
-        self._polled = Polled(self._ask, clock, pace_s=pace_of(options, self.name))
+        self._program = self._find()
+        try:
+            self._port, pace_s = _port_of(options), pace_of(options, self.name)
+        except BackendUnavailable as refusal:
+            mine, _ = shared_out(chips(self._context.root))
+            raise refusal.with_devices([self._device(chip) for chip in mine]) from None
+        self._polled = Polled(self._ask, clock, pace_s=pace_s)
         report = self._first()
         version = None if report is None else report.libtpu_version
         source = "sysfs+libtpu" if self._program is None else f"sysfs+{_PROGRAM}"

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from accelwatch import device_nodes, sysfs
+from accelwatch import sysfs
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request
 from accelwatch.errors import BackendUnavailable
 from accelwatch.listed_process import with_processes, without_processes
@@ -23,10 +23,9 @@ from accelwatch.vendor_tool import (
     ACCELERATOR,
     TIMEOUT_S,
     Listed,
-    Place,
     VendorTool,
     accelerators,
-    bare_device,
+    bare_devices,
 )
 from accelwatch.whole_output import Judge, never
 
@@ -142,40 +141,35 @@ class ToolBackend(Generic[T, E]):
 
     def _there(self) -> list[Device]:
         """The devices on the bus but for those that somebody else was given."""
-        command, root, on_bus = self.command, self._context.root, self.on_bus()
-        ours = [
-            bus
-            for bus in on_bus
-            if not device_nodes.is_virtual_function(root, bus)
-            and not device_nodes.why_withheld(root, bus, on_bus, command.nodes)
-        ]
-        return [
-            bare_device(
-                root,
-                Place(bus, number),
-                vendor=self.name,
-                prefix=command.prefix,
-                kind=command.kind,
-            )
-            for number, bus in enumerate(ours)
-        ]
+        command = self.command
+        return bare_devices(
+            self._context.root,
+            self.on_bus(),
+            vendor=self.name,
+            prefix=command.prefix,
+            kind=command.kind,
+            nodes=command.nodes,
+        )
 
     def begin(self, ask: Callable[[], T], *, source: str) -> Opened:
         """Begin to ask; wait for the first answer for a moment. Raises BackendUnavailable."""
         command = self.command
-        self._tool = VendorTool(
-            self._context,
-            ask,
-            self.listed,
-            name=self.name,
-            command=source,
-            prefix=command.prefix,
-            vendor_id=command.vendor_id,
-            classes=command.classes,
-            kind=command.kind,
-            nodes=command.nodes,
-            placed=self.placed,
-        )
+        try:
+            self._tool = VendorTool(
+                self._context,
+                ask,
+                self.listed,
+                name=self.name,
+                command=source,
+                prefix=command.prefix,
+                vendor_id=command.vendor_id,
+                classes=command.classes,
+                kind=command.kind,
+                nodes=command.nodes,
+                placed=self.placed,
+            )
+        except BackendUnavailable as refusal:
+            raise refusal.with_devices(self._there()) from None
         return Opened(source=source, versions=dict(self.versions(self._tool.first())))
 
     def discover(self) -> Sequence[Device]:

@@ -82,6 +82,28 @@ def bare_device(root: Path, place: Listed, *, vendor: str, prefix: str, kind: De
     )
 
 
+def bare_devices(
+    root: Path,
+    on_bus: Sequence[str],
+    *,
+    vendor: str,
+    prefix: str,
+    kind: DeviceKind = DeviceKind.NPU,
+    nodes: str = "",
+) -> list[Device]:
+    """The devices on the bus but for those that somebody else was given; `nodes` as of VendorTool."""
+    ours = [
+        bus
+        for bus in on_bus
+        if not device_nodes.is_virtual_function(root, bus)
+        and not device_nodes.why_withheld(root, bus, on_bus, nodes)
+    ]
+    return [
+        bare_device(root, Place(bus, number), vendor=vendor, prefix=prefix, kind=kind)
+        for number, bus in enumerate(ours)
+    ]
+
+
 def pace_of(options: Mapping[str, object], backend: str) -> float:
     """The option `pace_s`, seconds between two runs. Raises BackendUnavailable for what is none."""
     told = options.get("pace_s", PACE_S)

@@ -139,3 +139,36 @@ def test_npus_that_a_guest_has_are_no_rows(ascend: Site) -> None:
     (ascend.root / "sys/bus/pci/devices/0000:c2:00.0/driver").symlink_to(driver)
     _, document = ascend.snapshot("ascend")
     assert [one["pci_bus_id"] for one in document["devices"]] == ["0000:c1:00.0"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "vendor", "device", "code", "reason"),
+    [
+        ("neuron", "0x1d0f", "0x7164", "0x088000", "driver_not_loaded"),
+        ("tenstorrent", "0x1e52", "0x401e", "0x120000", "driver_not_loaded"),
+        ("gaudi", "0x1da3", "0x1020", "0x120000", "command_not_found"),
+        ("furiosa", "0x1ed2", "0x0001", "0x120000", "command_not_found"),
+    ],
+)
+def test_a_check_counts_devices_whose_driver_is_not_loaded(
+    tmp_path: Path, backend: str, vendor: str, device: str, code: str, reason: str
+) -> None:
+    site = Site(tmp_path)
+    for bus in ("0000:c1:00.0", "0000:c2:00.0"):
+        folder = f"sys/bus/pci/devices/{bus}"
+        for name, text in (("vendor", vendor), ("device", device), ("class", code)):
+            site.tree.write(f"{folder}/{name}", f"{text}\n")
+    status, document = site.snapshot(backend)
+    assert [one["state"] for one in document["devices"]] == ["degraded", "degraded"]
+    found = backend_of(document, backend)
+    assert (found["state"], found["reason"], found["devices"]) == ("unavailable", reason, 2)
+    assert all(one["health_reasons"] == [found["message"]] for one in document["devices"])
+    assert status == 1
+    words = ("check", "--backend", backend, "--agent", "none", "--expect")
+    status, printed, _ = site.run(*words, "2")
+    assert "2 expected" not in printed
+    assert found["message"] in printed
+    assert status == 1
+    status, printed, _ = site.run(*words, "3")
+    assert status == 2
+    assert "2 devices, 3 expected" in printed
