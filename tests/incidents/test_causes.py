@@ -9,8 +9,8 @@ import pytest
 
 from accelwatch.incidents.causes import AGAIN_S, TOGETHER_S, Causes, level_of
 from accelwatch.incidents.incident import Facts, Incident
-from accelwatch.incidents.keeper import Keeper
-from accelwatch.incidents.register import Register
+from accelwatch.incidents.incident_manager import IncidentManager
+from accelwatch.incidents.incident_store import IncidentStore
 from accelwatch.incidents.silence import Silence, matchers
 from accelwatch.rules.document import Severity
 from accelwatch.rules.rule import RuleSet
@@ -28,14 +28,14 @@ RULES = {
 
 
 class Site:
-    """A register, and what it said last of each incident."""
+    """An incident store, and what it said last of each incident."""
 
     def __init__(self, jobs: dict[str, str] | None = None) -> None:
         """`jobs` by node."""
         self.now = START
         self.told: dict[str, Incident] = {}
         ran = jobs or {}
-        self.register = Register(
+        self.incident_store = IncidentStore(
             RULES,
             lambda entity: Facts(jobs=(ran[entity.node],) if entity.node in ran else ()),
             self._heard,
@@ -46,21 +46,25 @@ class Site:
         self.told.update((one.id, one) for one in incidents)  # type: ignore[attr-defined]
 
     async def begin(self, folder: Path | None = None) -> "Site":
-        await self.register.begin(folder, RuleSet(rules=RULES, digest="d"), self.now)
+        await self.incident_store.begin(folder, RuleSet(rules=RULES, digest="d"), self.now)
         return self
 
     async def say(self, transition: Transition, rule_id: str, at_s: float, entity: Entity) -> None:
         self.now = START + at_s
         verdict = change(transition, at_s, rule_id=rule_id, entity=entity)
-        await self.register.step([verdict], self.now)
+        await self.incident_store.step([verdict], self.now)
 
     @property
     def follows(self) -> dict[str, str]:
-        return {one.rule: one.follows for one in self.register.open}
+        return {one.rule: one.follows for one in self.incident_store.open}
 
     def quiet(self) -> list[str]:
         """Rules of open incidents of which nobody is told besides another."""
-        return [one.rule for one in self.register.open if self.register.is_told_by_another(one)]
+        return [
+            one.rule
+            for one in self.incident_store.open
+            if self.incident_store.is_told_by_another(one)
+        ]
 
 
 def play(*said: tuple[Transition, str, float, Entity], jobs: dict[str, str] | None = None) -> Site:
@@ -68,7 +72,7 @@ def play(*said: tuple[Transition, str, float, Entity], jobs: dict[str, str] | No
         site = await Site(jobs).begin()
         for one in said:
             await site.say(*one)
-        await site.register.end()
+        await site.incident_store.end()
         return site
 
     return asyncio.run(story())
@@ -135,7 +139,7 @@ def test_the_most_severe_leads_and_what_is_critical_is_told_in_any_case() -> Non
     assert site.quiet() == ["warn", "other"]
     other = device("n1", 3)
     site = play((FIRED, "lost", 0, ONE), (FIRED, "lost", 10, other), (FIRED, "lost", 20, ONE))
-    assert [one.follows for one in site.register.open] == ["", "i1"]
+    assert [one.follows for one in site.incident_store.open] == ["", "i1"]
     assert site.quiet() == []
 
 
@@ -161,14 +165,14 @@ def test_a_leader_that_is_muted_tells_for_nobody() -> None:
         silence = Silence(
             id="s9", matchers=matchers("rule=warn"), starts=0, ends=START + 9e5, by="", reason=""
         )
-        await site.register.mute(silence)
+        await site.incident_store.mute(silence)
         assert site.quiet() == []
         assert set(site.told) == {"i1", "i2"}
         site.told.clear()
-        await site.register.unmute("s9", "ana")
+        await site.incident_store.unmute("s9", "ana")
         assert site.quiet() == ["other"]
         assert set(site.told) == {"i1", "i2"}
-        await site.register.end()
+        await site.incident_store.end()
 
     asyncio.run(story())
 
@@ -178,14 +182,14 @@ def test_a_restart_keeps_who_follows_whom(tmp_path: Path) -> None:
         first = await Site().begin(tmp_path)
         await first.say(FIRED, "warn", 0, ONE)
         await first.say(FIRED, "other", 60, ONE)
-        await first.register.end()
+        await first.incident_store.end()
         again = await Site().begin(tmp_path)
         assert again.follows == {"warn": "", "other": "i1"}
         await again.say(FIRED, "hint", 90, ONE)
         assert again.follows["hint"] == "i1"
         await again.say(CLEARED, "warn", 100, ONE)
         assert again.follows == {"other": "", "hint": "i2"}
-        await again.register.end()
+        await again.incident_store.end()
 
     asyncio.run(story())
 
@@ -193,9 +197,9 @@ def test_a_restart_keeps_who_follows_whom(tmp_path: Path) -> None:
 def test_ten_thousand_causes_are_not_held_against_each_other() -> None:
     causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
     site = play(*((FIRED, "hint", 0, device(f"n{at:03d}")) for at in range(300)))
-    assert len(causes.step(site.register.open, START)) == 300
+    assert len(causes.step(site.incident_store.open, START)) == 300
     assert causes.take_moves() == {}
-    assert all(len(causes.near(one)) == 1 for one in site.register.open)
+    assert all(len(causes.near(one)) == 1 for one in site.incident_store.open)
 
 
 def test_a_cause_is_told_again_each_time_its_level_rises() -> None:
@@ -207,7 +211,7 @@ def test_a_cause_is_told_again_each_time_its_level_rises() -> None:
             await site.say(FIRED, rule_id, at * 5.0, device("n1"))
             said = causes.step(site.told.values(), START + at * 5.0)
             told += [f"{one.incident.rule} {level_of(one.incident)}" for one in said]
-        await site.register.end()
+        await site.incident_store.end()
         return told
 
     assert asyncio.run(story()) == ["hint info", "warn watch", "lost alert"]
@@ -223,7 +227,7 @@ def test_of_a_storm_that_comes_the_first_is_told_and_then_the_storm() -> None:
             said = causes.step(site.told.values(), START + at * 5.0)
             told += [(one.incident.id, one.incident.storm) for one in said]
         told += [(one.incident.id, one.incident.storm) for one in causes.step((), START + 900)]
-        await site.register.end()
+        await site.incident_store.end()
         return told
 
     assert asyncio.run(story()) == [("i1", False), ("i11", True)]
@@ -242,7 +246,7 @@ def test_of_a_storm_that_comes_the_first_is_told_and_then_the_storm() -> None:
 def test_who_waits_for_a_storm(rule_id: str, at_s: float, where: Entity, told: list[str]) -> None:
     causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
     site = play((FIRED, "lost", 0, ONE), (FIRED, rule_id, at_s, where))
-    first, second = site.register.open
+    first, second = site.incident_store.open
     said = [*causes.step([first], START), *causes.step([second], START + at_s)]
     assert [one.incident.id for one in said] == told
     if told == ["i1"] and where is ELSEWHERE:
@@ -252,7 +256,7 @@ def test_who_waits_for_a_storm(rule_id: str, at_s: float, where: Entity, told: l
 def calls_of(count: int) -> int:
     """Calls of functions while so many incidents begin, and then end, on a node."""
     causes, calls = Causes(RULES, lambda _: (), lambda _nodes, _now: None), 0
-    kept = Keeper(RULES, lambda _: Facts(), lambda: f"i{next(numbers)}")
+    kept = IncidentManager(RULES, lambda _: Facts(), lambda: f"i{next(numbers)}")
     numbers = itertools.count(1)
     entities = [device("n1", number) for number in range(count)]
     told = [
@@ -282,7 +286,7 @@ def test_one_of_many_costs_no_more_than_one_of_few() -> None:
 def test_of_many_the_next_one_leads_and_all_follow_it() -> None:
     causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
     numbers = itertools.count(1)
-    kept = Keeper(RULES, lambda _: Facts(), lambda: f"i{next(numbers)}")
+    kept = IncidentManager(RULES, lambda _: Facts(), lambda: f"i{next(numbers)}")
     said = [change(FIRED, 0, rule_id="warn", entity=device("n1", at)) for at in range(600)]
     causes.step(kept.step(said, START), START)
     assert causes.take_moves() == {f"i{at}": "i1" for at in range(2, 601)}

@@ -10,7 +10,7 @@ from accelwatch.incidents.incident import (
     Incident,
     MomentKind,
 )
-from accelwatch.incidents.keeper import Keeper
+from accelwatch.incidents.incident_manager import IncidentManager
 from accelwatch.rules.document import Advice
 from accelwatch.rules.rule import Grouping
 from accelwatch.rules.timing import Transition
@@ -36,17 +36,17 @@ def facts(entity: Entity) -> Facts:
     )
 
 
-def keeper(group: Grouping = RACK, incidents: tuple[Incident, ...] = ()) -> Keeper:
+def manager(group: Grouping = RACK, incidents: tuple[Incident, ...] = ()) -> IncidentManager:
     numbers = itertools.count(1 + len(incidents))
     rules = {"gpu.lost": rule(group=group)}
-    return Keeper(rules, facts, lambda: f"i{next(numbers)}", incidents)
+    return IncidentManager(rules, facts, lambda: f"i{next(numbers)}", incidents)
 
 
-def fire(kept: Keeper, at_s: float, *nodes: str) -> list[Incident]:
+def fire(kept: IncidentManager, at_s: float, *nodes: str) -> list[Incident]:
     return kept.step([change(FIRED, at_s, entity=device(node)) for node in nodes], START + at_s)
 
 
-def clear(kept: Keeper, at_s: float, *nodes: str) -> list[Incident]:
+def clear(kept: IncidentManager, at_s: float, *nodes: str) -> list[Incident]:
     return kept.step([change(CLEARED, at_s, entity=device(node)) for node in nodes], START + at_s)
 
 
@@ -55,11 +55,11 @@ def groups(incidents: list[Incident]) -> list[Incident]:
 
 
 def test_two_of_a_rack_are_two_incidents() -> None:
-    assert groups(fire(keeper(), 0, "n1", "n2")) == []
+    assert groups(fire(manager(), 0, "n1", "n2")) == []
 
 
 def test_three_of_a_rack_are_one_incident_and_its_members() -> None:
-    kept = keeper()
+    kept = manager()
     fire(kept, 0, "n1", "n2")
     changed = fire(kept, 60, "n3")
     (group,) = groups(changed)
@@ -79,7 +79,7 @@ def test_three_of_a_rack_are_one_incident_and_its_members() -> None:
 def test_what_to_do_is_the_rules_where_it_looks_for_a_cause(advice: Advice, told: str) -> None:
     grouped = dataclasses.replace(rule(group=RACK), advice=advice)
     numbers = itertools.count(1)
-    kept = Keeper({"gpu.lost": grouped}, facts, lambda: f"i{next(numbers)}")
+    kept = IncidentManager({"gpu.lost": grouped}, facts, lambda: f"i{next(numbers)}")
     (group,) = groups(fire(kept, 0, "n1", "n2", "n3"))
     assert group.what_to_do.startswith(told)
 
@@ -88,36 +88,36 @@ def test_what_to_do_about_many_may_be_something_else_than_about_one() -> None:
     many = dataclasses.replace(RACK, what_to_do="look at the switch")
     grouped = dataclasses.replace(rule(group=many), advice=Advice.NONE)
     numbers = itertools.count(1)
-    kept = Keeper({"gpu.lost": grouped}, facts, lambda: f"i{next(numbers)}")
+    kept = IncidentManager({"gpu.lost": grouped}, facts, lambda: f"i{next(numbers)}")
     (group,) = groups(fire(kept, 0, "n1", "n2", "n3"))
     assert group.what_to_do == "look at the switch"
 
 
 def test_those_of_another_rack_do_not_count() -> None:
-    kept = keeper()
+    kept = manager()
     assert groups(fire(kept, 0, "n1", "n2", "n11", "n12")) == []
 
 
 def test_who_stands_nowhere_does_not_count() -> None:
-    assert groups(fire(keeper(), 0, "n1", "n2", "n100")) == []
+    assert groups(fire(manager(), 0, "n1", "n2", "n100")) == []
 
 
 @pytest.mark.parametrize(("later_s", "one"), [(300, True), (301, False)])
 def test_they_count_within_a_span_only(later_s: float, one: bool) -> None:
-    kept = keeper()
+    kept = manager()
     fire(kept, 0, "n1", "n2")
     assert bool(groups(fire(kept, later_s, "n3"))) is one
 
 
 def test_those_that_are_over_do_not_count() -> None:
-    kept = keeper()
+    kept = manager()
     fire(kept, 0, "n1", "n2")
     clear(kept, 10, "n1")
     assert groups(fire(kept, 20, "n3")) == []
 
 
 def test_two_devices_of_a_node_are_two_of_a_group_over_the_fleet() -> None:
-    kept = keeper(Grouping(by="fleet", at_least=2, within_s=60.0, calm_s=60.0))
+    kept = manager(Grouping(by="fleet", at_least=2, within_s=60.0, calm_s=60.0))
     changes = [change(FIRED, 0, entity=device("n1", number)) for number in (0, 1)]
     (group,) = groups(kept.step(changes, START))
     assert group.entity.group == "fleet"
@@ -126,7 +126,7 @@ def test_two_devices_of_a_node_are_two_of_a_group_over_the_fleet() -> None:
 
 
 def test_a_driver_can_be_what_they_share() -> None:
-    kept = keeper(Grouping(by="driver_version", at_least=2, within_s=60.0, calm_s=60.0))
+    kept = manager(Grouping(by="driver_version", at_least=2, within_s=60.0, calm_s=60.0))
     (group,) = groups(fire(kept, 0, "n1", "n11"))
     assert group.entity.group == "driver_version=590.48"
     assert group.title == "Title of gpu.lost: 2 nodes at once, driver version 590.48"
@@ -134,14 +134,14 @@ def test_a_driver_can_be_what_they_share() -> None:
 
 
 def test_a_label_can_be_what_they_share() -> None:
-    kept = keeper(Grouping(by="labels.pdu", at_least=2, within_s=60.0, calm_s=60.0))
+    kept = manager(Grouping(by="labels.pdu", at_least=2, within_s=60.0, calm_s=60.0))
     (group,) = groups(fire(kept, 0, "n1", "n11"))
     assert group.entity.group == "labels.pdu=p1"
     assert group.title == "Title of gpu.lost: 2 nodes at once, pdu p1"
 
 
 def test_a_group_grows_beyond_its_span() -> None:
-    kept = keeper()
+    kept = manager()
     fire(kept, 0, "n1", "n2", "n3")
     (group,) = groups(fire(kept, 2000, "n4"))
     assert group.nodes == ("n1", "n2", "n3", "n4")
@@ -151,14 +151,14 @@ def test_a_group_grows_beyond_its_span() -> None:
 
 
 def test_thirty_nodes_at_once_are_one_group() -> None:
-    kept = keeper(Grouping(by="fleet", at_least=3, within_s=60.0, calm_s=60.0))
+    kept = manager(Grouping(by="fleet", at_least=3, within_s=60.0, calm_s=60.0))
     changed = fire(kept, 0, *(f"n{at}" for at in range(30)))
     assert len(groups(changed)) == 1
     assert len(groups(changed)[0].members) == 30
 
 
 def test_it_is_over_when_all_has_been_calm_for_long_enough() -> None:
-    kept = keeper()
+    kept = manager()
     fire(kept, 0, "n1", "n2", "n3")
     assert groups(clear(kept, 100, "n1", "n2", "n3")) == []
     assert groups(kept.step([], START + 699)) == []
@@ -168,7 +168,7 @@ def test_it_is_over_when_all_has_been_calm_for_long_enough() -> None:
 
 
 def test_a_relapse_begins_the_calm_anew() -> None:
-    kept = keeper()
+    kept = manager()
     fire(kept, 0, "n1", "n2", "n3")
     clear(kept, 100, "n1", "n2", "n3")
     fire(kept, 400, "n2")
@@ -178,14 +178,14 @@ def test_a_relapse_begins_the_calm_anew() -> None:
 
 
 def test_one_that_stays_keeps_the_group_open() -> None:
-    kept = keeper()
+    kept = manager()
     fire(kept, 0, "n1", "n2", "n3")
     clear(kept, 100, "n1", "n2")
     assert groups(kept.step([], START + 5000)) == []
 
 
 def test_one_that_began_long_before_and_is_no_part_of_it_does_not_keep_it_open() -> None:
-    kept = keeper()
+    kept = manager()
     fire(kept, 0, "n9")
     (group,) = groups(fire(kept, 4000, "n1", "n2", "n3"))
     assert group.nodes == ("n1", "n2", "n3")
@@ -196,7 +196,7 @@ def test_one_that_began_long_before_and_is_no_part_of_it_does_not_keep_it_open()
 
 
 def test_a_person_can_close_it() -> None:
-    kept = keeper()
+    kept = manager()
     (group,) = groups(fire(kept, 0, "n1", "n2", "n3"))
     closed = kept.close(group.id, START + 5, "operator", "known")
     assert closed is not None
@@ -205,7 +205,7 @@ def test_a_person_can_close_it() -> None:
 
 
 def test_a_member_that_a_person_closes_does_not_keep_it_open() -> None:
-    kept = keeper()
+    kept = manager()
     (group,) = groups(fire(kept, 0, "n1", "n2", "n3"))
     clear(kept, 100, "n1", "n2")
     assert kept.close(group.members[2], START + 200, "operator", "known") is not None
@@ -214,9 +214,9 @@ def test_a_member_that_a_person_closes_does_not_keep_it_open() -> None:
 
 
 def test_a_group_goes_on_after_a_restart() -> None:
-    first = keeper()
+    first = manager()
     fire(first, 0, "n1", "n2", "n3")
-    again = keeper(incidents=tuple(first.open))
+    again = manager(incidents=tuple(first.open))
     (group,) = groups(fire(again, 60, "n4"))
     assert group.members == ("i1", "i2", "i3", "i5")
     assert len(groups(again.open)) == 1
@@ -224,7 +224,7 @@ def test_a_group_goes_on_after_a_restart() -> None:
 
 @pytest.mark.parametrize("jump_s", [-3600.0, 3600.0])
 def test_a_clock_that_is_set_makes_no_group_and_ends_none(jump_s: float) -> None:
-    kept = keeper()
+    kept = manager()
     kept.step([change(FIRED, 0, entity=device(node)) for node in ("n1", "n2")], START, 0.0)
     late = START + 301 + jump_s
     third = [change(FIRED, 301 + jump_s, entity=device("n3"))]
@@ -240,10 +240,10 @@ def test_a_clock_that_is_set_makes_no_group_and_ends_none(jump_s: float) -> None
 
 
 def test_a_restored_group_waits_for_members_that_are_open() -> None:
-    kept = keeper()
+    kept = manager()
     changed = fire(kept, 0, "n1", "n2", "n3")
     before = {one.id: one for one in changed}
-    again = keeper(incidents=tuple(before.values()))
+    again = manager(incidents=tuple(before.values()))
     clear(again, 10, "n1", "n2")
     assert groups(clear(again, 2000)) == []
     assert len(groups(again.open)) == 1

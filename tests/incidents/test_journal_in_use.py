@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from accelwatch.incidents.incident import Facts
+from accelwatch.incidents.incident_store import IncidentStore
 from accelwatch.incidents.journal import checking, patient
 from accelwatch.incidents.journal.file import FILE, JournalError, JournalFile
 from accelwatch.incidents.journal.records import Batch, NoteRecord
 from accelwatch.incidents.journal.schema import VERSION
-from accelwatch.incidents.register import Register
 from accelwatch.rules.rule import RuleSet
 from incidents.incident_rules import START
 
@@ -52,16 +52,16 @@ def test_a_check_finds_it_though_nothing_is_to_be_written(tmp_path: Path, how: s
     breaks, text = BREAKS[how]
 
     async def story() -> None:
-        register = Register({}, lambda _: Facts())
-        await register.begin(tmp_path, RuleSet(rules={}), START)
-        await register.check_journal(START)
-        assert not register.problems
+        incident_store = IncidentStore({}, lambda _: Facts())
+        await incident_store.begin(tmp_path, RuleSet(rules={}), START)
+        await incident_store.check_journal(START)
+        assert not incident_store.problems
         breaks(tmp_path / FILE)
         for _ in range(2):
-            await register.check_journal(START)
-            (problem,) = register.problems
+            await incident_store.check_journal(START)
+            (problem,) = incident_store.problems
             assert text in problem
-        await register.end()
+        await incident_store.end()
 
     asyncio.run(story())
 
@@ -80,16 +80,16 @@ def test_a_full_disk_is_found_and_so_is_that_there_is_room_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:
-        register = Register({}, lambda _: Facts())
-        await register.begin(tmp_path, RuleSet(rules={}), START)
+        incident_store = IncidentStore({}, lambda _: Facts())
+        await incident_store.begin(tmp_path, RuleSet(rules={}), START)
         with monkeypatch.context() as full:
             full.setattr(checking, "room", lambda _: 4096)
-            await register.check_journal(START)
-            (problem,) = register.problems
+            await incident_store.check_journal(START)
+            (problem,) = incident_store.problems
             assert f"the disk of {tmp_path} is full; free space there" in problem
-        await register.check_journal(START)
-        assert not register.problems
-        await register.end()
+        await incident_store.check_journal(START)
+        assert not incident_store.problems
+        await incident_store.end()
 
     asyncio.run(story())
 
@@ -105,19 +105,19 @@ def test_a_disk_that_hangs_is_asked_once_until_it_answers(
         disk.wait()
 
     async def story() -> None:
-        register = Register({}, lambda _: Facts())
-        await register.begin(tmp_path, RuleSet(rules={}), START)
+        incident_store = IncidentStore({}, lambda _: Facts())
+        await incident_store.begin(tmp_path, RuleSet(rules={}), START)
         monkeypatch.setattr(JournalFile, "check", hangs)
         monkeypatch.setattr(patient, "COMMIT_WAIT_S", 0.01)
         for _ in range(3):
-            await register.check_journal(START)
-            (problem,) = register.problems
+            await incident_store.check_journal(START)
+            (problem,) = incident_store.problems
             assert "has not been written for" in problem
         assert len(asked) == 1
         disk.set()
-        while register.problems:
+        while incident_store.problems:
             await asyncio.sleep(0)
-        await register.end()
+        await incident_store.end()
 
     asyncio.run(asyncio.wait_for(story(), 30))
 
@@ -149,16 +149,16 @@ def test_the_trial_that_ends_a_problem_writes_for_real(
         write(file, batches)
 
     async def story() -> None:
-        register = Register({}, lambda _: Facts())
-        await register.begin(tmp_path, RuleSet(rules={}), START)
+        incident_store = IncidentStore({}, lambda _: Facts())
+        await incident_store.begin(tmp_path, RuleSet(rules={}), START)
         with monkeypatch.context() as read_only:
             read_only.setattr(JournalFile, "write", refuses)
-            await register.remember({"f": START + 60}, START)
-            await register.check_journal(START)
-            (problem,) = register.problems
+            await incident_store.remember({"f": START + 60}, START)
+            await incident_store.check_journal(START)
+            (problem,) = incident_store.problems
             assert problem == "attempt to write a readonly database"
-        await register.check_journal(START)
-        assert not register.problems
-        await register.end()
+        await incident_store.check_journal(START)
+        assert not incident_store.problems
+        await incident_store.end()
 
     asyncio.run(story())

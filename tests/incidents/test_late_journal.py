@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from accelwatch.incidents.incident import Facts
+from accelwatch.incidents.incident_store import IncidentStore
 from accelwatch.incidents.journal import patient
 from accelwatch.incidents.journal.file import JournalError, JournalFile
 from accelwatch.incidents.journal.records import Batch
-from accelwatch.incidents.register import Register
 from accelwatch.rules.rule import RuleSet
 from incidents.incident_rules import START
 
@@ -34,16 +34,16 @@ def test_what_is_written_late_is_well_again(
     monkeypatch.setattr(patient, "COMMIT_WAIT_S", 0.01)
 
     async def story() -> None:
-        register = Register({}, lambda _: Facts())
-        await register.begin(tmp_path, RuleSet(rules={}), START)
+        incident_store = IncidentStore({}, lambda _: Facts())
+        await incident_store.begin(tmp_path, RuleSet(rules={}), START)
         disk.clear()
-        await register.remember({"f": START + 60}, START)
-        assert register.problems == ("the journal has not been written for 0.01 s",)
+        await incident_store.remember({"f": START + 60}, START)
+        assert incident_store.problems == ("the journal has not been written for 0.01 s",)
         disk.set()
         expected = ("the disk is full",) if fails else ()
-        while register.problems != expected:
+        while incident_store.problems != expected:
             await asyncio.sleep(0)
-        await register.end()
+        await incident_store.end()
 
     asyncio.run(asyncio.wait_for(story(), 30))
 
@@ -62,17 +62,17 @@ def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error
         asyncio.get_running_loop().set_exception_handler(
             lambda _, context: unhandled.append(context["message"])
         )
-        register = Register({}, lambda _: Facts())
+        incident_store = IncidentStore({}, lambda _: Facts())
         disk.set()
-        await register.begin(tmp_path, RuleSet(rules={}), START)
+        await incident_store.begin(tmp_path, RuleSet(rules={}), START)
         monkeypatch.setattr(JournalFile, "write", refuses)
         disk.clear()
-        writing = asyncio.create_task(register.remember({"f": START + 60}, START))
+        writing = asyncio.create_task(incident_store.remember({"f": START + 60}, START))
         await asyncio.sleep(0.05)
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
         disk.set()
-        await register.end()
+        await incident_store.end()
         await asyncio.sleep(0)
         gc.collect()
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from accelwatch.incidents.incident import Facts, Incident, MomentKind
-from accelwatch.incidents.keeper import Keeper
-from accelwatch.incidents.register import Register
+from accelwatch.incidents.incident_manager import IncidentManager
+from accelwatch.incidents.incident_store import IncidentStore
 from accelwatch.rules.rule import Grouping, RuleSet
 from accelwatch.rules.timing import Transition
 from incidents.incident_rules import START, change, device, rule
@@ -18,20 +18,22 @@ FLEET = Grouping(by="fleet", at_least=3, within_s=300.0, calm_s=600.0)
 
 
 class Site:
-    """A register, and who had a turn while it worked."""
+    """A incident_store, and who had a turn while it worked."""
 
     def __init__(self, group: Grouping | None) -> None:
         self.rules = {"gpu.lost": rule(group=group)}
         self.now, self.told = START, list[Incident]()
         self.largest = 0
-        self.register = Register(self.rules, lambda _: Facts(), self._heard, lambda: self.now)
+        self.incident_store = IncidentStore(
+            self.rules, lambda _: Facts(), self._heard, lambda: self.now
+        )
 
     def _heard(self, incidents: Sequence[Incident]) -> None:
         self.largest = max(self.largest, len(incidents))
         self.told += incidents
 
     async def begin(self) -> None:
-        await self.register.begin(None, RuleSet(rules=self.rules, digest="d"), START)
+        await self.incident_store.begin(None, RuleSet(rules=self.rules, digest="d"), START)
 
     async def say(self, transition: Transition, at_s: float, count: int = MANY) -> int:
         """A verdict of so many nodes; how often others had their turn."""
@@ -46,7 +48,7 @@ class Site:
         waiting = asyncio.create_task(others())
         self.now = START + at_s
         changes = [change(transition, at_s, entity=device(f"n{at:04d}")) for at in range(count)]
-        await self.register.step(changes, self.now)
+        await self.incident_store.step(changes, self.now)
         waiting.cancel()
         return turns
 
@@ -57,14 +59,14 @@ def test_others_have_their_turn_while_many_begin_and_end(group: Grouping | None)
         site = Site(group)
         await site.begin()
         assert await site.say(FIRED, 0) > 2 * MANY // 50
-        top = [one for one in site.register.open if not one.group]
+        top = [one for one in site.incident_store.open if not one.group]
         assert [len(one.members) for one in top] == [MANY]
         assert await site.say(CLEARED, 60) > 2 * MANY // 50
         assert len(site.told) == len({one.id for one in site.told}) * 2 - 1
         assert site.largest <= 50
         await site.say(FIRED, 4000, 1)
-        assert [one.reopened for one in site.register.open if not one.members] == [0]
-        await site.register.end()
+        assert [one.reopened for one in site.incident_store.open if not one.members] == [0]
+        await site.incident_store.end()
 
     asyncio.run(story())
 
@@ -78,25 +80,27 @@ def test_members_of_a_group_that_is_closed_by_hand_stand_for_themselves(
         await site.begin()
         await site.say(FIRED, 0, 12)
         await site.say(CLEARED, 10, 1)
-        (top,) = [one for one in site.register.open if not one.group]
+        (top,) = [one for one in site.incident_store.open if not one.group]
         assert len(top.members) == 12
         site.told.clear()
-        closed, _ = await site.register.close(top.id, "ana", "known")
+        closed, _ = await site.incident_store.close(top.id, "ana", "known")
         assert not closed.is_open
         released = [one for one in site.told if one.id != top.id]
-        assert {one.id for one in released} == {one.id for one in site.register.open}
+        assert {one.id for one in released} == {one.id for one in site.incident_store.open}
         assert len(released) == 11
         assert all(one.group == "" and one.is_open for one in released)
         last = released[0].timeline[-1]
         assert last.kind is MomentKind.NOTE
         assert last.text == f"{top.id}, which it was part of, was closed by hand"
-        await site.register.end()
+        await site.incident_store.end()
 
     asyncio.run(story())
 
 
 def test_one_that_comes_back_after_its_group_stands_for_itself() -> None:
-    kept = Keeper({"gpu.lost": rule(group=FLEET, cooldown_s=7200.0)}, lambda _: Facts(), _ids())
+    kept = IncidentManager(
+        {"gpu.lost": rule(group=FLEET, cooldown_s=7200.0)}, lambda _: Facts(), _ids()
+    )
     three = [device(f"n{at}") for at in range(3)]
     kept.step([change(FIRED, 0, entity=one) for one in three], START)
     kept.step([change(CLEARED, 5, entity=one) for one in three[:1]], START + 5)
@@ -113,7 +117,7 @@ def test_one_that_comes_back_after_its_group_stands_for_itself() -> None:
 
 
 def test_what_is_over_is_let_go_when_it_cannot_come_back() -> None:
-    kept = Keeper({"gpu.lost": rule(cooldown_s=60.0)}, lambda _: Facts(), _ids())
+    kept = IncidentManager({"gpu.lost": rule(cooldown_s=60.0)}, lambda _: Facts(), _ids())
     kept.step([change(FIRED, 0)], START)
     kept.step([change(CLEARED, 10)], START + 10)
     kept.step([], START + 30)

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from accelwatch.incidents.incident import Facts, Incident
-from accelwatch.incidents.keeper import Keeper
+from accelwatch.incidents.incident_manager import IncidentManager
 from accelwatch.rules.document import Severity
 from accelwatch.rules.rule import Grouping, Rule
 from accelwatch.rules.timing import Transition
@@ -24,10 +24,10 @@ def racks(entity: Entity) -> Facts:
     return Facts(labels={"rack": rack} if number else {})
 
 
-def keeper(*rules: Rule, incidents: tuple[Incident, ...] = ()) -> Keeper:
+def manager(*rules: Rule, incidents: tuple[Incident, ...] = ()) -> IncidentManager:
     numbers = itertools.count(1 + len(incidents))
     known = {one.id: one for one in rules or (rule(group=BY_NODE),)}
-    return Keeper(known, racks, lambda: f"i{next(numbers)}", incidents)
+    return IncidentManager(known, racks, lambda: f"i{next(numbers)}", incidents)
 
 
 def nodes(count: int, rack: str = "") -> list[str]:
@@ -35,13 +35,13 @@ def nodes(count: int, rack: str = "") -> list[str]:
 
 
 def say(
-    kept: Keeper, what: Transition, at_s: float, names: list[str], devices: int = 1
+    kept: IncidentManager, what: Transition, at_s: float, names: list[str], devices: int = 1
 ) -> list[Incident]:
     entities = [device(node, number) for node in names for number in range(devices)]
     return kept.step([change(what, at_s, entity=one) for one in entities], START + at_s)
 
 
-def top(kept: Keeper) -> list[Incident]:
+def top(kept: IncidentManager) -> list[Incident]:
     """What is open and part of nothing."""
     return [one for one in kept.open if not one.group]
 
@@ -51,7 +51,7 @@ def top(kept: Keeper) -> list[Incident]:
 def test_thirty_nodes_are_one_however_many_devices_each_has_lost(
     devices: int, *, at_once: bool
 ) -> None:
-    kept = keeper()
+    kept = manager()
     for turn in [nodes(30)] if at_once else [[node] for node in nodes(30)]:
         say(kept, FIRED, 2.0 * int(turn[0][1:]), turn, devices)
     (storm,) = top(kept)
@@ -64,59 +64,59 @@ def test_thirty_nodes_are_one_however_many_devices_each_has_lost(
 
 
 def test_groups_that_would_begin_and_end_in_one_tick_are_never_heard_of() -> None:
-    changed = say(keeper(), FIRED, 0, nodes(30), devices=8)
+    changed = say(manager(), FIRED, 0, nodes(30), devices=8)
     assert len([one for one in changed if one.entity.group]) == 1
 
 
 @pytest.mark.parametrize(("count", "expected"), [(9, 0), (10, 1)])
 def test_it_takes_ten_nodes(count: int, expected: int) -> None:
-    kept = keeper(rule())
+    kept = manager(rule())
     say(kept, FIRED, 0, nodes(count))
     assert sum(one.storm for one in kept.open) == expected
 
 
 @pytest.mark.parametrize(("later_s", "expected"), [(300, 1), (301, 0)])
 def test_they_count_within_five_minutes(later_s: float, expected: int) -> None:
-    kept = keeper()
+    kept = manager()
     say(kept, FIRED, 0, nodes(9))
     say(kept, FIRED, later_s, ["late"])
     assert sum(one.storm for one in kept.open) == expected
 
 
 def test_many_devices_of_few_nodes_are_none() -> None:
-    kept = keeper(rule())
+    kept = manager(rule())
     say(kept, FIRED, 0, nodes(2), devices=8)
     assert len(top(kept)) == 16
 
 
 def test_what_is_only_noted_makes_none() -> None:
-    kept = keeper(rule(severity=Severity.INFO))
+    kept = manager(rule(severity=Severity.INFO))
     say(kept, FIRED, 0, nodes(30))
     assert len(top(kept)) == 30
 
 
 def test_rules_of_one_family_count_together() -> None:
-    kept = keeper(rule("a", family="f"), rule("b", family="f", group=BY_NODE))
+    kept = manager(rule("a", family="f"), rule("b", family="f", group=BY_NODE))
     for at, node in enumerate(nodes(10)):
         kept.step([change(FIRED, at, rule_id="ab"[at % 2], entity=device(node))], START + at)
     assert len(top(kept)) == 1
 
 
 def test_those_of_other_families_do_not_count() -> None:
-    kept = keeper(rule("a"), rule("b"))
+    kept = manager(rule("a"), rule("b"))
     for at, node in enumerate(nodes(18)):
         kept.step([change(FIRED, at, rule_id="ab"[at % 2], entity=device(node))], START + at)
     assert len(top(kept)) == 18
 
 
 def test_a_rule_that_groups_over_the_fleet_says_itself_from_when_on() -> None:
-    kept = keeper(rule(group=BY_FLEET))
+    kept = manager(rule(group=BY_FLEET))
     say(kept, FIRED, 0, nodes(30))
     assert len(top(kept)) == 30
 
 
 def test_three_of_a_rack_are_one() -> None:
-    kept = keeper()
+    kept = manager()
     say(kept, FIRED, 0, nodes(3, "r7"))
     (storm,) = top(kept)
     assert storm.title == "Title of gpu.lost: 3 nodes at once, rack r7"
@@ -124,14 +124,14 @@ def test_three_of_a_rack_are_one() -> None:
 
 
 def test_three_of_a_rack_with_different_faults_are_three() -> None:
-    kept = keeper(*(rule(id_, family="f") for id_ in "abc"))
+    kept = manager(*(rule(id_, family="f") for id_ in "abc"))
     for id_, node in zip("abc", nodes(3, "r7"), strict=True):
         kept.step([change(FIRED, 0, rule_id=id_, entity=device(node))], START)
     assert len(top(kept)) == 3
 
 
 def test_most_of_a_rack_and_many_besides_at_once_are_one_of_the_fleet() -> None:
-    kept = keeper()
+    kept = manager()
     say(kept, FIRED, 0, [*nodes(16, "r7"), *nodes(14)])
     (storm,) = top(kept)
     assert storm.entity.group == "fleet"
@@ -139,13 +139,13 @@ def test_most_of_a_rack_and_many_besides_at_once_are_one_of_the_fleet() -> None:
 
 
 def test_a_rack_that_has_not_most_of_them_explains_nothing() -> None:
-    kept = keeper()
+    kept = manager()
     say(kept, FIRED, 0, [*nodes(3), *nodes(3, "r7")])
     assert len(top(kept)) == 6
 
 
 def test_the_storm_of_a_rack_that_spreads_stays_the_same_incident() -> None:
-    kept = keeper()
+    kept = manager()
     say(kept, FIRED, 0, nodes(7, "r7"))
     (rack,) = top(kept)
     say(kept, FIRED, 10, nodes(2, "r8"))
@@ -158,7 +158,7 @@ def test_the_storm_of_a_rack_that_spreads_stays_the_same_incident() -> None:
 
 
 def test_a_group_that_a_rule_asks_for_and_that_has_most_is_left_alone() -> None:
-    kept = keeper(rule(group=BY_RACK))
+    kept = manager(rule(group=BY_RACK))
     say(kept, FIRED, 0, nodes(12, "r7"))
     (group,) = top(kept)
     assert not group.storm
@@ -166,7 +166,7 @@ def test_a_group_that_a_rule_asks_for_and_that_has_most_is_left_alone() -> None:
 
 
 def test_groups_of_several_racks_become_part_of_one_storm_and_end_with_it() -> None:
-    kept = keeper(rule(group=BY_RACK))
+    kept = manager(rule(group=BY_RACK))
     for at, rack in enumerate(("r1", "r2", "r3")):
         say(kept, FIRED, at, nodes(3, rack))
     assert len(top(kept)) == 3
@@ -188,7 +188,7 @@ def test_groups_of_several_racks_become_part_of_one_storm_and_end_with_it() -> N
 
 
 def test_members_close_singly_and_the_last_one_ends_it() -> None:
-    kept = keeper()
+    kept = manager()
     say(kept, FIRED, 0, nodes(10))
     (storm,) = top(kept)
     say(kept, CLEARED, 10, nodes(9))
@@ -201,7 +201,7 @@ def test_members_close_singly_and_the_last_one_ends_it() -> None:
 
 
 def test_a_person_can_close_it_and_it_does_not_begin_again_at_once() -> None:
-    kept = keeper()
+    kept = manager()
     say(kept, FIRED, 0, nodes(10))
     (storm,) = top(kept)
     closed = kept.close(storm.id, START + 5, "operator", "known")
@@ -213,7 +213,7 @@ def test_a_person_can_close_it_and_it_does_not_begin_again_at_once() -> None:
 
 @pytest.mark.parametrize("group", [None, BY_NODE, BY_FLEET])
 def test_those_that_come_back_within_their_cool_down_are_one_again(group: Grouping | None) -> None:
-    kept = keeper(rule(group=group, cooldown_s=3600.0))
+    kept = manager(rule(group=group, cooldown_s=3600.0))
     say(kept, FIRED, 0, nodes(50))
     (before,) = top(kept)
     say(kept, CLEARED, 10, nodes(50))
@@ -228,7 +228,7 @@ def test_those_that_come_back_within_their_cool_down_are_one_again(group: Groupi
 
 
 def test_those_that_came_back_long_ago_do_not_count() -> None:
-    kept = keeper(rule(cooldown_s=3600.0))
+    kept = manager(rule(cooldown_s=3600.0))
     say(kept, FIRED, 0, nodes(9))
     say(kept, CLEARED, 10, nodes(9))
     say(kept, FIRED, 400, nodes(9))
@@ -237,11 +237,11 @@ def test_those_that_came_back_long_ago_do_not_count() -> None:
 
 
 def test_it_goes_on_after_a_restart_and_so_do_groups_in_it() -> None:
-    first = keeper(rule(group=BY_RACK))
+    first = manager(rule(group=BY_RACK))
     for at, rack in enumerate(("r1", "r2", "r3", "r4")):
         say(first, FIRED, at, nodes(3, rack))
     (storm,) = top(first)
-    again = keeper(rule(group=BY_RACK), incidents=tuple(first.open))
+    again = manager(rule(group=BY_RACK), incidents=tuple(first.open))
     assert {one.id for one in again.open} == {one.id for one in first.open}
     say(again, FIRED, 3600, ["r9-1"])
     (grown,) = top(again)
@@ -255,7 +255,7 @@ def test_it_goes_on_after_a_restart_and_so_do_groups_in_it() -> None:
 
 
 def test_an_orphan_in_it_keeps_it_open_until_a_person_closes_that() -> None:
-    kept = keeper()
+    kept = manager()
     say(kept, FIRED, 0, nodes(10))
     (storm,) = top(kept)
     kept.set_rules({}, START + 10)

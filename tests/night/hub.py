@@ -121,7 +121,7 @@ class Hub:
 
     async def kill(self) -> None:
         """End everything that runs besides the caller, and write nothing."""
-        writer = self.rules.register.writer
+        writer = self.rules.incident_store.writer
         assert isinstance(writer, Writer)
         writer.killed = True
         others = asyncio.all_tasks() - {asyncio.current_task()}

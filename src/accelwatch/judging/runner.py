@@ -16,9 +16,9 @@ from accelwatch.delivery.calling import call_of, entity_of
 from accelwatch.delivery.ending import end_wait_s
 from accelwatch.errors import AccelwatchError
 from accelwatch.incidents.incident import Facts, Incident
+from accelwatch.incidents.incident_store import Heard, IncidentStore, take_up
 from accelwatch.incidents.journal.records import StateRecord
 from accelwatch.incidents.muting import Mute
-from accelwatch.incidents.register import Heard, Register, take_up
 from accelwatch.judging.alerting import Alerting
 from accelwatch.judging.evaluator import Evaluator
 from accelwatch.judging.explanation import Explanation
@@ -90,7 +90,7 @@ class RuleRunner:
         evaluator.budgets.allow(settings.budget_s)
         self._switched_off = SwitchedOffRules()
         evaluator.set_rules(self.rules, self._is_news)
-        self._register = Register(
+        self._incident_store = IncidentStore(
             self._known(), evaluator.facts, self._heard, self._clock.wall, evaluator.suspects
         )
         self.beside: Callable[[], tuple[str, ...]] = tuple
@@ -116,7 +116,7 @@ class RuleRunner:
     async def start(self) -> None:
         """Open the journal, take up what was open, and begin to judge."""
         wall, now = self._clock.wall(), self._clock.monotonic()
-        loaded = await self._register.begin(self._folder, self.rules, wall)
+        loaded = await self._incident_store.begin(self._folder, self.rules, wall)
         self.states = loaded.states
         self._news = News(loaded.seen, self._has_open, self._clock.wall)
         take_up(self.open, self._evaluator.spells, wall, now)
@@ -127,7 +127,7 @@ class RuleRunner:
             self._teller.remember(loaded.seen, wall)
         self._told_by = self.told_by
         known = (*self.open, *self.closed)
-        await self._alerting.start(self._register.writer, loaded.outbox, known)
+        await self._alerting.start(self._incident_store.writer, loaded.outbox, known)
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(self._run(), name="rules")
         self._own_look = loop.create_task(self._look_at_itself(), name="own problems")
@@ -156,7 +156,7 @@ class RuleRunner:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._alerting.stop()
-        await self._register.end()
+        await self._incident_store.end()
         self._evaluator.close()
 
     async def reload(self, settings: RuleSettings, alerts: Alerts | None = None) -> None:
@@ -188,7 +188,7 @@ class RuleRunner:
         self._evaluator.set_rules(rules, self._is_news)
         self.rules = rules
         wall, now = self._clock.wall(), self._clock.monotonic()
-        await self._register.set_rules(self._known(), rules, wall)
+        await self._incident_store.set_rules(self._known(), rules, wall)
         take_up(self.open, self._evaluator.spells, wall, now)
         logger.info("rules in force count=%d", len(rules.rules))
 
@@ -250,20 +250,20 @@ class RuleRunner:
         now = self._clock.wall()
         off = self._evaluator.budgets.switched_off
         changes = [*changes, *self._switched_off.changes(off, now)]
-        await self._register.step(changes, now, self._ticked_at)
-        await self._register.look_at_mutes()
+        await self._incident_store.step(changes, now, self._ticked_at)
+        await self._incident_store.look_at_mutes()
         self._look_who_tells()
         seen = self._news.to_write(now)
         if self._teller is not None:
             seen.update(self._teller.to_write(now))
-        await self._register.remember(seen, now)
+        await self._incident_store.remember(seen, now)
 
     def call(self, text: str, node: str = "") -> None:
         """Call a person for what no incident is about: an alert like any other, told once."""
         entity = entity_of(node)
         facts = self._evaluator.facts(entity) if node else Facts()
         call = call_of(text, entity, facts, self._clock.wall())
-        if self._register.muting.muted_now(call) is None:
+        if self._incident_store.muting.muted_now(call) is None:
             self._alerting.call(call)
 
     async def _look_at_itself(self) -> None:
@@ -271,7 +271,7 @@ class RuleRunner:
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
             try:
-                await self._register.check_journal(self._clock.wall())
+                await self._incident_store.check_journal(self._clock.wall())
                 self._notify_of_itself(await asyncio.to_thread(damaged_files, self._folder))
             except Exception:
                 logger.exception("a look at this process itself failed")
@@ -279,7 +279,7 @@ class RuleRunner:
     def _notify_of_itself(self, damaged: Sequence[Path]) -> None:
         """Notify people of what is wrong with this process itself, once, and of its end."""
         stalled = "" if self.stalled is None else self.stalled()
-        unkept = next(iter(self._register.problems), "") if self._register.keeps else ""
+        unkept = next(iter(self._incident_store.problems), "") if self._incident_store.keeps else ""
         problems = [journal_problem(stalled, unkept)]
         # Of what is wrong on each of a thousand nodes alike people are notified where nobody else is.
         if self.told_by is not Told.HUB:
@@ -351,7 +351,9 @@ class RuleRunner:
     def _well(self) -> bool:
         """Whether rules are judged and what comes of it is written down."""
         late = self.late_s > 0.0
-        return self.alive and not (late or self._broken or self._register.problems or self.beside())
+        return self.alive and not (
+            late or self._broken or self._incident_store.problems or self.beside()
+        )
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -359,7 +361,7 @@ class RuleRunner:
         ended = self._task is not None and self._task.done()
         off = self._evaluator.budgets.switched_off.items()
         told = (
-            *self._register.problems,
+            *self._incident_store.problems,
             *self.beside(),
             "rules are judged no more; see the log" if ended else "",
             self._broken,
@@ -377,29 +379,29 @@ class RuleRunner:
     @property
     def open(self) -> list[Incident]:
         """What is going on, in the order in which it was opened."""
-        return self._register.open
+        return self._incident_store.open
 
     @property
     def closed(self) -> list[Incident]:
         """What is over, the latest first."""
-        return self._register.closed
+        return self._incident_store.closed
 
     @property
-    def register(self) -> Register:
+    def incident_store(self) -> IncidentStore:
         """All incidents, and what mutes them."""
-        return self._register
+        return self._incident_store
 
     def mute_of(self, incident: Incident) -> Mute | None:
         """Why nobody is told of an incident; None when people are."""
-        return self._register.mute_of(incident)
+        return self._incident_store.mute_of(incident)
 
     def is_told_by_another(self, incident: Incident) -> bool:
         """Whether people are told of what leads its cause instead."""
-        return self._register.is_told_by_another(incident)
+        return self._incident_store.is_told_by_another(incident)
 
     def incident(self, id_: str) -> Incident | None:
         """One incident, if it is known here."""
-        return self._register.incident(id_)
+        return self._incident_store.incident(id_)
 
     def explain(self, rule: str, entity: str) -> Explanation:
         """A rule on an entity by its name, now. Raises UnmetError."""

@@ -41,7 +41,7 @@ from accelwatch.web.json_page import json_page
 from accelwatch.web.page import JSON, Change, Headers, Page, Query, ask_again, only, plain
 
 if TYPE_CHECKING:
-    from accelwatch.incidents.register import Register
+    from accelwatch.incidents.incident_store import IncidentStore
     from accelwatch.judging.runner import RuleRunner
 
 _NO_JSON = "the body is JSON: Content-Type: application/json"
@@ -70,7 +70,7 @@ class SilencePages:
         if runner is None:
             nothing = SilencesPage if path == SILENCES else MaintenancePage
             return json_page(nothing(judged=False), headers)
-        counts, muting = _counts(runner), runner.register.muting
+        counts, muting = _counts(runner), runner.incident_store.muting
         if path == SILENCES:
             silences = tuple(silence_document(kept, now, counts) for kept in muting.silences)
             return json_page(SilencesPage(problems=runner.problems, silences=silences), headers)
@@ -96,30 +96,30 @@ class SilencePages:
         return await self._close(runner, change)
 
     async def _silence(self, runner: "RuleRunner", change: Change) -> Page:
-        register, now = runner.register, self._clock.wall()
+        incident_store, now = runner.incident_store, self._clock.wall()
         asked = asked_for(change.body, NewSilence)
-        register.muting.check_room(Silence)
+        incident_store.muting.check_room(Silence)
         # A number is given to those only that are taken.
         unknown = unknown_labels(
-            silence_of(asked, "", now, change.user), self._known_labels(register)
+            silence_of(asked, "", now, change.user), self._known_labels(incident_store)
         )
-        silence = silence_of(asked, register.next_id("s"), now, change.user)
-        problem = await register.mute(silence)
+        silence = silence_of(asked, incident_store.next_id("s"), now, change.user)
+        problem = await incident_store.mute(silence)
         document = silence_document(silence, now, _counts(runner))
         told = SilenceChanged(silence=document, problem=problem, unknown=unknown)
         return json_page(told, change.headers)
 
-    def _known_labels(self, register: "Register") -> set[str]:
-        of_incidents = (name for incident in register.open for name in incident.facts.labels)
+    def _known_labels(self, incident_store: "IncidentStore") -> set[str]:
+        of_incidents = (name for incident in incident_store.open for name in incident.facts.labels)
         return {*OWN_LABELS, *self._labels(), *of_incidents}
 
     async def _announce(self, runner: "RuleRunner", change: Change) -> Page:
-        register, now = runner.register, self._clock.wall()
+        incident_store, now = runner.incident_store, self._clock.wall()
         asked = asked_for(change.body, NewMaintenance)
-        register.muting.check_room(Maintenance)
-        register.muting.check_nodes(window_of(asked, "", now, change.user))
-        window = window_of(asked, register.next_id("m"), now, change.user)
-        problem = await register.mute(window)
+        incident_store.muting.check_room(Maintenance)
+        incident_store.muting.check_nodes(window_of(asked, "", now, change.user))
+        window = window_of(asked, incident_store.next_id("m"), now, change.user)
+        problem = await incident_store.mute(window)
         document = window_document(window, now, _counts(runner))
         unknown = unknown_in(window, self._nodes())
         return json_page(
@@ -133,13 +133,13 @@ class SilencePages:
         silences = id_below(SILENCES, change.path)
         id_ = silences or id_below(MAINTENANCE, change.path)
         kind: type[Silence | Maintenance] = Silence if silences else Maintenance
-        muting = runner.register.muting
+        muting = runner.incident_store.muting
         if muting.is_announced(id_):
             raise UsageError(f"{id_[:100]} is kept by the scheduler; end it there")
         if not isinstance(muting.get(id_), kind):
             what = "silence" if silences else "maintenance"
             raise UnmetError(f"no {what} {id_[:100]!r}, or it is over")
-        ended, problem = await runner.register.unmute(id_, actor)
+        ended, problem = await runner.incident_store.unmute(id_, actor)
         now, counts = self._clock.wall(), _counts(runner)
         if isinstance(ended, Silence):
             told = silence_document(ended, now, counts)
@@ -152,21 +152,21 @@ class SilencePages:
     async def _close(self, runner: "RuleRunner", change: Change) -> Page:
         asked = asked_for(change.body, Closing)
         actor = named(who(change.user, asked.by), bool(change.user))
-        incident, problem = await runner.register.close(
+        incident, problem = await runner.incident_store.close(
             to_close(change.path), actor, reason_of(asked.reason)
         )
         closed = timestamp(incident.updated)
         return json_page(Closed(id=incident.id, closed=closed, problem=problem), change.headers)
 
     async def _note(self, runner: "RuleRunner", change: Change) -> Page:
-        from accelwatch.incidents.register import Line
+        from accelwatch.incidents.incident_store import Line
 
         asked, id_ = asked_for(change.body, NewNote), to_note(change.path)
         actor = named(who(change.user, asked.by), bool(change.user))
         text = note_of(asked.text)
-        if not runner.register.takes_notes(id_):
+        if not runner.incident_store.takes_notes(id_):
             raise UnmetError(f"no incident {id_[:100]!r} is kept that can be written into")
-        problem = await runner.register.note([Line(id_, actor, text)])
+        problem = await runner.incident_store.note([Line(id_, actor, text)])
         return json_page(NoteWritten(id=id_, text=text, problem=problem), change.headers)
 
     def _judging(self) -> "RuleRunner":

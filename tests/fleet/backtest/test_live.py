@@ -1,4 +1,4 @@
-"""The same verdicts in a hub's register and in a back-test: the same incidents, of the same causes."""
+"""The same verdicts in a hub's incident store and in a back-test: the same incidents and causes."""
 
 import asyncio
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.history.reader import Archive
 from accelwatch.incidents.causes import Causes
 from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.register import Register
+from accelwatch.incidents.incident_store import IncidentStore
 from accelwatch.rules.rule import RuleSet
 from accelwatch.rules.verdict import VerdictChange
 from synthetic_fleet import Fault, Plan, archive
@@ -25,37 +25,37 @@ def test_a_hub_and_a_back_test_see_the_same_causes(tmp_path: Path, packs: Rules)
     )
     test = Backtest(Archive(tmp_path), packs)
     verdicts: list[VerdictChange] = []
-    kept = test.keeper.step
+    kept = test.manager.step
 
     def step_of(changes: Iterable[VerdictChange], now: float) -> list[Incident]:
         nonlocal verdicts
         verdicts = list(changes)
         return kept(verdicts, now)
 
-    test.keeper.step = step_of  # type: ignore[assignment,method-assign]
+    test.manager.step = step_of  # type: ignore[assignment,method-assign]
     causes = Causes(test.rules, test.suspects, lambda _nodes, _now: None)
     live: dict[str, Incident] = {}
     played: dict[str, Any] = {}
     told: list[str] = []
 
     async def story() -> None:
-        register = Register(
+        incident_store = IncidentStore(
             test.rules,
             test.ground.facts,
             lambda some: live.update((one.id, one) for one in some),
             lambda: test.time,
             test.suspects,
         )
-        await register.begin(None, RuleSet(rules=packs, digest="d"), test.started)
+        await incident_store.begin(None, RuleSet(rules=packs, digest="d"), test.started)
         for step in test.steps():
             played.update((one.id, one) for one in step.changed)
             told.extend(one.incident.id for one in causes.step(step.changed, step.time))
             for id_, leader in causes.take_moves().items():
-                after = test.keeper.follow(id_, leader, step.time)
+                after = test.manager.follow(id_, leader, step.time)
                 if after is not None:
                     played[id_] = after
-            await register.step(verdicts, step.time)
-        await register.end()
+            await incident_store.step(verdicts, step.time)
+        await incident_store.end()
 
     asyncio.run(story())
     assert live == played

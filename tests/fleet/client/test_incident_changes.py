@@ -38,7 +38,7 @@ def test_incidents_are_silenced_and_closed_through_a_hub(tmp_path: Path) -> None
             changes = IncidentChanges(session)
 
             said = await changes.silence(("id=i1", "rule=gpu.lost"), "2h", "a new board")
-            id_ = next(iter(judging.register.muting.silences)).id
+            id_ = next(iter(judging.incident_store.muting.silences)).id
             assert said == f"silence {id_}: id=i1, rule=gpu.lost for 2h"
             shown = await running.get("/v1/incidents/i1")
             assert shown["muted_by"]["reason"] == "a new board"

@@ -61,7 +61,7 @@ class PageSite:
 async def page_site(site: HubSite, protection: Protection) -> AsyncIterator[PageSite]:
     """The site behind a server on loopback."""
     async with site.running() as (rules, remedies):
-        writer = rules.register.writer
+        writer = rules.incident_store.writer
         assert writer is not None
         approvals = Approvals(
             Signer(KEY), UsedLinks(writer.commit, site.clock, rules.states), ShownPlans()

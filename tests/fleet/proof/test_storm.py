@@ -20,7 +20,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
 from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.register import MOST_CLOSED
+from accelwatch.incidents.incident_store import MOST_CLOSED
 from accelwatch.judging.runner import RuleRunner
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView

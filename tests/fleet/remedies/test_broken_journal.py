@@ -189,7 +189,9 @@ def test_a_hub_that_loses_its_journal_while_nothing_happens(
             await until(lambda: rules.judged_age_s is not None)
             breaks(tmp_path, monkeypatch)
             if how == "read-only":  # found by the next that is written
-                await rules.register.remember({"f": site.clock.wall() + 60.0}, site.clock.wall())
+                await rules.incident_store.remember(
+                    {"f": site.clock.wall() + 60.0}, site.clock.wall()
+                )
             await _nothing_is_done_and_that_is_told(site, told, text)
 
     asyncio.run(story())

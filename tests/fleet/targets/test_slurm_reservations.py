@@ -13,7 +13,7 @@ from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
 from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.fleet.targets.slurm_reservations import reservations, windows_of
 from accelwatch.incidents.incident import Facts
-from accelwatch.incidents.register import Register
+from accelwatch.incidents.incident_store import IncidentStore
 from accelwatch.incidents.silence import Maintenance
 from slurm_cluster import slurm_cluster
 
@@ -86,33 +86,33 @@ def test_a_cluster_that_does_not_answer_keeps_its_windows(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     cluster, sections = Cluster(), [SlurmSd(), SlurmSd(partitions=("train",))]
-    register = Register({}, lambda _: Facts(), wall=lambda: 1795346700.0)
-    judging: list[Register] = []
+    incident_store = IncidentStore({}, lambda _: Facts(), wall=lambda: 1795346700.0)
+    judging: list[IncidentStore] = []
     slurm = SlurmMaintenance(lambda: sections, lambda: next(iter(judging), None), cluster)
 
     async def story() -> None:
         cluster.answer = windows_of(BIOS)
         await slurm.look()
         assert cluster.asked == 0, "nobody judges"
-        judging.append(register)
+        judging.append(incident_store)
         assert await slurm.look() == sections
         assert cluster.asked == 1, "two sections, one cluster"
-        assert [window.id for window in register.muting.windows] == ["slurm:bios"]
+        assert [window.id for window in incident_store.muting.windows] == ["slurm:bios"]
         cluster.answer = UsageError("scontrol ended with 1: no contact")
         with caplog.at_level(logging.ERROR):
             await slurm.look()
             await slurm.look()
-        assert [window.id for window in register.muting.windows] == ["slurm:bios"]
+        assert [window.id for window in incident_store.muting.windows] == ["slurm:bios"]
         (told,) = caplog.messages
         assert "no contact" in told
         cluster.answer = []
         await slurm.look()
-        assert register.muting.windows == []
+        assert incident_store.muting.windows == []
 
         cluster.answer = windows_of(BIOS)
         await slurm.look()
         sections[:] = [SlurmSd(maintenance=False)]
         assert await slurm.look() == []
-        assert register.muting.windows == []
+        assert incident_store.muting.windows == []
 
     asyncio.run(story())

@@ -73,7 +73,7 @@ class AvoidPages:
         found: list[Iterator[tuple[str, AvoidReason]]] = [of_silence(self._fleet)]
         if rules is not None:
             found.append(of_incidents(rules.open, severities))
-            windows = rules.register.muting.windows
+            windows = rules.incident_store.muting.windows
             found.append(of_windows(windows, self._fleet.nodes, now, within_s))
         if remedies is not None:
             found.append(of_marks(remedies.engine.state))

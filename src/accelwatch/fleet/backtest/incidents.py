@@ -1,6 +1,6 @@
-"""An archive played through the engine of a hub: judge, spells, keeper, grouping.
+"""An archive played through the engine of a hub: verdicts, spells, incidents, grouping.
 
-Where several processes judge, each has a share of the rules; what they find goes into one keeper, in the
+Where several processes evaluate, each has a share of the rules; one manager gets what they find, in the
 order of the rules, so that the incidents are those of one process.
 """
 
@@ -17,7 +17,7 @@ from accelwatch.fleet.rules.judge import needs_of, never_true
 from accelwatch.fleet.rules.suspects import LOOKED_AT
 from accelwatch.history.reader import Archive
 from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.keeper import Keeper
+from accelwatch.incidents.incident_manager import IncidentManager
 from accelwatch.incidents.storm import WITHIN_S
 from accelwatch.rules.document import Mode
 from accelwatch.rules.rule import Rule
@@ -72,7 +72,7 @@ class Backtest:
         """Up to where it has come, Unix seconds."""
         self.ground = self._verdicts.ground
         self._number = 0
-        self.keeper = Keeper(
+        self.manager = IncidentManager(
             self.rules,
             self.ground.facts,
             self._next_id,
@@ -110,7 +110,7 @@ class Backtest:
             for one in each:
                 self.time = one.time
                 changes = self._joined(one, partners)
-                yield Step(one.time, self.keeper.step(changes, one.time))
+                yield Step(one.time, self.manager.step(changes, one.time))
 
     def _joined(self, one: Judged, partners: Sequence[Partner]) -> Sequence[VerdictChange]:
         """What all have found of an interval, in the order of the rules."""

@@ -97,7 +97,7 @@ class Hub:
         self._state_dir = state_dir
         self._slurm = SlurmMaintenance(
             lambda: self.settings.targets.slurm,
-            lambda: None if self.rules is None else self.rules.register,
+            lambda: None if self.rules is None else self.rules.incident_store,
         )
         self.rules: RuleRunner | None = None
         """Judges the fleet, where rules are configured."""
@@ -214,7 +214,7 @@ class Hub:
             from accelwatch.fleet.hub.fitting import misfits
             from accelwatch.fleet.remedies.runner import RemedyRunner
 
-            writer, links = rules.register.writer, settings.links
+            writer, links = rules.incident_store.writer, settings.links
             file = Path(links.key_file) if links.key_file else None
             # Without links nothing that is signed outlives this process.
             key = signing_key(file, self._state_dir) if links.sinks else signing_key(None, None)
@@ -296,12 +296,12 @@ class Hub:
 
     def _maintenance(self) -> list[Maintenance] | None:
         """The windows that are not over; None where nobody announces any."""
-        return None if self.rules is None else self.rules.register.muting.windows
+        return None if self.rules is None else self.rules.incident_store.muting.windows
 
     @property
     def journal(self) -> Path | None:
         """The file that incidents are written to; None where they are not."""
-        keeps = self.rules is not None and self.rules.register.writer is not None
+        keeps = self.rules is not None and self.rules.incident_store.writer is not None
         if self._state_dir is None or not keeps:
             return None
         from accelwatch.incidents.journal.file import FILE
@@ -407,8 +407,8 @@ def _alerts(settings: HubSettings) -> bool:
 def _of_rules(rules: "RuleRunner") -> dict[Series, Number]:
     """How the evaluation of rules and the journal do; of a journal that nobody wants, nothing."""
     series: dict[Series, Number] = {("fleet_evaluation_late_seconds",): rules.late_s}
-    if rules.register.keeps:
-        series["fleet_journal_kept",] = int(not rules.register.problems)
+    if rules.incident_store.keeps:
+        series["fleet_journal_kept",] = int(not rules.incident_store.problems)
     for rule, count in rules.blind().items():
         series["fleet_rule_blind", rule] = count
     return series

@@ -1,4 +1,4 @@
-"""Keeps a hub's register told of the maintenance that Slurm has reserved nodes for."""
+"""Tells a hub's incident store which maintenance Slurm has reserved nodes for."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from accelwatch.fleet.targets.slurm_reservations import reservations
 from accelwatch.incidents.silence import Maintenance
 
 if TYPE_CHECKING:
-    from accelwatch.incidents.register import Register
+    from accelwatch.incidents.incident_store import IncidentStore
 
 logger = logging.getLogger(__name__)
 
@@ -27,12 +27,12 @@ class SlurmMaintenance:
     def __init__(
         self,
         clusters: Callable[[], Sequence[SlurmSd]],
-        register: "Callable[[], Register | None]",
+        incident_store: "Callable[[], IncidentStore | None]",
         ask: Callable[[SlurmSd], list[Maintenance]] = reservations,
     ) -> None:
-        """`clusters` gives the settings in force, `register` who is told, None while nobody judges."""
+        """`clusters` gives the settings in force, `incident_store` the store, None without rules."""
         self._clusters = clusters
-        self._register = register
+        self._incident_store = incident_store
         self._ask = ask
         self._answers: dict[_Cluster, list[Maintenance]] = {}
         self._complaint = ""
@@ -45,9 +45,9 @@ class SlurmMaintenance:
 
     async def look(self) -> list[SlurmSd]:
         """Ask each cluster once; those that were asked."""
-        register = self._register()
+        incident_store = self._incident_store()
         clusters = [one for one in self._clusters() if one.maintenance]
-        if register is None or not (clusters or self._answers):
+        if incident_store is None or not (clusters or self._answers):
             return []
         complaints = []
         answers: dict[_Cluster, list[Maintenance]] = {}
@@ -62,7 +62,9 @@ class SlurmMaintenance:
                 complaints.append(str(error))
         self._answers = answers
         self._complain("; ".join(complaints))
-        await register.announce([window for windows in answers.values() for window in windows])
+        await incident_store.announce(
+            [window for windows in answers.values() for window in windows]
+        )
         return clusters
 
     def _complain(self, complaint: str) -> None:

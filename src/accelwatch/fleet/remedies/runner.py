@@ -24,7 +24,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.machine import machine_of
 from accelwatch.fleet.state.node import Node
 from accelwatch.incidents.incident import ENGINE, Incident
-from accelwatch.incidents.register import Line
+from accelwatch.incidents.incident_store import Line
 from accelwatch.judging.runner import RuleRunner
 from accelwatch.remedy import identity
 from accelwatch.remedy.actions import actions_of, check_in_job
@@ -75,7 +75,7 @@ class RemedyRunner:
         self._clock: Clock = fleet.clock
         self._actions = actions_of(settings, fleet.clock)
         check_in_job(rules.rules.rules.values(), self._actions.values())
-        writer = rules.register.writer
+        writer = rules.incident_store.writer
         self.engine = Engine(
             self._decide,
             self._actions,
@@ -195,7 +195,7 @@ class RemedyRunner:
     @property
     def _lost_journal(self) -> str:
         """Why the journal can take nothing now; empty while all is well."""
-        return next(iter((*self._rules.register.problems, *self.engine.stalls)), "")
+        return next(iter((*self._rules.incident_store.problems, *self.engine.stalls)), "")
 
     async def _release_by_hand(self, command: Command, address: str, why: str) -> Reply:
         def prove(seen: Sequence[NodeSeen]) -> Proof | Denial:
@@ -295,7 +295,7 @@ class RemedyRunner:
             elif calls:
                 self._rules.call(one.text, one.node)
         if lines:
-            self._spawn(self._rules.register.note(lines))
+            self._spawn(self._rules.incident_store.note(lines))
 
     def _keeps(self, incident: str) -> bool:
         """Whether a line can be written into its history, by which people hear of it."""
@@ -317,7 +317,7 @@ class RemedyRunner:
         """Why nothing new is done about incidents though something may be; empty when all is well."""
         if not self.settings.acts:
             return ""
-        reasons = (*self._rules.register.problems, *self.engine.stalls, self._broken)
+        reasons = (*self._rules.incident_store.problems, *self.engine.stalls, self._broken)
         return next(filter(None, reasons), "")
 
     @property

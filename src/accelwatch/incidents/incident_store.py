@@ -22,6 +22,7 @@ from accelwatch.incidents.incident import (
     notes,
     with_moment,
 )
+from accelwatch.incidents.incident_manager import Describe, IncidentManager
 from accelwatch.incidents.journal.patient import PatientJournal
 from accelwatch.incidents.journal.records import (
     IncidentRecord,
@@ -32,7 +33,6 @@ from accelwatch.incidents.journal.records import (
     SilenceRecord,
 )
 from accelwatch.incidents.journal.writer import JournalWriter
-from accelwatch.incidents.keeper import Describe, Keeper
 from accelwatch.incidents.muting import Mute, Muting, Quiet
 from accelwatch.incidents.silence import Maintenance, Silence
 from accelwatch.rules.document import Severity
@@ -61,7 +61,7 @@ class Line(NamedTuple):
     """Whether a person has to look."""
 
 
-class Register:
+class IncidentStore:
     """All incidents of a process, and their journal; for one event loop."""
 
     def __init__(
@@ -83,7 +83,7 @@ class Register:
         self._describe = describe
         self._heard = heard
         self._number = 0
-        self._keeper = Keeper(rules, describe, self._next_id)
+        self._manager = IncidentManager(rules, describe, self._next_id)
         self._closed: dict[str, Incident] = {}
         self._muting = Muting()
         self._changing = asyncio.Lock()
@@ -94,14 +94,14 @@ class Register:
         loaded = await self._journal.open(folder, now)
         self._number = loaded.number
         incidents = loaded.incidents
-        self._keeper = Keeper(self._rules, self._describe, self._next_id, incidents)
+        self._manager = IncidentManager(self._rules, self._describe, self._next_id, incidents)
         self._closed = {one.id: one for one in incidents if not one.is_open}
         self._muting = Muting(loaded.silences, loaded.windows)
         self._muting.advance(now)
-        self._causes.restore(self._keeper.open)
-        await self._look(self._keeper.open)
+        self._causes.restore(self._manager.open)
+        await self._look(self._manager.open)
         await self._journal.write([_in_force(rules)], now)
-        await self._changed(self._keeper.set_rules(self._rules, now), now)
+        await self._changed(self._manager.set_rules(self._rules, now), now)
         return loaded
 
     async def end(self) -> None:
@@ -112,7 +112,7 @@ class Register:
         """Other rules from now on."""
         async with self._changing:
             self._rules = self._causes.rules = rules
-            orphaned = self._keeper.set_rules(rules, now)
+            orphaned = self._manager.set_rules(rules, now)
             await self._journal.write([_in_force(loaded)], now)
             await self._changed(orphaned, now)
 
@@ -125,7 +125,7 @@ class Register:
         async with self._changing:
             for begin in range(0, len(waiting) or 1, _AT_ONCE):
                 part = waiting[begin : begin + _AT_ONCE]
-                changed.update((one.id, one) for one in self._keeper.step(part, now, at))
+                changed.update((one.id, one) for one in self._manager.step(part, now, at))
                 if begin + _AT_ONCE < len(waiting):
                     await asyncio.sleep(0)
             await self._relate(changed, now)
@@ -137,7 +137,7 @@ class Register:
         for _ in self._causes.steps(list(changed.values()), now):
             await work.rest()
         for id_, leader in self._causes.take_moves().items():
-            after = self._keeper.follow(id_, leader, now)
+            after = self._manager.follow(id_, leader, now)
             if after is not None:
                 changed[id_] = after
             await work.rest()
@@ -180,8 +180,8 @@ class Register:
         if self._muting.idle:
             return []
         now = self._wall()
-        members = self._keeper.members()
-        groups = [incident for incident in self._keeper.open if incident.entity.group]
+        members = self._manager.members()
+        groups = [incident for incident in self._manager.open if incident.entity.group]
         of_groups = {group.id for group in groups}
         singles = [incident for incident in incidents if incident.id not in of_groups]
         changed: list[Incident] = []
@@ -198,7 +198,7 @@ class Register:
 
     async def _advance(self) -> None:
         if self._muting.advance(self._wall()):
-            changed = self._with_followers(await self._look(self._keeper.open))
+            changed = self._with_followers(await self._look(self._manager.open))
             if changed:
                 self._heard(changed)
 
@@ -208,7 +208,7 @@ class Register:
         if not leaders:
             return changed
         known = {one.id for one in changed}
-        followers = (one for one in self._keeper.open if one.follows in leaders)
+        followers = (one for one in self._manager.open if one.follows in leaders)
         return [*changed, *(one for one in followers if one.id not in known)]
 
     async def mute(self, quiet: Quiet) -> str:
@@ -246,7 +246,7 @@ class Register:
 
         Raises UsageError where people have written as many as are kept.
         """
-        incident = self._keeper.get(id_)
+        incident = self._manager.get(id_)
         if incident is None or incident.entity.group:
             return False
         if notes(incident) >= MOST_NOTES:
@@ -277,7 +277,7 @@ class Register:
 
         `late` keeps those that cannot come back any more, with the lines before.
         """
-        noted = self._keeper.note(line.incident, now, line.actor, line.text, calls=line.calls)
+        noted = self._manager.note(line.incident, now, line.actor, line.text, calls=line.calls)
         if noted is not None:
             return noted
         # What is done about it may end long after it cannot come back any more.
@@ -295,13 +295,13 @@ class Register:
         """
         async with self._changing:
             now = self._wall()
-            closed = self._keeper.close(id_, now, actor, note)
+            closed = self._manager.close(id_, now, actor, note)
             if closed is None:
                 raise UnmetError(f"no incident {id_[:100]!r} is open")
             changed = {closed.id: closed}
             if closed.entity.group:
                 self._causes.drop(closed.id)
-                changed.update((one.id, one) for one in self._keeper.release(closed, now))
+                changed.update((one.id, one) for one in self._manager.release(closed, now))
             await self._relate(changed, now)
             return closed, await self._changed(list(changed.values()), now, actor)
 
@@ -340,7 +340,7 @@ class Register:
     @property
     def open(self) -> list[Incident]:
         """What is going on, in the order in which it was opened."""
-        return self._keeper.open
+        return self._manager.open
 
     @property
     def closed(self) -> list[Incident]:
@@ -349,7 +349,7 @@ class Register:
 
     def incident(self, id_: str) -> Incident | None:
         """One incident, if it is known here."""
-        return self._closed.get(id_) or self._keeper.get(id_)
+        return self._closed.get(id_) or self._manager.get(id_)
 
     def is_told_by_another(self, incident: Incident) -> bool:
         """Whether what leads its cause is open and told, and it is not critical itself.
@@ -358,7 +358,7 @@ class Register:
         """
         if not incident.follows or incident.severity is Severity.CRITICAL:
             return False
-        leader = self._keeper.get(incident.follows)
+        leader = self._manager.get(incident.follows)
         return leader is not None and leader.is_open and self.mute_of(leader) is None
 
 

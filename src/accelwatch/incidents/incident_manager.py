@@ -45,7 +45,7 @@ Describe = Callable[[Entity], Facts]
 NextId = Callable[[], str]
 
 
-class Keeper:
+class IncidentManager:
     """All incidents that are open, and those that may still come back."""
 
     def __init__(

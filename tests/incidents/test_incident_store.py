@@ -11,10 +11,10 @@ import pytest
 
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.incidents.incident import MOST_NOTES, Facts, Incident, MomentKind
+from accelwatch.incidents.incident_store import IncidentStore, Line
 from accelwatch.incidents.journal.file import FILE, JournalError, JournalFile
 from accelwatch.incidents.journal.patient import PatientJournal
 from accelwatch.incidents.journal.records import MOST_BODY, Batch, SilenceRecord, StateRecord
-from accelwatch.incidents.register import Line, Register
 from accelwatch.incidents.silence import Maintenance, Silence, matchers
 from accelwatch.rules.rule import RuleSet
 from accelwatch.rules.timing import Transition
@@ -25,7 +25,7 @@ ENDS = START + 3600
 
 
 class Site:
-    """A register that notes whom it tells of, muted or not."""
+    """A incident_store that notes whom it tells of, muted or not."""
 
     def __init__(self) -> None:
         self.rules = {"gpu.lost": rule()}
@@ -33,26 +33,28 @@ class Site:
         self.states: list[Incident] = []
         self.now = START
         """What the wall clock shows."""
-        self.register = Register(self.rules, lambda _: Facts(), self._heard, lambda: self.now)
+        self.incident_store = IncidentStore(
+            self.rules, lambda _: Facts(), self._heard, lambda: self.now
+        )
 
     def _heard(self, incidents: Any) -> None:
         self.states += incidents
         for incident in incidents:
-            self.heard.append((incident.id, self.register.mute_of(incident) is not None))
+            self.heard.append((incident.id, self.incident_store.mute_of(incident) is not None))
 
     async def begin(self, folder: Path | None, now: float = START) -> "Site":
         self.now = now
         loaded = RuleSet(rules=self.rules, files=(), digest="d")
-        await self.register.begin(folder, loaded, now)
+        await self.incident_store.begin(folder, loaded, now)
         return self
 
     async def fire(self, node: str, at_s: float = 0.0) -> None:
-        await self.register.step([change(FIRED, at_s, entity=device(node))], START + at_s)
+        await self.incident_store.step([change(FIRED, at_s, entity=device(node))], START + at_s)
 
     async def at(self, now: float) -> "Site":
         """Let time go on."""
         self.now = now
-        await self.register.look_at_mutes()
+        await self.incident_store.look_at_mutes()
         return self
 
     def told(self) -> list[tuple[str, bool]]:
@@ -76,13 +78,13 @@ def test_a_silence_mutes_what_is_open_and_its_end_has_it_heard_again(tmp_path: P
         await site.fire("n1")
         await site.fire("n2")
         assert site.told() == [("i1", False), ("i2", False)]
-        assert await site.register.mute(silence()) == ""
+        assert await site.incident_store.mute(silence()) == ""
         assert site.told() == [("i1", True)]
         await site.at(ENDS - 1)
         assert site.told() == []
         await site.at(ENDS)
         assert site.told() == [("i1", False)]
-        await site.register.end()
+        await site.incident_store.end()
 
     play(story)
 
@@ -90,16 +92,16 @@ def test_a_silence_mutes_what_is_open_and_its_end_has_it_heard_again(tmp_path: P
 def test_what_begins_silenced_is_told_as_such_and_a_person_may_end_it(tmp_path: Path) -> None:
     async def story() -> None:
         site = await Site().begin(tmp_path)
-        await site.register.mute(silence())
+        await site.incident_store.mute(silence())
         await site.fire("n1", 5)
         assert site.told() == [("i1", True)]
         site.now = START + 10
-        ended, problem = await site.register.unmute("s9", "ben")
+        ended, problem = await site.incident_store.unmute("s9", "ben")
         assert (ended.ends, problem) == (START + 10, "")
         assert site.told() == [("i1", False)]
         with pytest.raises(UnmetError, match="no silence or maintenance 's9'"):
-            await site.register.unmute("s9", "ben")
-        await site.register.end()
+            await site.incident_store.unmute("s9", "ben")
+        await site.incident_store.end()
 
     play(story)
 
@@ -108,25 +110,25 @@ def test_silences_go_on_after_a_restart_with_who_set_and_ended_them(tmp_path: Pa
     async def story() -> None:
         first = await Site().begin(tmp_path)
         await first.fire("n1")
-        await first.register.mute(silence())
+        await first.incident_store.mute(silence())
         window = Maintenance(
             id="m10", nodes=("n2",), starts=START + 60, ends=ENDS, by="ana", reason="BIOS"
         )
-        await first.register.mute(window)
-        await first.register.unmute("m10", "ben")
-        await first.register.end()
+        await first.incident_store.mute(window)
+        await first.incident_store.unmute("m10", "ben")
+        await first.incident_store.end()
 
         again = await Site().begin(tmp_path, START + 5)
-        assert [each.id for each in again.register.muting.silences] == ["s9"]
-        assert again.register.muting.windows == []
-        (open_,) = again.register.open
-        assert again.register.mute_of(open_) is not None
-        assert again.register.next_id("s") == "s11"
-        await again.register.end()
+        assert [each.id for each in again.incident_store.muting.silences] == ["s9"]
+        assert again.incident_store.muting.windows == []
+        (open_,) = again.incident_store.open
+        assert again.incident_store.mute_of(open_) is not None
+        assert again.incident_store.next_id("s") == "s11"
+        await again.incident_store.end()
 
         over = await Site().begin(tmp_path, ENDS)
-        assert over.register.muting.silences == []
-        await over.register.end()
+        assert over.incident_store.muting.silences == []
+        await over.incident_store.end()
         journal = JournalFile(tmp_path / FILE, read_only=True)
         journal.verify()
         actors = [entry.actor for entry in journal.entries() if entry.actor != "engine"]
@@ -140,15 +142,15 @@ def test_a_person_closes_an_incident_and_the_journal_says_who(tmp_path: Path) ->
     async def story() -> None:
         site = await Site().begin(tmp_path)
         await site.fire("n1")
-        closed, problem = await site.register.close("i1", "ana", "replaced")
+        closed, problem = await site.incident_store.close("i1", "ana", "replaced")
         assert (closed.is_open, problem) == (False, "")
         last = closed.timeline[-1]
         assert (last.kind, last.actor, last.text) == ("closed", "ana", "replaced")
-        assert site.register.open == []
-        assert [each.id for each in site.register.closed] == ["i1"]
+        assert site.incident_store.open == []
+        assert [each.id for each in site.incident_store.closed] == ["i1"]
         with pytest.raises(UnmetError, match="no incident 'i1' is open"):
-            await site.register.close("i1", "ana", "replaced")
-        await site.register.end()
+            await site.incident_store.close("i1", "ana", "replaced")
+        await site.incident_store.end()
         journal = JournalFile(tmp_path / FILE, read_only=True)
         assert [entry.actor for entry in journal.entries()] == ["engine", "engine", "ana"]
         journal.close()
@@ -169,12 +171,14 @@ def test_lines_for_many_incidents_are_written_together_and_each_by_its_actor(
             Line("i1", "", "empty", calls=True),
             Line("i9", "", "-"),
         ]
-        assert await site.register.note(lines) == ""
-        told = {one.id: [moment.text for moment in one.timeline] for one in site.register.open}
+        assert await site.incident_store.note(lines) == ""
+        told = {
+            one.id: [moment.text for moment in one.timeline] for one in site.incident_store.open
+        }
         assert (told["i1"][-2:], told["i2"][-1:]) == (["taken out", "empty"], ["looked at"])
-        kinds = {one.id: one.timeline[-1].kind for one in site.register.open}
+        kinds = {one.id: one.timeline[-1].kind for one in site.incident_store.open}
         assert kinds == {"i1": MomentKind.CALL, "i2": MomentKind.NOTE}
-        await site.register.end()
+        await site.incident_store.end()
         journal = JournalFile(tmp_path / FILE, read_only=True)
         assert [entry.actor for entry in journal.entries()][-2:] == ["engine", "ana"]
         journal.close()
@@ -186,28 +190,28 @@ def test_what_is_over_and_cannot_come_back_takes_lines_still(tmp_path: Path) -> 
     async def story() -> None:
         site = await Site().begin(tmp_path)
         await site.fire("n1")
-        await site.register.step([change(CLEARED, 10.0, entity=device("n1"))], START + 10)
+        await site.incident_store.step([change(CLEARED, 10.0, entity=device("n1"))], START + 10)
         much_later = START + 1e6
-        await site.register.step([], much_later)
+        await site.incident_store.step([], much_later)
         await site.at(much_later)
         lines = [
             Line("i1", "", "could not be given back", calls=True),
             Line("i1", "ana", "looked at"),
         ]
         site.told()
-        assert await site.register.note(lines[:1]) == ""
+        assert await site.incident_store.note(lines[:1]) == ""
         assert site.told() == [("i1", False)]
-        (known,) = site.register.closed
+        (known,) = site.incident_store.closed
         assert known.left_to_do == "could not be given back"
-        assert await site.register.note(lines) == ""
-        (known,) = site.register.closed
+        assert await site.incident_store.note(lines) == ""
+        (known,) = site.incident_store.closed
         assert [one.text for one in known.timeline[-3:]] == [
             "could not be given back",
             "could not be given back",
             "looked at",
         ]
         assert known.left_to_do == ""
-        await site.register.end()
+        await site.incident_store.end()
 
     play(story)
 
@@ -215,12 +219,12 @@ def test_what_is_over_and_cannot_come_back_takes_lines_still(tmp_path: Path) -> 
 def test_without_a_journal_silences_hold_and_that_they_are_not_kept_is_said() -> None:
     async def story() -> None:
         site = await Site().begin(None)
-        assert "no state_dir is set" in await site.register.mute(silence())
+        assert "no state_dir is set" in await site.incident_store.mute(silence())
         await site.fire("n1")
         assert site.told() == [("i1", True)]
-        _, problem = await site.register.unmute("s9", "ben")
+        _, problem = await site.incident_store.unmute("s9", "ben")
         assert "no state_dir is set" in problem
-        assert "no state_dir is set" in (await site.register.close("i1", "x", "y"))[1]
+        assert "no state_dir is set" in (await site.incident_store.close("i1", "x", "y"))[1]
 
     play(story)
 
@@ -228,12 +232,12 @@ def test_without_a_journal_silences_hold_and_that_they_are_not_kept_is_said() ->
 def test_a_journal_that_can_not_be_written_is_said_in_the_answer(tmp_path: Path) -> None:
     async def story() -> None:
         site = await Site().begin(tmp_path)
-        writer = site.register.writer
+        writer = site.incident_store.writer
         assert writer is not None
         await writer.close()
-        assert await site.register.mute(silence()) == "the journal is closed"
-        assert [each.id for each in site.register.muting.silences] == ["s9"]
-        await site.register.end()
+        assert await site.incident_store.mute(silence()) == "the journal is closed"
+        assert [each.id for each in site.incident_store.muting.silences] == ["s9"]
+        await site.incident_store.end()
 
     play(story)
 
@@ -243,12 +247,12 @@ def test_changes_that_come_at_once_are_told_in_their_order(tmp_path: Path) -> No
         site = await Site().begin(tmp_path)
         await site.fire("n1")
         await asyncio.gather(
-            site.register.mute(silence()),
-            site.register.close("i1", "ana", "replaced"),
-            site.register.look_at_mutes(),
+            site.incident_store.mute(silence()),
+            site.incident_store.close("i1", "ana", "replaced"),
+            site.incident_store.look_at_mutes(),
         )
         assert [each.is_open for each in site.states] == [True, True, False]
-        await site.register.end()
+        await site.incident_store.end()
 
     play(story)
 
@@ -260,10 +264,10 @@ def test_a_tick_that_began_before_a_silence_was_set_heeds_it(tmp_path: Path) -> 
         late = Silence(
             id="s9", matchers=matchers("node=n1"), starts=site.now, ends=ENDS, by="ana", reason="x"
         )
-        await site.register.mute(late)
+        await site.incident_store.mute(late)
         await site.fire("n1", 9)
         assert site.told() == [("i1", True)]
-        await site.register.end()
+        await site.incident_store.end()
 
     play(story)
 
@@ -300,13 +304,13 @@ def test_who_is_cancelled_while_the_disk_answers_is_cancelled(rounds: int) -> No
 def test_a_note_beyond_the_bound_is_refused_for_none_is_dropped() -> None:
     async def story() -> None:
         site = await Site().begin(None)
-        await site.register.step([change(FIRED, 0)], START)
+        await site.incident_store.step([change(FIRED, 0)], START)
         lines = [Line("i1", "kim", f"note {at}") for at in range(MOST_NOTES)]
-        assert site.register.takes_notes("i1")
-        await site.register.note(lines)
+        assert site.incident_store.takes_notes("i1")
+        await site.incident_store.note(lines)
         with pytest.raises(UsageError, match=f"i1 has {MOST_NOTES} notes already"):
-            site.register.takes_notes("i1")
-        await site.register.end()
+            site.incident_store.takes_notes("i1")
+        await site.incident_store.end()
 
     asyncio.run(story())
 
@@ -326,20 +330,20 @@ class FullDisk:
         monkeypatch.setattr(JournalFile, "write", write)
 
 
-def _after_a_restart(folder: Path, now: float) -> Register:
+def _after_a_restart(folder: Path, now: float) -> IncidentStore:
     """What another process knows of the journal of one that was killed."""
     (folder / "copy").mkdir()
     for file in folder.glob("journal.*"):
         if file.is_file():
             shutil.copy(file, folder / "copy" / file.name)
-    register = Register({"gpu.lost": rule()}, lambda _: Facts(), wall=lambda: now)
+    incident_store = IncidentStore({"gpu.lost": rule()}, lambda _: Facts(), wall=lambda: now)
 
     async def begin() -> None:
-        await register.begin(folder / "copy", RuleSet(rules={}), now)
-        await register.end()
+        await incident_store.begin(folder / "copy", RuleSet(rules={}), now)
+        await incident_store.end()
 
     asyncio.run(begin())
-    return register
+    return incident_store
 
 
 def test_a_silence_that_could_not_be_written_is_written_later(
@@ -350,15 +354,15 @@ def test_a_silence_that_could_not_be_written_is_written_later(
     async def story() -> None:
         site = await Site().begin(tmp_path)
         disk.is_full = True
-        assert await site.register.mute(silence()) == "the disk is full"
-        assert await site.register.mute(silence(id_="s3")) == "the disk is full"
-        await site.register.unmute("s3", "ben")
-        await site.register.check_journal(START + 5)
+        assert await site.incident_store.mute(silence()) == "the disk is full"
+        assert await site.incident_store.mute(silence(id_="s3")) == "the disk is full"
+        await site.incident_store.unmute("s3", "ben")
+        await site.incident_store.check_journal(START + 5)
         disk.is_full = False
-        await site.register.check_journal(START + 10)
-        assert not site.register.problems
-        await site.register.check_journal(START + 15)
-        await site.register.end()
+        await site.incident_store.check_journal(START + 10)
+        assert not site.incident_store.problems
+        await site.incident_store.check_journal(START + 15)
+        await site.incident_store.end()
 
     asyncio.run(story())
     file = JournalFile(tmp_path / FILE, read_only=True)
@@ -380,13 +384,13 @@ def test_so_is_an_incident_that_a_person_closed(
 
     async def story() -> None:
         site = await Site().begin(tmp_path)
-        await site.register.step([change(FIRED, 0)], START)
+        await site.incident_store.step([change(FIRED, 0)], START)
         disk.is_full = True
-        await site.register.note([Line("i1", "kim", "board ordered")])
-        await site.register.close("i1", "ana", "swapped")
+        await site.incident_store.note([Line("i1", "kim", "board ordered")])
+        await site.incident_store.close("i1", "ana", "swapped")
         disk.is_full = False
-        await site.register.check_journal(START + 10)
-        await site.register.end()
+        await site.incident_store.check_journal(START + 10)
+        await site.incident_store.end()
 
     asyncio.run(story())
     again = _after_a_restart(tmp_path, START + 20)
@@ -401,11 +405,11 @@ def test_what_is_written_anew_meanwhile_is_not_written_back(
     async def story() -> None:
         site = await Site().begin(tmp_path)
         disk.is_full = True
-        await site.register.mute(silence())
+        await site.incident_store.mute(silence())
         disk.is_full = False
-        await site.register.unmute("s9", "ana")
-        await site.register.check_journal(START + 10)
-        await site.register.end()
+        await site.incident_store.unmute("s9", "ana")
+        await site.incident_store.check_journal(START + 10)
+        await site.incident_store.end()
 
     asyncio.run(story())
     assert not _after_a_restart(tmp_path, START + 20).muting.silences

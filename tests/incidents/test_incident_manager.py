@@ -15,7 +15,7 @@ from accelwatch.incidents.incident import (
     MomentKind,
     notes,
 )
-from accelwatch.incidents.keeper import Keeper
+from accelwatch.incidents.incident_manager import IncidentManager
 from accelwatch.rules.document import Scope, Severity
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.timing import Transition
@@ -29,9 +29,11 @@ FIRED, CLEARED = Transition.FIRED, Transition.CLEARED
 BLIND, SEEING = Transition.BLIND, Transition.SEEING
 
 
-def keeper(*rules: Rule, incidents: Sequence[Incident] = (), facts: Facts | None = None) -> Keeper:
+def manager(
+    *rules: Rule, incidents: Sequence[Incident] = (), facts: Facts | None = None
+) -> IncidentManager:
     numbers = itertools.count(1 + len(incidents))
-    return Keeper(
+    return IncidentManager(
         {one.id: one for one in rules or (rule(),)},
         lambda _: facts or Facts(device_name="nvidia0", model="H100"),
         lambda: f"i{next(numbers)}",
@@ -44,7 +46,7 @@ def kinds(incident: Incident) -> list[MomentKind]:
 
 
 def test_a_rule_that_fires_opens_an_incident() -> None:
-    (incident,) = keeper().step([change(FIRED, 10)], START + 10)
+    (incident,) = manager().step([change(FIRED, 10)], START + 10)
     assert (incident.id, incident.rule, incident.title) == ("i1", "gpu.lost", "Title of gpu.lost")
     assert (incident.since, incident.opened) == (START, START + 10)
     assert (incident.nodes, incident.facts.device_name) == (("n1",), "nvidia0")
@@ -54,13 +56,13 @@ def test_a_rule_that_fires_opens_an_incident() -> None:
 
 def test_an_entity_without_a_node_has_those_of_its_facts() -> None:
     job = Entity(scope=Scope.JOB, job="4711")
-    kept = keeper(facts=Facts(nodes=("n1", "n2")))
+    kept = manager(facts=Facts(nodes=("n1", "n2")))
     (incident,) = kept.step([change(FIRED, 0, entity=job)], START)
     assert incident.nodes == ("n1", "n2")
 
 
 def test_it_is_closed_when_its_rule_clears() -> None:
-    kept = keeper()
+    kept = manager()
     kept.step([change(FIRED, 0)], START)
     (incident,) = kept.step([change(CLEARED, 90)], START + 90)
     assert (incident.state, incident.closed) == (IncidentState.CLOSED, START + 90)
@@ -69,11 +71,11 @@ def test_it_is_closed_when_its_rule_clears() -> None:
 
 
 def test_what_was_never_open_cannot_clear() -> None:
-    assert keeper().step([change(CLEARED, 0)], START) == []
+    assert manager().step([change(CLEARED, 0)], START) == []
 
 
 def test_two_rules_of_a_family_are_one_incident() -> None:
-    kept = keeper(rule("a", family="f"), rule("b", family="f"))
+    kept = manager(rule("a", family="f"), rule("b", family="f"))
     kept.step([change(FIRED, 0, rule_id="a")], START)
     (incident,) = kept.step([change(FIRED, 5, rule_id="b")], START + 5)
     assert (incident.id, incident.rules, incident.rule) == ("i1", ("a", "b"), "a")
@@ -85,7 +87,7 @@ def test_two_rules_of_a_family_are_one_incident() -> None:
 
 
 def test_the_worse_rule_leads() -> None:
-    kept = keeper(rule("a", family="f"), rule("b", family="f", severity=Severity.CRITICAL))
+    kept = manager(rule("a", family="f"), rule("b", family="f", severity=Severity.CRITICAL))
     kept.step([change(FIRED, 0, rule_id="a")], START)
     (incident,) = kept.step([change(FIRED, 5, rule_id="b")], START + 5)
     assert (incident.rule, incident.rules, incident.severity) == ("b", ("b", "a"), "critical")
@@ -93,7 +95,7 @@ def test_the_worse_rule_leads() -> None:
 
 
 def test_other_entities_and_other_families_are_other_incidents() -> None:
-    kept = keeper(rule("a"), rule("b"))
+    kept = manager(rule("a"), rule("b"))
     changes = [
         change(FIRED, 0, rule_id="a"),
         change(FIRED, 0, rule_id="b"),
@@ -103,7 +105,7 @@ def test_other_entities_and_other_families_are_other_incidents() -> None:
 
 
 def test_within_its_cool_down_it_is_the_same_incident() -> None:
-    kept = keeper()
+    kept = manager()
     kept.step([change(FIRED, 0)], START)
     kept.step([change(CLEARED, 100)], START + 100)
     (incident,) = kept.step([change(FIRED, 699)], START + 699)
@@ -113,7 +115,7 @@ def test_within_its_cool_down_it_is_the_same_incident() -> None:
 
 
 def test_a_rule_that_begins_anew_on_an_open_incident_says_so() -> None:
-    kept = keeper()
+    kept = manager()
     kept.step([change(FIRED, 0)], START)
     (incident,) = kept.step([change(FIRED, 300)], START + 300)
     assert (incident.id, incident.rules) == ("i1", ("gpu.lost",))
@@ -121,7 +123,7 @@ def test_a_rule_that_begins_anew_on_an_open_incident_says_so() -> None:
 
 
 def test_after_its_cool_down_it_is_another() -> None:
-    kept = keeper()
+    kept = manager()
     kept.step([change(FIRED, 0)], START)
     kept.step([change(CLEARED, 100)], START + 100)
     (incident,) = kept.step([change(FIRED, 700)], START + 700)
@@ -131,7 +133,7 @@ def test_after_its_cool_down_it_is_another() -> None:
 @pytest.mark.parametrize("trusted", [True, False])
 def test_what_may_be_forged_is_never_above_info(trusted: bool) -> None:
     evidence = (Evidence(signal="xid_79", text="Xid 79", trusted=trusted),)
-    kept = keeper(rule(severity=Severity.CRITICAL))
+    kept = manager(rule(severity=Severity.CRITICAL))
     (incident,) = kept.step([change(FIRED, 0, evidence=evidence)], START)
     assert incident.severity is (Severity.CRITICAL if trusted else Severity.INFO)
     assert incident.trusted is trusted
@@ -142,7 +144,7 @@ def test_one_trusted_reading_beside_a_forged_line_is_enough() -> None:
         Evidence(signal="xid_79", text="Xid 79", trusted=False),
         Evidence(signal="device_up", text="lost", value=0),
     )
-    kept = keeper(rule(severity=Severity.CRITICAL))
+    kept = manager(rule(severity=Severity.CRITICAL))
     (incident,) = kept.step([change(FIRED, 0, evidence=evidence)], START)
     assert incident.severity is Severity.CRITICAL
 
@@ -150,7 +152,7 @@ def test_one_trusted_reading_beside_a_forged_line_is_enough() -> None:
 def test_a_trusted_rule_raises_what_a_forged_line_began() -> None:
     forged = (Evidence(signal="xid_79", text="Xid 79", trusted=False),)
     lost = (Evidence(signal="device_up", text="lost", value=0),)
-    kept = keeper(
+    kept = manager(
         rule("a", family="f", severity=Severity.CRITICAL),
         rule("b", family="f", severity=Severity.WARNING),
     )
@@ -161,7 +163,7 @@ def test_a_trusted_rule_raises_what_a_forged_line_began() -> None:
 
 
 def test_being_blind_is_part_of_the_history_and_closes_nothing() -> None:
-    kept = keeper()
+    kept = manager()
     kept.step([change(FIRED, 0)], START)
     kept.step([change(BLIND, 700)], START + 700)
     (incident,) = kept.step([change(SEEING, 800)], START + 800)
@@ -170,11 +172,11 @@ def test_being_blind_is_part_of_the_history_and_closes_nothing() -> None:
 
 
 def test_being_blind_before_it_fired_is_no_incident() -> None:
-    assert keeper().step([change(BLIND, 0)], START) == []
+    assert manager().step([change(BLIND, 0)], START) == []
 
 
 def test_an_incident_whose_rule_is_gone_stays_and_says_so_once() -> None:
-    kept = keeper()
+    kept = manager()
     kept.step([change(FIRED, 0)], START)
     (incident,) = kept.set_rules({}, START + 60)
     assert incident.is_open
@@ -187,7 +189,7 @@ def test_an_incident_whose_rule_is_gone_stays_and_says_so_once() -> None:
 
 
 def test_a_rule_that_changed_leaves_the_open_incident_its_snapshot() -> None:
-    kept = keeper(rule(severity=Severity.CRITICAL))
+    kept = manager(rule(severity=Severity.CRITICAL))
     kept.step([change(FIRED, 0)], START)
     assert kept.set_rules({"gpu.lost": rule(severity=Severity.INFO)}, START + 1) == []
     (incident,) = kept.open
@@ -195,23 +197,23 @@ def test_a_rule_that_changed_leaves_the_open_incident_its_snapshot() -> None:
 
 
 def test_open_incidents_go_on_after_a_restart() -> None:
-    first = keeper()
+    first = manager()
     first.step([change(FIRED, 0)], START)
-    again = keeper(incidents=first.open)
+    again = manager(incidents=first.open)
     (incident,) = again.step([change(CLEARED, 60)], START + 60)
     assert (incident.id, incident.is_open) == ("i1", False)
 
 
 def test_a_restart_within_the_cool_down_still_knows_what_was_closed() -> None:
-    first = keeper()
+    first = manager()
     first.step([change(FIRED, 0)], START)
     closed = first.step([change(CLEARED, 60)], START + 60)
-    (incident,) = keeper(incidents=closed).step([change(FIRED, 90)], START + 90)
+    (incident,) = manager(incidents=closed).step([change(FIRED, 90)], START + 90)
     assert (incident.id, incident.reopened) == ("i1", 1)
 
 
 def test_a_long_history_keeps_its_beginning_and_its_end() -> None:
-    kept = keeper(rule(cooldown_s=1e9))
+    kept = manager(rule(cooldown_s=1e9))
     for at in range(200):
         kept.step([change(FIRED, 20 * at)], START + 20 * at)
         kept.step([change(CLEARED, 20 * at + 10)], START + 20 * at + 10)
@@ -223,12 +225,12 @@ def test_a_long_history_keeps_its_beginning_and_its_end() -> None:
 
 def test_an_incident_survives_being_written_down() -> None:
     evidence = (Evidence(signal="power_watts", text="112 W", value=112.0, expected=418.0, z=-9.5),)
-    (incident,) = keeper().step([change(FIRED, 0, evidence=evidence)], START)
+    (incident,) = manager().step([change(FIRED, 0, evidence=evidence)], START)
     assert msgspec.json.decode(msgspec.json.encode(incident), type=Incident) == incident
 
 
 def test_a_rule_of_several_that_is_gone_leaves_the_incident_to_the_others() -> None:
-    kept = keeper(rule("a", family="f"), rule("b", family="f"))
+    kept = manager(rule("a", family="f"), rule("b", family="f"))
     kept.step([change(FIRED, 0, rule_id="a"), change(FIRED, 0, rule_id="b")], START)
     (incident,) = kept.set_rules({"a": rule("a", family="f")}, START + 5)
     assert (incident.rules, kinds(incident)[-1]) == (("a",), MomentKind.NOTE)
@@ -237,7 +239,7 @@ def test_a_rule_of_several_that_is_gone_leaves_the_incident_to_the_others() -> N
 
 
 def test_a_rule_that_has_joined_another_family_is_gone_from_its_incident() -> None:
-    kept = keeper(rule("a", family="f"))
+    kept = manager(rule("a", family="f"))
     kept.step([change(FIRED, 0, rule_id="a")], START)
     (incident,) = kept.set_rules({"a": rule("a", family="g")}, START + 5)
     assert kinds(incident)[-1] is MomentKind.ORPHANED
@@ -245,7 +247,7 @@ def test_a_rule_that_has_joined_another_family_is_gone_from_its_incident() -> No
 
 @pytest.mark.parametrize("jump_s", [-3600.0, 3600.0])
 def test_a_clock_that_is_set_does_not_change_what_may_come_back(jump_s: float) -> None:
-    kept = keeper()
+    kept = manager()
     kept.step([change(FIRED, 0)], START, 0.0)
     kept.step([change(CLEARED, 10)], START + 10, 10.0)
     (incident,) = kept.step([change(FIRED, 20 + jump_s)], START + 20 + jump_s, 20.0)
@@ -259,7 +261,7 @@ def test_a_clock_that_is_set_does_not_change_what_may_come_back(jump_s: float) -
 
 
 def test_notes_of_people_never_fall_out_of_a_long_history() -> None:
-    kept = keeper(rule(cooldown_s=1e9))
+    kept = manager(rule(cooldown_s=1e9))
     kept.step([change(FIRED, 0)], START)
     for at in range(1, 200):
         kept.step([change(CLEARED, 20 * at)], START + 20 * at)
@@ -275,7 +277,7 @@ def test_notes_of_people_never_fall_out_of_a_long_history() -> None:
 
 
 def test_however_many_notes_there_are_the_newest_of_the_engine_stays() -> None:
-    kept = keeper()
+    kept = manager()
     kept.step([change(FIRED, 0)], START)
     for at in range(MOST_MOMENTS + 50):
         kept.note("i1", START + at, "kim", f"note {at}")
