@@ -12,8 +12,9 @@ import pytest
 
 from accelwatch.errors import WireError
 from accelwatch.sampler.settings import CollectSettings
-from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
+from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot, is_awaited
 from accelwatch.store.reports import BackendFound, Cycle, Outcome
+from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.local.live import LiveSource
 from accelwatch.tui.local.replay import ReplaySource
 from dashboards import node
@@ -248,6 +249,39 @@ def test_a_new_interval_loses_no_lost_device_and_not_since_when_it_is_lost(
         renewed = time.time()
         shot = await until(source, read_anew)
         assert [view.state_since for view in shot.devices] == since
+
+    asyncio.run(watching(source, check))
+
+
+def test_a_device_lost_before_the_start_has_no_duration_and_one_lost_later_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = scenario_of(tmp_path, monkeypatch)
+    scenario.lose(1).write()
+    source = live()
+
+    async def check() -> None:
+        await until(source, lambda shot: states(shot) == ["ok", "lost", "ok", "ok"])
+        scenario.lose(2).write()
+        shot = await until(source, lambda shot: states(shot) == ["ok", "lost", "lost", "ok"])
+        assert fmt.state_lasts(shot.devices[1], shot) == ""
+        assert fmt.state_lasts(shot.devices[2], shot).endswith(" s")
+
+    asyncio.run(watching(source, check))
+
+
+def test_a_driver_call_that_hangs_from_the_start_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = scenario_of(tmp_path, monkeypatch)
+    scenario.fault("nvmlDeviceGetUtilizationRates", "hang", 1).write()
+    source = live(timeout_s=0.5)
+
+    async def check() -> None:
+        shot = await until(source, lambda shot: states(shot) == ["ok", "unresponsive", "ok", "ok"])
+        shot = await until(source, lambda shot: not is_awaited(shot.devices[1]))
+        assert shot.devices[1].sample_time is None
+        assert fmt.state_lasts(shot.devices[1], shot).endswith(" s")
 
     asyncio.run(watching(source, check))
 

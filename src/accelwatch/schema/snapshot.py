@@ -180,6 +180,27 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
             yield from view.reading.processes or ()
 
 
+def known_since(view: DeviceView, snapshot: Snapshot) -> float | None:
+    """When the device came into its state, in Unix seconds; None where it was so at the first look.
+
+    A single reading does not know, and `state_since` of a device that was never read is when somebody
+    began to look. Only a driver call that has not returned is counted from its own start.
+    """
+    if snapshot.interval_s is None:
+        return None
+    if view.sample_time is None and not _in_driver_call(view, snapshot):
+        return None
+    return view.state_since
+
+
+def _in_driver_call(view: DeviceView, snapshot: Snapshot) -> bool:
+    """Whether the one who reads the device reports a call that has not returned."""
+    return view.state is DeviceState.UNRESPONSIVE and any(
+        error.device_id == view.device.id and error.absence is Absence.TIMEOUT
+        for error in snapshot.errors
+    )
+
+
 def with_absences(snapshot: Snapshot) -> Snapshot:
     """The snapshot with complete readings, for programs that look at these alone."""
     return msgspec.structs.replace(

@@ -446,7 +446,8 @@ def test_what_an_incident_says_of_it_is_not_told_twice() -> None:
         (1.0, NOW - 40, DeviceState.LOST, "has been lost for 30 s"),
         (1.0, None, DeviceState.LOST, "is lost"),
         (1.0, None, DeviceState.UNRESPONSIVE, "is hung"),
-        (1.0, None, DeviceState.DEGRADED, "has been failed for 30 s"),
+        (1.0, None, DeviceState.DEGRADED, "is failed"),
+        (1.0, NOW - 40, DeviceState.DEGRADED, "has been failed for 30 s"),
         (None, NOW - 40, DeviceState.LOST, "is lost"),
     ],
 )

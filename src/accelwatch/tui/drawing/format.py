@@ -8,7 +8,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.series import primary_value
-from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.snapshot import DeviceView, Snapshot, known_since
 from accelwatch.tui.drawing.device_signs import (
     device_class,
     device_glyph,
@@ -61,6 +61,12 @@ def state_glyph(view: DeviceView, glyphs: Glyphs) -> str:
 def state_role(view: DeviceView) -> str:
     """The role that is painted in."""
     return "bad" if is_stale(view) else device_role(device_class(view))
+
+
+def state_lasts(view: DeviceView, snapshot: Snapshot) -> str:
+    """How long it has been in its state, `42 s`; empty where nobody saw that begin."""
+    since = known_since(view, snapshot)
+    return "" if since is None else ago(snapshot.time - since)
 
 
 def ago(seconds: float | None) -> str:

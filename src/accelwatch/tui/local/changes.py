@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import SEVERITIES, ErrorEvent, severity
-from accelwatch.schema.snapshot import DeviceView, Snapshot, is_awaited
+from accelwatch.schema.snapshot import DeviceView, Snapshot, is_awaited, known_since
 from accelwatch.schema.standing import state_severity
 from accelwatch.schema.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
@@ -103,6 +103,7 @@ class Changes:
                 key=(id_, word, view.state_since),
                 word=word,
                 began=view.state_since,
+                dated=known_since(view, snapshot) is not None,
                 severity=level,
                 device_id=id_,
                 name=view.device.name,

@@ -66,15 +66,15 @@ def _lacks(view: DeviceView) -> list[tuple[str, Absence]]:
 
 
 def state_lines(view: DeviceView, shot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
-    """State, since when, why."""
-    since = fmt.ago(shot.time - view.state_since)
+    """State, since when if known, why."""
+    lasts = fmt.state_lasts(view, shot)
     sign = fmt.state_glyph(view, glyphs)
     head: Line = [
         (f" {view.device.name}", "strong"),
         (f"  {sign} {fmt.state_word(view)}", fmt.state_role(view)),
     ]
     more: Line = [
-        (f"  since {fmt.clock_time(view.state_since)}, {since}", "dim"),
+        (f"  since {fmt.clock_time(view.state_since)}, {lasts}" if lasts else "", "dim"),
         (f"   health {view.health.value}", "dim" if view.health.value == "ok" else "warn"),
         (f"   {_sample(view)}", "dim"),
     ]

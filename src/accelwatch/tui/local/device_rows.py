@@ -180,9 +180,9 @@ def row(
 
 
 def why_not(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> Line:
-    """State word where there was no room for it, since when, and what is wrong."""
+    """State word where there was no room for it, since when if known, and what is wrong."""
     word = fmt.state_word(view) if width < _WORDLESS else ""
-    since = fmt.ago(snapshot.time - view.state_since)
+    since = fmt.state_lasts(view, snapshot)
     said = verdict(view, snapshot)
     return sentence(said, width, glyphs, fmt.state_role(view), word=word, since=since)
 

@@ -141,10 +141,10 @@ def change_line(
 def _until(change: Change, now: float, *, ends: bool) -> str:
     if change.event:
         return ""
-    if not change.dated:
-        return "ongoing"
     if change.ended is None:
-        return f"for {span_text(now - change.began)}"
+        return f"for {span_text(now - change.began)}" if change.dated else "ongoing"
+    if not change.dated:
+        return f"back {clock_time(change.ended)}" if ends else NOTHING
     lasted = span_text(change.ended - change.began)
     return f"back {clock_time(change.ended)}, {lasted}" if ends else lasted
 

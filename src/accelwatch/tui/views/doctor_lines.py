@@ -164,7 +164,7 @@ def _unwell(shot: Snapshot, width: int, glyphs: Glyphs, *, silent: bool) -> list
     given = [_title("Devices that are not well", width, glyphs)]
     for view in unwell:
         sign = fmt.state_glyph(view, glyphs)
-        since = fmt.ago(shot.time - view.state_since)
+        since = fmt.state_lasts(view, shot)
         role = fmt.state_role(view)
         who: Line = [(f" {sign} ", role), (fit(view.device.name, 12), "strong")]
         said, left = verdict(view, shot), width - width_of(who)

@@ -103,10 +103,11 @@ def moment_of(view: DeviceView, board: Board) -> float:
 
 
 def _lack(view: DeviceView, board: Board) -> str:
-    """Why there is nothing of now: `hung for 42 s`; empty where there is."""
+    """Why there is nothing of now: `hung for 42 s`, `lost`; empty where there is."""
     if fmt.readable(view):
         return ""
-    return f"{fmt.state_word(view)} for {fmt.ago(board.snapshot.time - view.state_since)}"
+    word, lasts = fmt.state_word(view), fmt.state_lasts(view, board.snapshot)
+    return f"{word} for {lasts}" if lasts else word
 
 
 _OF_PROCESS = (

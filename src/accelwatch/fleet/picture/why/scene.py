@@ -9,8 +9,8 @@ from accelwatch.fleet.odd.documents import text_of
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView
 from accelwatch.incidents.incident import IncidentState
 from accelwatch.judging.documents import IncidentDocument
-from accelwatch.schema.device import BROKEN, DeviceState
-from accelwatch.schema.snapshot import DeviceView, Snapshot, unusable
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.snapshot import DeviceView, Snapshot, known_since, unusable
 from accelwatch.schema.standing import CALM_THROTTLES, standing
 from accelwatch.schema.verdict import NOTHING_WRONG, Verdict, verdict
 
@@ -179,15 +179,6 @@ def _read_devices(node: str, snapshot: Snapshot) -> list[SeenDevice]:
     return [_read_device(node, view, snapshot) for view in snapshot.devices]
 
 
-def _since(view: DeviceView, snapshot: Snapshot) -> float:
-    """When it came into its state; 0 where all that is known is when it was first looked at.
-
-    That is so of a single reading, and of a device that nobody has read since somebody looks.
-    """
-    never_read = view.state in BROKEN and view.sample_time is None
-    return 0.0 if snapshot.interval_s is None or never_read else view.state_since
-
-
 def _read_device(node: str, view: DeviceView, snapshot: Snapshot) -> SeenDevice:
     device, values = view.device, view.reading.values
     slowed = (key[1] for key, on in values.items() if key[0] == "throttle_active" and on)
@@ -199,7 +190,7 @@ def _read_device(node: str, view: DeviceView, snapshot: Snapshot) -> SeenDevice:
         uuid=device.uuid or "",
         whole=device.parent_id is None,
         word=standing(view.state.value, view.health.value),
-        since=_since(view, snapshot),
+        since=known_since(view, snapshot) or 0.0,
         load_ratio=values.get(("utilization_ratio",)),
         jobs=tuple(dict.fromkeys(one.job_id for one in view.owners if one.job_id)),
         user=_user(view),
