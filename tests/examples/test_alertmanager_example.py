@@ -27,7 +27,7 @@ def _alert(name: str, **labels: str) -> Labels:
 
 MANY = _alert("AcceleratorManyExportersDown")
 ONE = _alert("AcceleratorExporterDown", instance="n1:9877")
-GONE = _alert("FleetNodesGone", job="hub", instance="h1")
+GONE = _alert("FleetNodesGone", job="hub", instance="h1", since="2026-01-01T00:00:00.000Z")
 FROZEN = _alert("FleetRemedyFrozen", job="hub", instance="h1")
 LATE = _alert("FleetEvaluationLate", job="hub", instance="h1")
 
@@ -38,7 +38,7 @@ LATE = _alert("FleetEvaluationLate", job="hub", instance="h1")
         (MANY, ONE, True),
         (MANY, {**ONE, "job": "accel-two"}, False),
         (MANY, _alert("AcceleratorLost", instance="n1:9877"), False),
-        (GONE, MANY, True),
+        (GONE, MANY, False),
         (GONE, FROZEN, True),
         (LATE, FROZEN, True),
         (GONE, {**FROZEN, "instance": "h2"}, False),

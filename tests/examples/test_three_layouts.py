@@ -20,6 +20,7 @@ from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import HttpSd, Targets
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
 from accelwatch.judging.runner import RuleRunner
+from accelwatch.schema.moments import unix_seconds
 from hub_peers import served_hub
 from sick_fleet import AFFECTED, Node, nodes
 from sick_remedies import SickRemedies
@@ -234,7 +235,8 @@ async def _many_gone_are_one_alert(one: Fleet) -> None:
         assert alert["metric"]["job"] == "accelwatch", layout
     for layout in ("remote_write", "federation"):
         gone = 'ALERTS{alertstate="firing", alertname="FleetNodesGone"}'
-        await one.stores[layout].until(gone, lambda found: len(found) == 1, WITHIN_S)
+        (outage,) = await one.stores[layout].until(gone, lambda found: len(found) == 1, WITHIN_S)
+        assert unix_seconds(outage["metric"]["since"]) > 0, layout
         down = 'ALERTS{alertstate="firing", alertname="FleetTargetDown"}'
         await one.stores[layout].until(
             down,

@@ -1,16 +1,21 @@
 """What a hub's /metrics has for the alerts on outages, the journal and the evaluation of rules."""
 
 import asyncio
+import contextlib
+import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from accelwatch.config.model import RuleSettings
+from accelwatch.fleet.names import SPEAKING
 from accelwatch.judging.runner import RuleRunner
-from hub_peers import Running, hub
+from hub_peers import Running, agent, hub
 from store_servers import free_port
 
 RULES = RuleSettings(packs=("storage",))
+OUTAGE = "accel_fleet_target_outage"
 KEPT, LATE = "accel_fleet_journal_kept", "accel_fleet_evaluation_late_seconds"
 
 
@@ -20,17 +25,46 @@ async def _values(one: Running, *names: str) -> list[tuple[str, float]]:
     return [(series, float(value)) for series, _, value in found if series.startswith(names)]
 
 
+def labels_of(series: str) -> dict[str, str]:
+    return dict(re.findall(r'(\w+)="([^"]*)"', series))
+
+
 @pytest.mark.parametrize(("nodes", "part_of_it"), [(2, 0), (3, 3)])
-def test_three_nodes_that_do_not_answer_are_an_outage(nodes: int, part_of_it: int) -> None:
-    targets = sorted(f"127.0.0.1:{free_port()}" for _ in range(nodes))
+def test_three_nodes_that_stop_answering_are_an_outage(nodes: int, part_of_it: int) -> None:
+    async def main() -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            rack = await stack.enter_async_context(contextlib.AsyncExitStack())
+            targets = [(await rack.enter_async_context(agent())).address for _ in range(nodes)]
+            one = await stack.enter_async_context(hub(*targets))
+            for target in targets:
+                await one.devices(target, 8)
+            await rack.aclose()
+            fleet = one.hub.fleet
+            fleet.thresholds = msgspec.structs.replace(fleet.thresholds, slow_s=0.01, stale_s=0.02)
+            await one.until(lambda: all(n.why_silent for n in fleet.nodes.values()))
+            for node in fleet.nodes.values():
+                for source in node.sources.values():
+                    source.interval_s = 0.001
+            await one.until(
+                lambda: all(fleet.state_of(n) not in SPEAKING for n in fleet.nodes.values())
+            )
+            found = await _values(one, OUTAGE)
+            shown = [labels_of(series) for series, value in found if value == 1.0]
+            assert sorted(labels["node"] for labels in shown) == sorted(targets)[:part_of_it]
+            assert len({labels["since"] for labels in shown}) == min(part_of_it, 1)
+
+    asyncio.run(main())
+
+
+def test_nodes_that_never_answered_are_no_outage() -> None:
+    targets = [f"127.0.0.1:{free_port()}" for _ in range(3)]
 
     async def main() -> None:
         async with hub(*targets) as one:
             fleet = one.hub.fleet
-            await one.until(lambda: sum(bool(n.why_silent) for n in fleet.nodes.values()) == nodes)
-            wanted = [(f'accel_fleet_target_outage{{node="{node}"}}', 1.0) for node in targets]
-            found = await _values(one, "accel_fleet_target_outage")
-            assert sorted(found) == wanted[:part_of_it]
+            await one.until(lambda: all(n.why_silent for n in fleet.nodes.values()))
+            assert await _values(one, OUTAGE) == []
+            assert len(await _values(one, "accel_fleet_target_up")) == 3
 
     asyncio.run(main())
 

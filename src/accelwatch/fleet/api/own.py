@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from accelwatch.fleet.api.summaries import node_healths
 from accelwatch.fleet.api.totals import Totals
 from accelwatch.fleet.names import NodeState
-from accelwatch.fleet.outages import outages
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -26,9 +24,6 @@ async def own_series(fleet: Fleet, sums: Totals, walk: LongWork) -> dict[Series,
         own["fleet_devices", vendor, model, state] = count
     own[("fleet_identity_conflicts",)] = len(fleet.conflicts())
     own[("fleet_inventory_kept",)] = int(not fleet.forgetful)
-    for outage in outages(node_healths(fleet), len(fleet.nodes), fleet.clock.wall()):
-        for name in outage.nodes:
-            own["fleet_target_outage", name] = 1
     for name in sorted(fleet.nodes):
         await walk.rest()
         for series, value in _targets(fleet, name).items():

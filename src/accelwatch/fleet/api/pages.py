@@ -34,6 +34,7 @@ from accelwatch.fleet.api.summaries import (
     node_snapshot,
     node_summary,
 )
+from accelwatch.fleet.api.target_outages import TargetOutages
 from accelwatch.fleet.api.totals import Totals, counted
 from accelwatch.fleet.avoid.page import PATH as AVOID
 from accelwatch.fleet.avoid.page import AvoidPages
@@ -127,6 +128,7 @@ class HubPages:
         self._grouped: dict[tuple[str, str], tuple[float, list[GroupRow]]] = {}
         self._order: tuple[frozenset[str], list[str]] = (frozenset(), [])
         self._turns = Turns()
+        self._target_outages = TargetOutages(fleet)
         self._counting = asyncio.Lock()
         self.kept_totals = KeptTotals(fleet.clock, self._count)
         self._pages: dict[str, Callable[[Query, Headers], Page | Awaitable[Page]]] = {
@@ -381,7 +383,8 @@ class HubPages:
         sums = await self.sums()
         async with self._turns.walk() as walk:
             series = await own_series(self._fleet, sums, walk)
-        return series if self._peers is None else {**series, **self._peers.own()}
+        peers = {} if self._peers is None else self._peers.own()
+        return {**series, **self._target_outages.series(), **peers}
 
     async def _metrics(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ())

@@ -57,10 +57,12 @@ def _outages(fleet: Fleet, sums: Totals) -> tuple[Outage, ...]:
 
 def node_healths(fleet: Fleet) -> list[NodeHealth]:
     """Every node as far as outages are concerned."""
-    return [
-        NodeHealth(node.name, fleet.state_of(node), fleet.age_of(node), node.why_silent)
-        for node in fleet.nodes.values()
-    ]
+    return [node_health(fleet, node) for node in fleet.nodes.values()]
+
+
+def node_health(fleet: Fleet, node: Node) -> NodeHealth:
+    """A node as far as outages are concerned."""
+    return NodeHealth(node.name, fleet.state_of(node), fleet.age_of(node), node.why_silent)
 
 
 def node_summary(fleet: Fleet, node: Node) -> NodeSummary:

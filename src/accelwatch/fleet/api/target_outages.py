@@ -1,0 +1,40 @@
+"""Which targets are part of an outage, and of which one, as series by which alerts are grouped."""
+
+from accelwatch.fleet.api.summaries import node_health
+from accelwatch.fleet.outages import outages
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.node import Node
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+
+
+class TargetOutages:
+    """Of one hub, for one event loop."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._since: dict[str, str] = {}
+        """By node, when the outage began that it was part of when it was asked for last."""
+
+    def series(self) -> dict[Series, Number]:
+        """1 for each target of an outage.
+
+        An outage has the same `since` until it is over, also when the node that stopped first is back:
+        with another one it would be another alert. Targets that never answered are left out, since
+        these have no begin; an alert on them would stand for ever, and they are down one by one.
+        """
+        fleet = self._fleet
+        counted = [node_health(fleet, node) for node in fleet.nodes.values() if _counts(node)]
+        since: dict[str, str] = {}
+        for outage, nodes in outages(counted, len(fleet.nodes), fleet.clock.wall()):
+            if outage.since is not None:
+                known = (self._since[name] for name in nodes if name in self._since)
+                since.update(dict.fromkeys(nodes, min(known, default=outage.since)))
+        self._since = since
+        return {("fleet_target_outage", name, begin): 1 for name, begin in since.items()}
+
+
+def _counts(node: Node) -> bool:
+    """Whether people are to be alerted of a node that does not answer."""
+    acknowledged = node.expected is not None and node.expected.acknowledged is not None
+    return bool(node.sources) and not acknowledged

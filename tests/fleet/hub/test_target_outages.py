@@ -1,0 +1,101 @@
+"""Which targets a hub's /metrics has as part of an outage, and of which one."""
+
+import asyncio
+
+import machines
+from accelwatch.fleet.api.target_outages import TargetOutages
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.schema.moments import timestamp
+from hub_bench import Bench
+
+DOWN_S = 60.0
+REFUSED = TargetFault(Reason.CONNECT, "refused")
+
+
+class Racks:
+    """Nodes that answer until a test lets a rack of them die."""
+
+    def __init__(self, *racks: str, size: int = 3) -> None:
+        self.nodes = {rack: [f"{rack}{at}" for at in range(size)] for rack in racks}
+        self.bench = Bench(*(node for rack in self.nodes.values() for node in rack))
+        self.outages = TargetOutages(self.bench.fleet)
+        self.answer(*racks)
+
+    def answer(self, *racks: str) -> None:
+        for rack in racks:
+            for node in self.nodes[rack]:
+                self.bench.tell(node, machines.view(0))
+
+    def series(self) -> dict[str, str]:
+        """By node, when its outage began."""
+        found = self.outages.series()
+        assert set(found.values()) <= {1}
+        assert {name for name, _, _ in found} <= {"fleet_target_outage"}
+        return {node: since for _, node, since in found}
+
+
+def test_a_later_outage_is_another_one() -> None:
+    racks = Racks("a", "b")
+    first = timestamp(racks.bench.clock.wall())
+    racks.bench.clock.advance(DOWN_S)
+    racks.answer("b")
+    assert racks.series() == dict.fromkeys(racks.nodes["a"], first)
+    second = timestamp(racks.bench.clock.wall())
+    racks.bench.clock.advance(3600.0)
+    assert racks.series() == {
+        **dict.fromkeys(racks.nodes["a"], first),
+        **dict.fromkeys(racks.nodes["b"], second),
+    }
+
+
+def test_an_outage_is_the_same_while_its_nodes_come_back_one_by_one() -> None:
+    racks = Racks("a", size=5)
+    first, second, *others = racks.nodes["a"]
+    begin = timestamp(racks.bench.clock.wall())
+    racks.bench.clock.advance(5.0)
+    for node in (second, *others):
+        racks.bench.tell(node, machines.view(0))
+    racks.bench.clock.advance(DOWN_S)
+    assert racks.series() == dict.fromkeys(racks.nodes["a"], begin)
+    racks.bench.tell(first, machines.view(0))
+    assert racks.series() == dict.fromkeys((second, *others), begin)
+    racks.bench.tell(second, machines.view(0))
+    assert racks.series() == dict.fromkeys(others, begin)
+
+
+def test_an_outage_that_was_over_begins_anew() -> None:
+    racks = Racks("a")
+    racks.bench.clock.advance(DOWN_S)
+    assert racks.series()
+    racks.answer("a")
+    assert racks.series() == {}
+    again = timestamp(racks.bench.clock.wall())
+    racks.bench.clock.advance(DOWN_S)
+    assert racks.series() == dict.fromkeys(racks.nodes["a"], again)
+
+
+def test_targets_that_never_answered_are_no_outage() -> None:
+    bench = Bench("n1", "n2", "n3", "n4")
+    for target in bench.targets.values():
+        bench.fleet.fail(target.key, REFUSED)
+    assert TargetOutages(bench.fleet).series() == {}
+
+
+def test_nodes_that_are_no_targets_any_more_are_no_outage() -> None:
+    racks = Racks("a", size=4)
+    racks.bench.clock.advance(DOWN_S)
+    kept = racks.nodes["a"][1:]
+    racks.bench.fleet.set_targets([racks.bench.targets[node] for node in kept])
+    assert racks.series().keys() == set(kept)
+    racks.bench.fleet.set_targets([racks.bench.targets[node] for node in kept[1:]])
+    assert racks.series() == {}, "two are left that are targets"
+
+
+def test_nodes_that_are_acknowledged_are_no_outage() -> None:
+    racks = Racks("a", size=4)
+    racks.bench.clock.advance(DOWN_S)
+    first, second, *others = racks.nodes["a"]
+    asyncio.run(racks.bench.fleet.acknowledge(first))
+    assert racks.series().keys() == {second, *others}
+    asyncio.run(racks.bench.fleet.acknowledge(second))
+    assert racks.series() == {}, "two are left that nobody has acknowledged"
