@@ -6,15 +6,16 @@ from accelwatch_nvidia.nvml import DeviceCalls
 
 VIRTUAL = 2
 """NVML_GPU_VIRTUALIZATION_MODE_VGPU: of a guest. Others list products that need no license there."""
-LICENSES = {
-    1: "uninitialized",
-    2: "unlicensed_unrestricted",
-    3: "unlicensed_restricted",
-    4: "unlicensed",
-    5: "licensed",
-}
-"""NVML_GRID_LICENSE_STATE_* (nvml.h)."""
-_LICENSED = "licensed"
+STATES = frozenset(
+    {
+        "uninitialized",
+        "unlicensed_unrestricted",
+        "unlicensed_restricted",
+        "unlicensed",
+        "licensed",
+    }
+)
+"""Of NVML_GRID_LICENSE_STATE_* (nvml.h), which nvidia-smi prints and NVML gives on the host only."""
 
 
 def read_license(calls: DeviceCalls, collected: Collected) -> None:
@@ -29,10 +30,10 @@ def read_license(calls: DeviceCalls, collected: Collected) -> None:
         collected.miss("vgpu_license_info", answer)
         return
     listed = answer.gridLicensableFeatures[: answer.licensableFeaturesCount]
-    states = [
-        LICENSES[feature.featureState] for feature in listed if feature.featureState in LICENSES
-    ]
-    if not states:
-        collected.miss("vgpu_license_info", Absence.ERROR if listed else Absence.UNSUPPORTED)
-        return
-    collected.put("vgpu_license_info", 1, _LICENSED if _LICENSED in states else states[0])
+    # "Non-zero if feature is currently licensed, otherwise zero" (nvml.h): not one of the states above.
+    if any(feature.featureState for feature in listed):
+        collected.put("vgpu_license_info", 1, "licensed")
+    elif any(feature.featureEnabled for feature in listed):
+        collected.put("vgpu_license_info", 1, "unlicensed")
+    else:
+        collected.miss("vgpu_license_info", Absence.UNSUPPORTED)

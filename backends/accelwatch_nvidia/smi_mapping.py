@@ -23,7 +23,7 @@ from accelwatch_nvidia import (
     smi_rows,
     smi_text,
 )
-from accelwatch_nvidia.licensing import LICENSES
+from accelwatch_nvidia.licensing import STATES
 from accelwatch_nvidia.mapping import Outcome, put_first, settle
 from accelwatch_nvidia.smi_document import INFOROM
 
@@ -331,7 +331,7 @@ def _read_license(gpu: ET.Element, collected: Collected) -> None:
         return
     state = smi_text.word(text.replace("(", "").replace(")", ""))
     state = "licensed" if state.startswith("licensed") else state
-    if state in LICENSES.values():
+    if state in STATES:
         collected.put("vgpu_license_info", 1, state)
     else:
         collected.miss("vgpu_license_info", Absence.ERROR)

@@ -86,41 +86,54 @@ def test_nvidia_smi_says_nothing_of_an_inforom() -> None:
     assert printed(0, image="").absent[CORRUPTED] is Absence.UNSUPPORTED
 
 
-STATES = [
-    (1, "uninitialized", Health.OK),
-    (2, "unlicensed_unrestricted", Health.OK),
-    (3, "unlicensed_restricted", Health.DEGRADED),
-    (4, "unlicensed", Health.DEGRADED),
-    (5, "licensed", Health.OK),
-]
-
-
-@pytest.mark.parametrize(("state", "word", "health"), STATES)
-def test_the_license_of_a_guest_through_nvml(
-    rig: Rig, state: int, word: str, health: Health
-) -> None:
-    scenario = rig.devices(1).set(0, "virtualization_mode", GUEST).set(0, "license_state", state)
+def guest(rig: Rig, *features: tuple[int, int]) -> Reading:
+    """Reading of a guest that lists features, each with (licensed, enabled)."""
+    scenario = rig.devices(1).set(0, "virtualization_mode", GUEST)
+    for number, (licensed, enabled) in enumerate(features):
+        scenario.set(0, f"license.{number}.licensed", licensed)
+        scenario.set(0, f"license.{number}.enabled", enabled)
     with rig.machine(scenario) as machine:
         (reading,) = machine.read(0)
+    return reading
+
+
+@pytest.mark.parametrize(
+    ("features", "word", "health"),
+    [
+        ([(0, 1)], "unlicensed", Health.DEGRADED),
+        ([(1, 1)], "licensed", Health.OK),
+        ([(4, 1)], "licensed", Health.OK),
+        ([(0, 1), (1, 1)], "licensed", Health.OK),
+        ([(1, 0)], "licensed", Health.OK),
+        ([(0, 0), (0, 1)], "unlicensed", Health.DEGRADED),
+    ],
+)
+def test_the_license_of_a_guest_through_nvml(
+    rig: Rig, features: list[tuple[int, int]], word: str, health: Health
+) -> None:
+    reading = guest(rig, *features)
     assert licenses(reading) == {word}
     assert health_of(reading)[0] is health
 
 
 def test_a_gpu_that_is_no_guest_needs_no_license(rig: Rig) -> None:
-    scenario = rig.devices(1).set(0, "virtualization_mode", 1).set(0, "license_state", 4)
+    scenario = rig.devices(1).set(0, "virtualization_mode", 1).set(0, "license.0.licensed", 0)
     with rig.machine(scenario) as machine:
         (reading,) = machine.read(0)
     assert reading.absent[LICENSE] is Absence.UNSUPPORTED
 
 
-def test_a_license_that_is_not_told_is_not_known(rig: Rig) -> None:
-    scenario = rig.devices(1).set(0, "virtualization_mode", GUEST).set(0, "license_state", 0)
+def test_a_guest_without_an_enabled_feature_needs_no_license(rig: Rig) -> None:
+    assert guest(rig, (0, 0)).absent[LICENSE] is Absence.UNSUPPORTED
+    assert guest(rig).absent[LICENSE] is Absence.UNSUPPORTED
+
+
+def test_a_license_that_cannot_be_read_is_not_known(rig: Rig) -> None:
+    scenario = rig.devices(1).set(0, "virtualization_mode", GUEST)
+    scenario.fault("nvmlDeviceGetGridLicensableFeatures_v4", "error:4")
     with rig.machine(scenario) as machine:
         (reading,) = machine.read(0)
-    assert reading.absent[LICENSE] is Absence.ERROR
-    with rig.machine(scenario.unset(0, "license_state")) as machine:
-        (reading,) = machine.read(0)
-    assert reading.absent[LICENSE] is Absence.UNSUPPORTED
+    assert reading.absent[LICENSE] is Absence.PERMISSION
 
 
 def product(status: str, mode: str = "VGPU", name: str = "vgpu_software_licensed_product") -> str:
