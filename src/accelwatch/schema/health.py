@@ -1,6 +1,6 @@
 """Health: one judgement a device from its state, its own signals and its recent events. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -93,6 +93,8 @@ _STATUS = "reported_status_info"
 _REPORTED = "reported_health_info"
 _CODES = "error code"
 """Stands in the note of a reading that has the vendor's codes."""
+_SHOWN_CODES = 4
+"""Rules match only texts of up to 128 characters; the notes have every code."""
 
 EVENT_MEMORY_S = 600.0
 """How long a fatal event keeps a device `degraded`, as the alert on it does (docs/metrics.md)."""
@@ -126,8 +128,19 @@ def _in_vendors_words(text: str, reading: Reading) -> str:
     status = ", ".join(
         series[1] for series, value in reading.values.items() if series[0] == _STATUS and value
     )
-    codes = "; ".join(note for note in reading.notes if _CODES in note)
+    codes = _error_codes([note for note in reading.notes if _CODES in note])
     return (f"{text}: {status}" if status else text) + (f" ({codes})" if codes else "")
+
+
+def _error_codes(notes: Sequence[str]) -> str:
+    """The codes of notes that have one each, in one list; notes that list them already as they are."""
+    codes = [code for note in notes if (code := note.partition(f"{_CODES} ")[2])]
+    if len(codes) < len(notes) or len(codes) < 2:
+        return "; ".join(notes)
+    rest = len(codes) - _SHOWN_CODES
+    if rest > 0:
+        return f"error codes {', '.join(codes[:_SHOWN_CODES])} and {rest} more"
+    return f"error codes {', '.join(codes[:-1])} and {codes[-1]}"
 
 
 def judge(

@@ -1,9 +1,17 @@
 """Masks and codes of exporters: bits of DCGM's reasons are flags, codes of Ascend are told in words."""
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
+from accelwatch.config.model import RuleSettings
+from accelwatch.expr.pattern import MAX_SUBJECT
 from accelwatch.fleet.dialects import read_devices
+from accelwatch.fleet.rules.evaluator import FleetEvaluator
+from accelwatch.judging.runner import RuleRunner
 from accelwatch.schema.snapshot import DeviceView
+from told_fleet import ToldFleet
 
 _DCGM = 'gpu="0",UUID="GPU-5ca1ab1e-0000-4000-8000-000000000000",device="nvidia0"'
 _NPU = 'id="0",vdie_id="5CA1AB1E-00000001-00000002-00000003-00000004",pcie_bus_info="0000:01:00.0"'
@@ -73,8 +81,51 @@ def test_the_error_codes_of_an_unhealthy_npu_stand_in_its_health() -> None:
         for family, value in {"health_status": 0, **codes}.items()
     )
     (view,) = read_devices(page, 1e9).devices
-    first, second = (f"npu-exporter reports error code {code:X}" for code in codes.values())
-    assert view.health_reasons == (f"the exporter reports failed ({first}; {second})",)
+    assert view.health_reasons == (
+        "the exporter reports failed (error codes 80E01801 and 80D98009)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("many", "codes"),
+    [
+        (1, "npu-exporter reports error code 80E01801"),
+        (3, "error codes 80E01801, 80E01802 and 80E01803"),
+        (4, "error codes 80E01801, 80E01802, 80E01803 and 80E01804"),
+        (5, "error codes 80E01801, 80E01802, 80E01803, 80E01804 and 1 more"),
+        (16, "error codes 80E01801, 80E01802, 80E01803, 80E01804 and 12 more"),
+    ],
+)
+def test_however_many_codes_an_npu_has_a_rule_can_match_them(many: int, codes: str) -> None:
+    (view,) = read_devices(_failed_npu(many), 1e9).devices
+    (reason,) = view.health_reasons
+    assert reason == f"the exporter reports failed ({codes})"
+    assert len(reason) <= MAX_SUBJECT
+    assert sum("error code" in note for note in view.reading.notes) == many
+
+
+def test_an_npu_with_sixteen_codes_is_an_incident(tmp_path: Path) -> None:
+    async def story() -> list[str]:
+        site = ToldFleet()
+        runner = RuleRunner(FleetEvaluator(site.fleet), RuleSettings(packs=("device",)), tmp_path)
+        await runner.start()
+        (view,) = read_devices(_failed_npu(16), 1e9).devices
+        for _ in range(12):
+            site.tell("a", view)
+            await runner.tick()
+            site.clock.advance(20.0)
+        await runner.stop()
+        return [incident.rule for incident in runner.open if incident.entity.device]
+
+    assert asyncio.run(story()) == ["device.exporter.failed"]
+
+
+def _failed_npu(codes: int) -> str:
+    numbers = {"": 0x80E01801} | {f"_{at}": 0x80E01801 + at for at in range(1, codes)}
+    page = f"npu_chip_info_temperature{{{_NPU}}} 50\nnpu_chip_info_health_status{{{_NPU}}} 0\n"
+    return page + "".join(
+        f"npu_chip_info_error_code{place}{{{_NPU}}} {code}\n" for place, code in numbers.items()
+    )
 
 
 def test_the_word_of_the_vendor_stands_in_the_health_that_an_exporter_reports() -> None:
