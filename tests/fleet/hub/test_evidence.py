@@ -15,6 +15,7 @@ from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.state import evidence as board_module
 from accelwatch.fleet.state.evidence import EvidenceBoard, Standing
+from accelwatch.fleet.state.evidence_file import EvidenceFile
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.web.web_config import Protection
 from agent.credentials import basic
@@ -164,7 +165,7 @@ def test_an_end_is_known_by_its_key_where_nobody_knows_whom_it_was_about(
                 assert (answer["taken"], answer["unplaced"]) == (0, ["alertmanager_Hot"])
             told = [one for one in caplog.messages if "about an unknown" in one]
             assert told == [
-                "evidence about nobody that the hub knows is not kept "
+                "evidence about an unknown node or device was dropped "
                 "source=alertmanager code=alertmanager_Hot count=1"
             ]
 
@@ -247,6 +248,21 @@ def test_evidence_outlives_the_hub_and_a_damaged_file_is_left_alone(
 def standing(key: str, until: float) -> Standing:
     event = ErrorEvent(code="x", category=Category.OTHER, time=5.0, text="x", source="pushed")
     return Standing(key=key, node="n", event=event, until=until)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("huawei:d", "ascend:d"), ("nvidia:d", "nvidia:d"), ("", "")]
+)
+def test_evidence_is_about_the_device_as_its_vendor_is_called_now(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    def about(device_id: str) -> Standing:
+        known = standing(f"grafana\x1fhot\x1fn\x1f{device_id}\x1fnpu0", 10.0)
+        event = msgspec.structs.replace(known.event, device_id=device_id)
+        return msgspec.structs.replace(known, event=event)
+
+    assert EvidenceFile(tmp_path).write([about(old)]) == ""
+    assert EvidenceFile(tmp_path).read() == (about(new),)
 
 
 def test_nothing_stands_for_ever_and_there_is_room_for_so_many(

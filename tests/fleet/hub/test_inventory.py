@@ -4,6 +4,7 @@ import sqlite3
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import machines
@@ -104,6 +105,57 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
     again.write(Changes(seen={"c": expected()}))
     assert loaded(again)["c"] == []
     again.close()
+
+
+def _of(vendor: str, parent_id: str | None = None) -> Device:
+    return msgspec.structs.replace(
+        DEVICES[0], id=f"{vendor}:core0", vendor=vendor, parent_id=parent_id
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("aws", "neuron"), ("huawei", "ascend"), ("google", "tpu")]
+)
+def test_a_device_is_expected_under_the_name_that_its_vendor_has_now(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    file = InventoryFile(tmp_path)
+    file.write(Changes(seen={"a": expected()}, added=added("a", _of(old, f"{old}:chip0"))))
+    file.close()
+    again = InventoryFile(tmp_path)
+    assert again.load()["a"].devices == {f"{new}:core0": _of(new, f"{new}:chip0")}
+    again.write(Changes(removed=[("a", f"{new}:core0")]))
+    again.close()
+    last = InventoryFile(tmp_path)
+    assert last.load()["a"].devices == {}
+    last.close()
+
+
+@pytest.mark.parametrize("order", [("aws", "neuron"), ("neuron", "aws")])
+def test_what_was_written_under_the_name_of_today_is_kept(
+    order: tuple[str, str], tmp_path: Path
+) -> None:
+    file = InventoryFile(tmp_path)
+    newer = msgspec.structs.replace(_of("neuron"), model="Trainium2")
+    file.write(
+        Changes(
+            seen={"a": expected()},
+            added=added("a", *({"aws": _of("aws"), "neuron": newer}[name] for name in order)),
+        )
+    )
+    file.close()
+    again = InventoryFile(tmp_path)
+    assert again.load()["a"].devices == {"neuron:core0": newer}
+    again.close()
+
+
+def test_a_file_that_is_only_read_has_the_names_of_today_as_well(tmp_path: Path) -> None:
+    file = InventoryFile(tmp_path)
+    newer = msgspec.structs.replace(_of("neuron"), model="Trainium2")
+    # Written after the file was opened, as by another version.
+    file.write(Changes(seen={"a": expected()}, added=added("a", _of("aws"), newer)))
+    assert file.load()["a"].devices == {"neuron:core0": newer}
+    file.close()
 
 
 def test_a_write_that_fails_changes_nothing(tmp_path: Path) -> None:

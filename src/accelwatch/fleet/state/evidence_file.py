@@ -8,6 +8,7 @@ import msgspec
 
 from accelwatch.atomic_file import read_replaced, replace_file
 from accelwatch.fleet.state.evidence import Standing
+from accelwatch.schema.renamed import current_id
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ class EvidenceFile:
             return self._refused(f"evidence that stood is not known: {error}")
         if document.version != _VERSION:
             return self._refused(f"written by version {document.version} of the file")
-        return document.standing
+        return tuple([_with_current_vendor(standing) for standing in document.standing])
 
     def _refused(self, why: str) -> tuple[Standing, ...]:
         self.problem = (
@@ -60,3 +61,14 @@ class EvidenceFile:
         except OSError as error:
             return f"{self._path}: {error.strerror}"
         return ""
+
+
+def _with_current_vendor(standing: Standing) -> Standing:
+    """The evidence about its device as it is called now, also where its key names the device."""
+    device_id = standing.event.device_id
+    current = current_id(device_id)
+    if current == device_id:
+        return standing
+    parts = [current if part == device_id else part for part in standing.key.split("\x1f")]
+    event = msgspec.structs.replace(standing.event, device_id=current)
+    return msgspec.structs.replace(standing, key="\x1f".join(parts), event=event)

@@ -15,6 +15,7 @@ import msgspec
 from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.listing import Listing
 from accelwatch.schema.device import Device
+from accelwatch.schema.renamed import RENAMED, current_id, current_vendor
 from accelwatch.sqlite_files import (
     WAIT_S,
     check_has_tables,
@@ -128,7 +129,34 @@ class InventoryFile:
         self._database.execute("PRAGMA synchronous=FULL")
         for table in _TABLES:
             self._database.execute(table)
+        self._rename_devices()
         self._database.execute(f"PRAGMA user_version={VERSION}")
+
+    def _rename_devices(self) -> None:
+        """Replace rows of devices that were written under an old name of their vendor."""
+        of_vendor = "SELECT node, id, first_seen, device FROM devices WHERE id GLOB ?"
+        found = [
+            row
+            for vendor in RENAMED
+            for row in self._database.execute(of_vendor, (f"{vendor}:*",)).fetchall()
+        ]
+        if not found:
+            return
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            for node, old_id, first_seen, blob in found:
+                with contextlib.suppress(msgspec.DecodeError):
+                    device = _device_of(blob)
+                    row = (node, device.id, first_seen, msgspec.json.encode(device))
+                    # What is written under the name of today is newer.
+                    self._database.execute("INSERT OR IGNORE INTO devices VALUES (?, ?, ?, ?)", row)
+                self._database.execute(
+                    "DELETE FROM devices WHERE node = ? AND id = ?", (node, old_id)
+                )
+            self._database.execute("COMMIT")
+        finally:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
 
     def load(self) -> dict[str, Expected]:
         """Everything expected, by node. Raises InventoryError, DamagedError."""
@@ -195,21 +223,38 @@ def read_all(database: sqlite3.Connection) -> dict[str, Expected]:
     nodes = database.execute(
         "SELECT name, first_seen, last_seen, acknowledged FROM nodes"
     ).fetchall()
-    devices = database.execute("SELECT node, device FROM devices").fetchall()
+    devices = database.execute("SELECT node, id, device FROM devices").fetchall()
     expected = {
         name: Expected(first_seen=first, last_seen=last, acknowledged=acknowledged)
         for name, first, last, acknowledged in nodes
     }
-    for name, blob in devices:
+    for name, device_id, blob in devices:
         if name in expected:
             with contextlib.suppress(msgspec.DecodeError):
-                device = msgspec.json.decode(blob, type=Device)
-                expected[name].devices[device.id] = device
+                device = _device_of(blob)
+                if device.id == device_id:
+                    expected[name].devices[device.id] = device
+                else:  # what is written under the name of today is newer
+                    expected[name].devices.setdefault(device.id, device)
     for name, blob in _listings(database):
         if name in expected:
             with contextlib.suppress(msgspec.DecodeError):
                 expected[name].listing = msgspec.json.decode(blob, type=Listing)
     return expected
+
+
+def _device_of(blob: bytes) -> Device:
+    """A device of the file, under the name that its vendor has now. Raises msgspec.DecodeError."""
+    device = msgspec.json.decode(blob, type=Device)
+    if device.vendor not in RENAMED:
+        return device
+    parent_id = device.parent_id
+    return msgspec.structs.replace(
+        device,
+        id=current_id(device.id),
+        vendor=current_vendor(device.vendor),
+        parent_id=None if parent_id is None else current_id(parent_id),
+    )
 
 
 def _listings(database: sqlite3.Connection) -> list[tuple[str, bytes]]:
