@@ -58,12 +58,12 @@ def _cached(library: Library, cache: bytes) -> list[str]:
 
 def _version(root: Path, places: Sequence[str], mounts: Sequence[Mount]) -> str | Absence:
     """That of the first place with a file; its links lead to a file that has the version in its name."""
-    skipped = False
     for place in places:
         path = safe_path(root, PurePosixPath(place), mounts)
         if path is None:
-            skipped = True
-        elif path.exists():
+            # The loader would open this one if it is there: a version from a later place may be wrong.
+            return Absence.NOT_COLLECTED
+        if path.exists():
             found = _VERSION.search(path.name)
             return found[1] if found else Absence.UNSUPPORTED
-    return Absence.NOT_COLLECTED if skipped else Absence.UNSUPPORTED
+    return Absence.UNSUPPORTED

@@ -200,6 +200,24 @@ def test_a_file_on_a_network_file_system_is_not_looked_at(
     assert not any(path.startswith(str(node / "home")) for path in looked)
 
 
+def test_no_version_is_given_when_the_first_place_is_on_a_network_file_system(node: Path) -> None:
+    (node / "etc/ld.so.cache").write_bytes(
+        b"glibc-ld.so.cache1.1\0/home/nccl/libnccl.so.2\0/opt/nccl/lib/libnccl.so.2\0"
+    )
+    link(node, "opt/nccl/lib/libnccl.so.2", "libnccl.so.2.27.3")
+    (node / "opt/nccl/lib/libnccl.so.2.27.3").touch()
+    assert libraries(node)["nccl"] is Absence.NOT_COLLECTED
+
+
+def test_a_place_on_a_network_file_system_after_the_first_file_does_not_matter(node: Path) -> None:
+    (node / "etc/ld.so.cache").write_bytes(
+        b"glibc-ld.so.cache1.1\0/opt/nccl/lib/libnccl.so.2\0/home/nccl/libnccl.so.2\0"
+    )
+    link(node, "opt/nccl/lib/libnccl.so.2", "libnccl.so.2.27.3")
+    (node / "opt/nccl/lib/libnccl.so.2.27.3").touch()
+    assert libraries(node)["nccl"] == "2.27.3"
+
+
 def test_without_a_table_of_mounts_no_file_is_looked_for(node: Path) -> None:
     (node / "proc/self/mounts").unlink()
     assert set(libraries(node).values()) == {Absence.UNSUPPORTED}
