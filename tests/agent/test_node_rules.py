@@ -236,7 +236,8 @@ def test_a_lost_device_is_an_incident_until_it_is_back(site: Site) -> None:
         pages = IncidentPages(lambda: runner, lambda: node_note(site.feed.snapshot()))
         document = json.loads(pages.incidents({}, {}).body)
         node = document["node"]
-        assert node == {"host": "n01", "devices": 2, "lost": 1, "silent": 0, "unhealthy": []}
+        counts = {"devices": 2, "lost": 1, "silent": 0, "unread": 0}
+        assert node == {"host": "n01", **counts, "unhealthy": [], "unusable": []}
         assert document["incidents"][0]["opened"].startswith("20")
         assert document["judged_age_s"] == 0
         entity = f"n01/{machines.device(1).name}"

@@ -15,16 +15,18 @@ import pytest
 import machines
 from accelwatch.agent.rules.node_note import node_note
 from accelwatch.cli.check_report import Report, Status, slurm
-from accelwatch.cli.check_sources import of_incidents, of_snapshot
+from accelwatch.cli.check_sources import expecting, of_incidents, of_snapshot
 from accelwatch.fleet.picture.why.answer import answer
 from accelwatch.fleet.picture.why.scene import scene_of_machine
 from accelwatch.fleet.picture.why.subject import subject_of
 from accelwatch.judging.documents import IncidentsPage, NodeNote
 from accelwatch.rules.document import Severity
 from accelwatch.rules.loading import RuleFiles, pack_file, pack_names
+from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
-from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.reading import wholly_absent
+from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
 from accelwatch.schema.standing import standing
 from accelwatch.schema.wire import decode
 from samples import FIXTURES
@@ -109,6 +111,45 @@ def test_a_row_that_cannot_be_read_is_a_warning_and_a_hung_one_unknown() -> None
         assert report.status is Status.UNKNOWN
 
 
+@pytest.mark.parametrize("of_page", [False, True], ids=["readings", "incidents of an agent"])
+@pytest.mark.parametrize("read", [0, 1])
+def test_a_backend_that_cannot_be_used_is_unknown_and_critical_where_devices_are_expected(
+    of_page: bool, read: int
+) -> None:
+    """Its device is on the bus; that another backend's device can be read says nothing of it."""
+    reading = wholly_absent("nvidia0", Absence.ERROR)
+    unread = unhealthy(
+        Health.DEGRADED,
+        "the library is empty",
+        state=DeviceState.DEGRADED,
+        sample_time=None,
+        sample_age_s=None,
+        reading=reading,
+    )
+    other = machines.view(1)
+    other = msgspec.structs.replace(
+        other, device=msgspec.structs.replace(other.device, backend="other")
+    )
+    status = BackendStatus(
+        name=unread.device.backend,
+        vendor=unread.device.vendor,
+        state=BackendState.UNAVAILABLE,
+        reason="library_unusable",
+        message="the library is empty",
+        devices=1,
+    )
+    snapshot = msgspec.structs.replace(
+        machines.snapshot(unread, *[other] * read), backends=(status,)
+    )
+    report = of_agent(snapshot) if of_page else looked_at(snapshot)
+    assert report.status is Status.UNKNOWN
+    assert report.causes[0] == f"backend {status.name}: the library is empty"
+    expected = expecting(report, 1 + read)
+    assert expected.status is Status.CRITICAL
+    assert expected.causes[0] == f"{read} of {1 + read} devices can be read; 1 on the bus cannot"
+    assert expecting(report, 2 + read).causes[0] == f"{1 + read} devices, {2 + read} expected"
+
+
 def test_a_state_that_may_pass_is_a_warning_at_one_look_and_a_number_is_none() -> None:
     view = machines.view(0)
     values = {**view.reading.values, ("fabric_state_info", "in_progress"): 1}
@@ -171,7 +212,8 @@ def test_a_page_of_an_older_agent_is_understood() -> None:
             )
         )
     )
-    del page["node"]["unhealthy"]
+    for name in ("unhealthy", "unread", "unusable"):
+        del page["node"][name]
     assert of_incidents(json.dumps(page).encode()).status is Status.OK
 
 

@@ -96,12 +96,17 @@ def test_a_gpu_whose_library_cannot_be_loaded_is_a_row(nvidia: Site, has_tool: b
 def test_a_check_counts_devices_that_cannot_be_read(nvidia: Site, has_tool: bool) -> None:
     if has_tool:
         nvidia.command("nvidia-smi", NO_LIBRARY, 12)
-    words = ("check", "--backend", "nvidia", "--agent", "none", "--expect")
-    code, printed, _ = nvidia.run(*words, "1")
+    words = ("check", "--backend", "nvidia", "--agent", "none")
+    code, printed, _ = nvidia.run(*words)
+    assert code == 3, printed
+    assert printed.startswith("ACCELWATCH UNKNOWN")
+    assert "it is empty" in printed.splitlines()[0]
+    code, printed, _ = nvidia.run(*words, "--expect", "1")
     assert "1 expected" not in printed
-    assert code == 1, printed
+    assert code == 2, printed
+    assert "0 of 1 devices can be read; 1 on the bus cannot" in printed.splitlines()[0]
     assert "it is empty" in printed
-    code, printed, _ = nvidia.run(*words, "2")
+    code, printed, _ = nvidia.run(*words, "--expect", "2")
     assert code == 2
     assert "1 devices, 2 expected" in printed
 
@@ -167,8 +172,9 @@ def test_a_check_counts_devices_whose_driver_is_not_loaded(
     words = ("check", "--backend", backend, "--agent", "none", "--expect")
     status, printed, _ = site.run(*words, "2")
     assert "2 expected" not in printed
+    assert "0 of 2 devices can be read; 2 on the bus cannot" in printed
     assert found["message"] in printed
-    assert status == 1
+    assert status == 2
     status, printed, _ = site.run(*words, "3")
     assert status == 2
     assert "2 devices, 3 expected" in printed

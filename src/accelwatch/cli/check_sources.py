@@ -77,7 +77,12 @@ def of_incidents(page: bytes) -> Report:
         if age is None or age > max(_OLDEST_S, 5 * told["interval_s"]):
             raise AgentSilent("the agent does not judge its rules")
         node = told["node"]
-        counts = {"total": node["devices"], "lost": node["lost"], "silent": node["silent"]}
+        counts = {
+            "total": node["devices"],
+            "lost": node["lost"],
+            "silent": node["silent"],
+            "unread": node.get("unread", 0),
+        }
         devices = msgspec.convert(counts, DeviceCounts)
         report = Report(
             host=str(node["host"]),
@@ -89,6 +94,8 @@ def of_incidents(page: bytes) -> Report:
         )
         unhealthy = msgspec.convert(node.get("unhealthy", ()), tuple[DeviceNote, ...])
         report = _with_health(report, unhealthy)
+        for why in msgspec.convert(node.get("unusable", ()), tuple[str, ...]):
+            report = _blinded(report, f"backend {why}")
     except (msgspec.MsgspecError, LookupError, TypeError, ValueError) as error:
         raise AgentSilent(f"the agent's incidents cannot be read: {error}") from None
     if devices.lost and report.status is not Status.CRITICAL:
@@ -147,11 +154,7 @@ def of_snapshot(snapshot: Snapshot, files: RuleFiles, source: str, *, listened: 
         unknown=seen.unknown,
     )
     report = _with_health(report, unhealthy_devices(snapshot))
-    # What cannot be read is a finding of its device, where the device is known.
-    told = {view.device.backend for view in views if view.health in _SEVERITY}
     for status in snapshot.backends:
-        if status.name in told:
-            continue
         if status.state not in (BackendState.OK, BackendState.ABSENT):
             report = _blinded(report, f"backend {status.name}: {status.message or status.state}")
     return report if views else _blinded(report, "no accelerator was found")
@@ -185,9 +188,14 @@ def _blinded(report: Report, why: str) -> Report:
 
 def expecting(report: Report, count: int) -> Report:
     """With the number of devices that there must be."""
-    total = report.devices.total
-    if total == count:
+    counts = report.devices
+    if counts.total != count:
+        title = f"{counts.total} devices, {count} expected"
+    elif counts.unread:
+        read = count - counts.unread - counts.lost - counts.silent
+        title = f"{read} of {count} devices can be read; {counts.unread} on the bus cannot"
+    else:
         left = tuple(one for one in report.blind if one != "no accelerator was found")
         return msgspec.structs.replace(report, blind=left)
-    short = Finding(severity=Severity.CRITICAL, title=f"{total} devices, {count} expected")
+    short = Finding(severity=Severity.CRITICAL, title=title)
     return msgspec.structs.replace(report, findings=(*report.findings, short))

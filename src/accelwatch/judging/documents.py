@@ -111,6 +111,10 @@ class NodeNote(msgspec.Struct, frozen=True, kw_only=True):
     """Devices that should answer and do not."""
     unhealthy: tuple[DeviceNote, ...] = ()
     """Devices and partitions whose own health is failed or degraded."""
+    unread: int = 0
+    """Devices that are there while their backend cannot be used."""
+    unusable: tuple[str, ...] = ()
+    """The backends of those devices, and why each cannot be used."""
 
 
 class IncidentsPage(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.schema.device import UP, DeviceState
-from accelwatch.schema.snapshot import DeviceView, Snapshot, whole_devices
+from accelwatch.schema.snapshot import DeviceView, Snapshot, unusable, whole_devices
 
 _LEFT_ALONE = frozenset({DeviceState.SUSPENDED, DeviceState.EXCLUDED})
 
@@ -15,6 +15,8 @@ class DeviceCounts(msgspec.Struct, frozen=True, kw_only=True):
     lost: int = 0
     silent: int = 0
     """They should answer and do not."""
+    unread: int = 0
+    """They are there, and their backend cannot be used: nothing can be read of them."""
 
 
 def is_silent(view: DeviceView) -> bool:
@@ -26,6 +28,16 @@ def is_silent(view: DeviceView) -> bool:
     return not known or (view.state is DeviceState.OK and view.sample_time is None)
 
 
+def unread_devices(snapshot: Snapshot) -> tuple[DeviceView, ...]:
+    """Whole devices that are rows although their backend cannot be used."""
+    backends = {status.name for status in unusable(snapshot.backends)}
+    return tuple(
+        view
+        for view in whole_devices(snapshot.devices)
+        if view.device.backend in backends and view.state in UP and not view.reading.values
+    )
+
+
 def count_devices(snapshot: Snapshot) -> DeviceCounts:
     """The devices of a snapshot."""
     views = whole_devices(snapshot.devices)
@@ -33,4 +45,5 @@ def count_devices(snapshot: Snapshot) -> DeviceCounts:
         total=len(views),
         lost=sum(view.state is DeviceState.LOST for view in views),
         silent=sum(map(is_silent, views)),
+        unread=len(unread_devices(snapshot)),
     )
