@@ -9,7 +9,7 @@ from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView, ReadFailure, Snapshot
-from accelwatch.schema.verdict import NOTHING_WRONG, REMEDIES, verdict
+from accelwatch.schema.verdict import CHECK_COLLECTION, NOTHING_WRONG, REMEDIES, verdict
 from machines import NOW, lost_view, snapshot, view
 
 NVML = (
@@ -111,11 +111,29 @@ def test_what_cannot_be_read_has_words(reason: Absence) -> None:
     assert verdict(silent, shot()).said
 
 
-def test_of_silence_nobody_asks_for_anything() -> None:
-    reading = wholly_absent(view(1).device.id, Absence.STALE)
+@pytest.mark.parametrize("reason", [Absence.TIMEOUT, Absence.ERROR])
+def test_nobody_kills_jobs_because_a_collector_failed(reason: Absence) -> None:
+    unread = view(
+        1,
+        state=DeviceState.UNRESPONSIVE,
+        reading=wholly_absent("x", reason),
+        health=Health.UNKNOWN,
+        health_reasons=("the collector ended",),
+    )
+    assert verdict(unread, shot()).remedy == CHECK_COLLECTION
+
+
+@pytest.mark.parametrize("reason", [Absence.STALE, Absence.NOT_COLLECTED])
+def test_of_silence_nobody_asks_for_anything(reason: Absence) -> None:
+    reading = wholly_absent(view(1).device.id, reason)
     silent = view(1, reading=reading, state=DeviceState.UNRESPONSIVE)
     assert verdict(silent, shot()).remedy == ""
-    hung = view(1, state=DeviceState.UNRESPONSIVE, reading=wholly_absent("x", Absence.TIMEOUT))
+    hung = view(
+        1,
+        state=DeviceState.UNRESPONSIVE,
+        reading=wholly_absent("x", Absence.TIMEOUT),
+        health=Health.FAILED,
+    )
     assert verdict(hung, shot()).remedy == REMEDIES["unresponsive"]
 
 

@@ -4,10 +4,12 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import FleetEvent
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.schema.verdict import CHECK_COLLECTION, REMEDIES
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
 from accelwatch.tui.fleet.changes import FleetChanges
@@ -259,7 +261,7 @@ def test_what_is_wrong_and_what_to_do_have_the_room_that_names_leave(width: int)
     widths = widths_of(rows, width)
     shown = {one.name: plain(change_line(one, width, NOW + 136, UNICODE, widths)) for one in rows}
     assert shown["nvidia3"].rstrip().endswith("→ drain the node and reboot it")
-    assert shown["nvidia1"].rstrip().endswith("→ kill its jobs, then reset or reboot")
+    assert shown["nvidia1"].rstrip().endswith("→ kill its jobs; reset if still hung")
     columns = {shown["nvidia3"].index("lost"), shown["nvidia1"].index("hung")}
     assert columns == {len(" ✕ ") + 10 + len("nvidia3 ")}
 
@@ -276,3 +278,45 @@ def test_what_to_do_about_a_state_is_told_of_a_fleet_too() -> None:
     view = msgspec.structs.replace(fleet_view(2, 2), events=[told(1, "device_lost", 5)])
     (one, *_) = FleetChanges().rows(view)
     assert (one.word, one.remedy) == ("lost", "drain the node and reboot it")
+
+
+def hung_in_fleet(health: str, *events: FleetEvent) -> FleetView:
+    """A fleet of two nodes whose first device does not answer, with a health."""
+    view = fleet_view(2, 2, faults={"n001/0": "unresponsive"}, events=events)
+    first, *others = view.devices
+    return msgspec.structs.replace(
+        view, devices=[msgspec.structs.replace(first, health=health), *others]
+    )
+
+
+HUNG = told(1, "device_unresponsive", 5, device="nvidia:GPU-000000", node="n001")
+
+
+@pytest.mark.parametrize("events", [(), (HUNG,)], ids=["before the hub began", "by an event"])
+@pytest.mark.parametrize(
+    ("health", "remedy"),
+    [("failed", REMEDIES["unresponsive"]), ("unknown", CHECK_COLLECTION)],
+)
+def test_jobs_are_killed_only_where_the_device_is_at_fault(
+    health: str, remedy: str, events: tuple[FleetEvent, ...]
+) -> None:
+    (row,) = FleetChanges().rows(hung_in_fleet(health, *events))
+    assert (row.word, row.goes_on, row.remedy) == ("hung", True, remedy)
+
+
+def test_the_remedy_follows_the_health_while_the_events_stay_the_same() -> None:
+    known, view = FleetChanges(), hung_in_fleet("unknown", HUNG)
+    assert known.rows(view)[0].remedy == CHECK_COLLECTION
+    failed = msgspec.structs.replace(hung_in_fleet("failed"), events=view.events)
+    assert known.rows(failed)[0].remedy == REMEDIES["unresponsive"]
+
+
+def test_of_a_hung_device_that_is_not_in_view_nobody_kills_jobs() -> None:
+    view = msgspec.structs.replace(hung_in_fleet("failed", HUNG), devices=())
+    (row,) = FleetChanges().rows(view)
+    assert (row.word, row.remedy) == ("hung", "")
+
+
+@pytest.mark.parametrize("remedy", [CHECK_COLLECTION, REMEDIES["unresponsive"]])
+def test_what_to_do_about_a_hung_device_fits_eighty_columns(remedy: str) -> None:
+    assert len(remedy) <= 35

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from accelwatch.fleet.picture.model import FleetView, Problem
+from accelwatch.schema.verdict import CHECK_COLLECTION, REMEDIES
 from accelwatch.tui.app import Dashboard
 from accelwatch.tui.drawing.palettes import PALETTES
 from accelwatch.tui.widgets.row_list import RowList
@@ -266,6 +267,24 @@ def test_what_a_rule_has_found_and_what_to_do_stand_beside_the_state() -> None:
             line = stage.line_with("n002")
             assert "✕ nvidia3 lost  GPU has fallen off the bus → reboot the node" in line
             assert "✕ nvidia1 lost  → drain the node" in stage.line_with("n003")
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("health", "remedy"),
+    [("failed", REMEDIES["unresponsive"]), ("unknown", CHECK_COLLECTION)],
+)
+def test_a_row_asks_to_kill_jobs_only_where_the_device_is_at_fault(
+    health: str, remedy: str
+) -> None:
+    async def go() -> None:
+        view = fleet_view(4, faults={"n001/0": "unresponsive"})
+        first, *others = view.devices
+        unread = msgspec.structs.replace(first, health=health)
+        shown = msgspec.structs.replace(view, devices=[unread, *others])
+        async with following(FedFleet(shown), (240, 24)) as stage:
+            assert f"nvidia0 hung  → {remedy}" in stage.line_with("n001")
 
     asyncio.run(go())
 

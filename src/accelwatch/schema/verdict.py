@@ -9,18 +9,23 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import FATAL, ErrorEvent
 from accelwatch.schema.failure_text import report
-from accelwatch.schema.health import EVENT_MEMORY_S, STATE_REASONS
+from accelwatch.schema.health import EVENT_MEMORY_S, STATE_REASONS, Health
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.schema.standing import standing
 
 REMEDIES = {
     "lost": "drain the node and reboot it",
     "missing": "check whether it was removed",
-    "unresponsive": "kill its jobs, then reset or reboot",
+    "unresponsive": "kill its jobs; reset if still hung",
 }
 """What to do about a state (`schema.standing`) where whoever reports it does not say."""
+CHECK_COLLECTION = "check the agent and the driver"
+"""What to do about a device that cannot be read through no fault of its own."""
+_NOT_ASKED = frozenset({Absence.STALE, Absence.NOT_COLLECTED})
+"""Where no read has failed, nobody needs to do anything."""
 
 _WITHOUT_REASON = {
     Absence.UNSUPPORTED: "the driver cannot read it",
@@ -48,6 +53,16 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING_WRONG = Verdict()
 
 
+def remedy_of(word: str, health: str) -> str:
+    """What to do about a standing; empty where nothing is known.
+
+    A collector that fails makes its devices unresponsive with unknown health, and their jobs run on.
+    """
+    if word == DeviceState.UNRESPONSIVE and health == Health.UNKNOWN:
+        return CHECK_COLLECTION
+    return REMEDIES.get(word, "")
+
+
 def verdict(view: DeviceView, snapshot: Snapshot) -> Verdict:
     """Of one device; all parts are empty when nothing is wrong with it."""
     mine = [error for error in snapshot.errors if error.device_id == view.device.id]
@@ -70,8 +85,8 @@ def verdict(view: DeviceView, snapshot: Snapshot) -> Verdict:
         event.code if event is not None else "",
         *reasons,
     ]
-    stale = view.reading.absent.get(("*",)) is Absence.STALE
-    known = "" if stale else REMEDIES.get(standing(view.state, view.health), "")
+    asked = view.reading.absent.get(("*",)) not in _NOT_ASKED
+    known = remedy_of(standing(view.state, view.health), view.health) if asked else ""
     return Verdict(
         said=said,
         remedy=next((one.remedy for one in reports if one.remedy), known),

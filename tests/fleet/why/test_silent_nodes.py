@@ -14,6 +14,7 @@ from accelwatch.fleet.picture.why.troubles import troubles
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.judging.documents import EvidenceNote
 from accelwatch.schema.snapshot import ReadFailure
+from accelwatch.schema.verdict import CHECK_COLLECTION, REMEDIES
 from fleets import Faults, fleet_view
 from incident_samples import incident
 from machines import NOW
@@ -207,3 +208,17 @@ def test_another_incident_of_a_node_does_not_hide_that_it_is_silent() -> None:
     bare = msgspec.structs.replace(clock_off.incident, device="")
     found = troubles(scene({"n003": "down"}, msgspec.structs.replace(clock_off, incident=bare)))
     assert [one.silent for one in found] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("health", "remedy"),
+    [("failed", REMEDIES["unresponsive"]), ("unknown", CHECK_COLLECTION)],
+)
+def test_a_device_that_cannot_be_read_keeps_its_jobs_unless_it_is_at_fault(
+    health: str, remedy: str
+) -> None:
+    view = fleet_view(1, 1, faults={"n001/0": "unresponsive"})
+    (device,) = view.devices
+    unread = msgspec.structs.replace(device, health=health)
+    (found,) = troubles(scene_of_fleet(msgspec.structs.replace(view, devices=[unread])))
+    assert (found.word, found.remedy) == ("hung", remedy)

@@ -13,7 +13,7 @@ from accelwatch.fleet.wire import DeviceNow
 from accelwatch.natural_order import natural
 from accelwatch.schema.reading import Number
 from accelwatch.schema.standing import severity
-from accelwatch.schema.verdict import REMEDIES, Verdict
+from accelwatch.schema.verdict import Verdict, remedy_of
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.device_signs import FILLED
@@ -208,7 +208,7 @@ def verdict(now: DeviceNow, sight: Sight) -> Verdict:
     place = sight.board.device(now.slot)
     found = sight.board.incidents.about(place.node, place.id) if place is not None else None
     if found is None:
-        return Verdict(remedy=REMEDIES.get(device_class(now), ""))
+        return Verdict(remedy=remedy_of(device_class(now), now.health))
     evidence = ", ".join(note.text for note in found.evidence)
     return Verdict(said=found.title, remedy=found.what_to_do, evidence=evidence)
 

@@ -3,15 +3,16 @@
 What is not well without an event goes on too, such as what was so before the hub began.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import msgspec
 
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import FleetEvent
+from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import RECOVERED, SEVERITIES
 from accelwatch.schema.standing import state_word
-from accelwatch.schema.verdict import REMEDIES
+from accelwatch.schema.verdict import REMEDIES, remedy_of
 from accelwatch.tui.fleet.unwell import unwell
 from accelwatch.tui.local.changes import Change, in_order
 
@@ -25,8 +26,10 @@ _WORDS = {
 }
 """Codes by which a hub tells that a state has begun."""
 _BACK = "back"
-REMEDIES_BY_WORD = {state_word(state): remedy for state, remedy in REMEDIES.items()}
-"""What to do about a state by what it is called."""
+_STATES = {state_word(state): state for state in REMEDIES}
+"""States about which something can be done, by what they are called."""
+_Subject = tuple[str, str]
+"""A node, and a device of it by its id."""
 
 
 def event_word(code: str) -> str:
@@ -53,7 +56,9 @@ class FleetChanges:
         if view is not None and view is not self._view:
             if view.events is not self._events:
                 self._events, self._told = view.events, changes(view.events)
-            self._view, self._rows = view, in_order([*self._told, *self._standing(view)])
+            health = _health_of_unresponsive(view)
+            rows = [*self._told, *self._standing(view)]
+            self._view, self._rows = view, in_order(_with_remedy(one, health) for one in rows)
         return self._rows
 
     def _standing(self, view: FleetView) -> list[Change]:
@@ -65,8 +70,26 @@ class FleetChanges:
     def _steady(self, change: Change) -> Change:
         before = self._begun.get(change.key, change.began)
         began = before if abs(change.began - before) < _SAME_S else change.began
-        remedy = REMEDIES_BY_WORD.get(change.word, "") if change.device_id else ""
-        return msgspec.structs.replace(change, began=began, remedy=remedy)
+        return msgspec.structs.replace(change, began=began)
+
+
+def _health_of_unresponsive(view: FleetView) -> dict[_Subject, str]:
+    return {
+        (place.node, place.id): now.health
+        for now in view.devices
+        if now.state == DeviceState.UNRESPONSIVE and (place := view.places[now.slot]) is not None
+    }
+
+
+def _with_remedy(change: Change, health: Mapping[_Subject, str]) -> Change:
+    """With what to do about a device's state; no event tells whether the device is at fault."""
+    state = _STATES.get(change.word)
+    if state is None or not change.goes_on or not change.device_id:
+        return change
+    known = health.get((change.node, change.device_id))
+    if state == DeviceState.UNRESPONSIVE and known is None:
+        return change
+    return msgspec.structs.replace(change, remedy=remedy_of(state, known or ""))
 
 
 def changes(events: Sequence[FleetEvent]) -> list[Change]:
@@ -99,5 +122,4 @@ def _change(event: FleetEvent, *, begins: bool) -> Change:
         device_id=event.device,
         name=event.name,
         text=event.text + doubt,
-        remedy=REMEDIES_BY_WORD.get(event_word(event.code), "") if begins else "",
     )

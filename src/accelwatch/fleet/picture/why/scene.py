@@ -28,6 +28,7 @@ class SeenDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """False for a partition."""
     word: str
     """How it stands, a word of `schema.standing`."""
+    health: str
     since: float = 0.0
     """Unix seconds since when its state is what it is; 0 where that is not known."""
     load_ratio: float | None = None
@@ -96,6 +97,7 @@ def scene_of_fleet(view: FleetView, steps: Mapping[str, str] | None = None) -> S
                 uuid=place.uuid or "",
                 whole=place.parent_id is None,
                 word=standing(now.state, now.health),
+                health=now.health,
                 load_ratio=now.values[UTILIZATION],
                 jobs=_names(place.job),
                 user=place.user or "",
@@ -190,6 +192,7 @@ def _read_device(node: str, view: DeviceView, snapshot: Snapshot) -> SeenDevice:
         uuid=device.uuid or "",
         whole=device.parent_id is None,
         word=standing(view.state.value, view.health.value),
+        health=view.health.value,
         since=known_since(view, snapshot) or 0.0,
         load_ratio=values.get(("utilization_ratio",)),
         jobs=tuple(dict.fromkeys(one.job_id for one in view.owners if one.job_id)),

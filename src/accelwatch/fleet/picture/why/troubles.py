@@ -11,7 +11,7 @@ from accelwatch.fleet.picture.why.silence import is_about_silence, silences, tex
 from accelwatch.judging.documents import IncidentDocument
 from accelwatch.rules.document import Severity
 from accelwatch.schema.standing import severity
-from accelwatch.schema.verdict import NOTHING_WRONG, REMEDIES
+from accelwatch.schema.verdict import NOTHING_WRONG, remedy_of
 
 _STATES = {"missing": "not there any more", "unresponsive": "hung"}
 """State of a device to what people call it, where that is another word."""
@@ -172,7 +172,7 @@ def _of_devices(scene: Scene) -> Iterator[Trouble]:
             since=one.since,
             verdict=one.verdict.said,
             evidence=_apart([one.verdict.evidence]),
-            remedy=one.verdict.remedy or REMEDIES.get(one.word, ""),
+            remedy=one.verdict.remedy or remedy_of(one.word, one.health),
             step=scene.steps.get(one.node, ""),
             jobs=one.jobs,
         )
