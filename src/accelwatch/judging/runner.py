@@ -4,6 +4,7 @@ Nothing acts. A process whose journal cannot be kept goes on in memory and says 
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings
 from accelwatch.damaged_state import damaged_files
 from accelwatch.delivery.asking import Asking
+from accelwatch.delivery.blocking import Blocking, StillBusyError
 from accelwatch.delivery.calling import call_of, entity_of
 from accelwatch.delivery.ending import end_wait_s
 from accelwatch.errors import AccelwatchError
@@ -42,6 +44,8 @@ logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 5.0
 """How often rule files, and whether this process itself is well, are looked at again."""
+_FILES_WAIT_S = 30.0
+"""For the state folder, which may be on a file system that hangs."""
 LATE_INTERVALS = 10.0
 LATE_S = 30.0
 """A tick that is later than both is none that a dead man's ping should vouch for."""
@@ -108,6 +112,10 @@ class RuleRunner:
         self._refused = ""
         self._task: asyncio.Task[None] | None = None
         self._own_look: asyncio.Task[None] | None = None
+        self._files_look: asyncio.Task[None] | None = None
+        self._listing: Blocking[tuple[Path, ...]] = Blocking("state folder")
+        self._damaged: tuple[Path, ...] = ()
+        """State files that were set aside, as of the last look that the file system answered."""
         self.version = 0
         """Grows whenever incidents have changed."""
         self._open_at: tuple[int, set[tuple[str, str]]] = (-1, set())
@@ -131,6 +139,7 @@ class RuleRunner:
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(self._run(), name="rules")
         self._own_look = loop.create_task(self._look_at_itself(), name="own problems")
+        self._files_look = loop.create_task(self._look_at_files(), name="state folder")
 
     def _is_news(self, node: str, event: ErrorEvent) -> bool:
         return self._news.is_news(node, event)
@@ -151,7 +160,8 @@ class RuleRunner:
 
     async def stop(self) -> None:
         """Judge no more, and write what waits."""
-        tasks = [task for task in (self._task, self._own_look) if task is not None]
+        begun = (self._task, self._own_look, self._files_look)
+        tasks = [task for task in begun if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -272,11 +282,23 @@ class RuleRunner:
             await asyncio.sleep(LOOK_EVERY_S)
             try:
                 await self._incident_store.check_journal(self._clock.wall())
-                self._notify_of_itself(await asyncio.to_thread(damaged_files, self._folder))
+                self._notify_of_itself()
             except Exception:
                 logger.exception("a look at this process itself failed")
 
-    def _notify_of_itself(self, damaged: Sequence[Path]) -> None:
+    async def _look_at_files(self) -> None:
+        """See which state files were set aside; nothing else waits for a file system that hangs."""
+        while True:
+            try:
+                with contextlib.suppress(TimeoutError, StillBusyError):
+                    self._damaged = await self._listing.run(
+                        lambda: damaged_files(self._folder), _FILES_WAIT_S
+                    )
+            except Exception:
+                logger.exception("a look at the state folder failed")
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    def _notify_of_itself(self) -> None:
         """Notify people of what is wrong with this process itself, once, and of its end."""
         stalled = "" if self.stalled is None else self.stalled()
         unkept = next(iter(self._incident_store.problems), "") if self._incident_store.keeps else ""
@@ -289,7 +311,7 @@ class RuleRunner:
                 rules_problem(self._refused),
                 configuration_problem(refused),
                 evaluation_problem(self.late_s, acts=self.stalled is not None),
-                state_problem(damaged, self.unread()),
+                state_problem(self._damaged, self.unread()),
             ]
         standing = [one for one in problems if one is not None]
         self._own_problems.look(standing, self._clock.wall(), self._clock.monotonic())

@@ -1,6 +1,7 @@
 """A state file that was set aside, or that cannot be read: people are notified once, and of its end."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,33 @@ def test_a_file_that_was_set_aside_is_notified_until_it_is_removed(
     assert (first["rule"], first["severity"]) == ("accelwatch.own.state", "warning")
     assert str(aside) in first["evidence"][0]
     assert f"remove {aside}" in first["what_to_do"]
+
+
+def test_a_state_folder_that_hangs_keeps_no_notice_back(
+    tmp_path: Path, fake_plugin: list[FakeScheduler], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one on a server that is gone: listing it does not come back."""
+    site = HubSite(tmp_path)
+    fake_plugin.append(site.world)
+    answers, asked = threading.Event(), threading.Event()
+
+    def hangs(_: Path | None) -> tuple[Path, ...]:
+        asked.set()
+        answers.wait(60.0)
+        return ()
+
+    monkeypatch.setattr(runner, "damaged_files", hangs)
+
+    def refused(why: str) -> Callable[[RuleRunner], None]:
+        return lambda rules: setattr(rules, "refused", why)
+
+    try:
+        first, last = _first_and_last(site, refused("hub.yaml: unknown key"), refused(""))
+    finally:
+        answers.set()
+    assert asked.is_set()
+    assert (first["kind"], last["kind"]) == ("opened", "closed")
+    assert first["rule"] == "accelwatch.own.configuration"
 
 
 def test_a_file_that_cannot_be_read_is_notified_until_it_can(
