@@ -144,6 +144,7 @@ def test_a_lost_state_file_is_logged_and_notified(
     problem = by_file.get(name, state_problem(aside, unread))
     assert problem is not None
     assert str((aside or (file,))[0]) in problem.text
+    assert ("is lost" in problem.what_to_do) is bool(aside)
     # A second start says nothing new of what was set aside, and the message stays until it is removed.
     caplog.clear()
     READERS[name](tmp_path)
@@ -161,6 +162,29 @@ def test_a_first_start_is_nothing_to_speak_of(
     assert caplog.messages == []
     assert damaged_files(tmp_path) == ()
     assert state_problem((), ()) is None
+
+
+def test_an_inventory_of_another_hub_is_not_lost(tmp_path: Path) -> None:
+    other = InventoryWriter(tmp_path)
+    second = InventoryWriter(tmp_path)
+    problem = state_problem(damaged_files(tmp_path), [second.unusable])
+    second.close()
+    other.close()
+    assert problem is not None
+    assert "another hub" in problem.text
+    assert problem.title == "state on disk cannot be used and is left as it is"
+    assert "lost" not in problem.what_to_do
+
+
+def test_files_that_are_lost_and_files_that_are_not_are_told_apart(tmp_path: Path) -> None:
+    problem = state_problem([tmp_path / "a.damaged"], ["b: written by a newer version"])
+    assert problem is not None
+    assert problem.title == (
+        "state on disk cannot be used and is left as it is; "
+        "state on disk was damaged and is started empty"
+    )
+    assert "The file is left as it is" in problem.what_to_do
+    assert "what the files set aside held is lost" in problem.what_to_do
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"\x00" * 8])

@@ -12,6 +12,16 @@ NOTIFIED_AFTER_S = 10.0
 _JOURNAL = "journal"
 _MEND = "do what the line above says and see accelwatch incidents for whether it holds"
 
+_LEFT_AS_IT_IS = (
+    "Put right what the line above says: a disk that is full or read-only (df, mount), another hub that "
+    "uses the folder, a file of a newer version or one that is damaged. The file is left as it is and "
+    "nothing is written to it until then."
+)
+_SET_ASIDE = (
+    "Check whether the disk is full or broken (df, dmesg) and whether the files were emptied; what the "
+    "files set aside held is lost."
+)
+
 
 def journal_problem(stalled: str, unkept: str) -> OwnProblem | None:
     """What people are notified of when nothing is done, or nothing is kept; None while all is well.
@@ -85,23 +95,30 @@ def configuration_problem(refused: str) -> OwnProblem | None:
 
 
 def state_problem(set_aside: Sequence[Path], unread: Iterable[str]) -> OwnProblem | None:
-    """What people are notified of when kept state could not be read; None while all of it was.
+    """What people are notified of when kept state could not be used; None while all of it is.
 
-    `set_aside` are damaged files, in whose place new ones were begun; `unread` says of others why.
+    `set_aside` are damaged files, in whose place new ones were begun: what these held is lost. `unread`
+    says why others were left as they are: a disk that is full, another hub, a newer version.
     """
+    left = list(unread)
     named = ", ".join(map(str, set_aside))
-    told = [*unread]
+    titles, texts, steps = [], [*left], []
+    if left:
+        titles.append("state on disk cannot be used and is left as it is")
+        steps.append(_LEFT_AS_IT_IS)
     if named:
-        told.append(f"damaged, emptied or of another version, set aside and started empty: {named}")
-    if not told:
+        titles.append("state on disk was damaged and is started empty")
+        texts.append(
+            f"damaged, emptied or of another version, set aside and started empty: {named}"
+        )
+        steps.append(f"{_SET_ASIDE} Then remove {named}: this message ends with it.")
+    if not titles:
         return None
-    mend = f" Then remove {named}: this message ends with it." if named else ""
     return OwnProblem(
         key="state",
-        title="state on disk is damaged or cannot be read",
-        text="; ".join(told),
-        what_to_do="check whether the disk is full or broken (df, dmesg) and whether the files were "
-        f"emptied; what they held is lost.{mend}",
+        title="; ".join(titles),
+        text="; ".join(texts),
+        what_to_do=" ".join(steps),
         severity=Severity.WARNING,
     )
 

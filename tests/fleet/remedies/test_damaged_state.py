@@ -56,6 +56,8 @@ def test_a_file_that_was_set_aside_is_notified_until_it_is_removed(
     assert (first["rule"], first["severity"]) == ("accelwatch.own.state", "warning")
     assert str(aside) in first["evidence"][0]
     assert f"remove {aside}" in first["what_to_do"]
+    assert "is lost" in first["what_to_do"]
+    assert "left as it is" not in first["title"] + first["what_to_do"]
 
 
 def test_a_state_folder_that_hangs_keeps_no_notice_back(
@@ -98,6 +100,10 @@ def test_a_file_that_cannot_be_read_is_notified_until_it_can(
     assert (first["kind"], last["kind"]) == ("opened", "closed")
     assert first["evidence"][0].endswith("evidence.json: nothing is written")
     assert "remove" not in first["what_to_do"]
+    assert "left as it is" in first["title"]
+    assert "damaged" not in first["title"]
+    assert "nothing is written to it until then" in first["what_to_do"]
+    assert "lost" not in first["what_to_do"]
 
 
 @pytest.mark.parametrize("name", ["evidence.json", "inventory.sqlite"])
