@@ -124,6 +124,10 @@ def test_slots_that_are_nobodys_and_nodes_that_are_not_listed_are_left_out() -> 
     ("changes", "dated"),
     [
         ({}, True),
+        ({"severity": "warning"}, False),
+        ({"severity": "info"}, False),
+        ({"severity": "of a newer hub"}, False),
+        ({"severity": "warning", "family": "device.health"}, True),
         ({"state": "closed"}, False),
         ({"group": "rack=r1"}, False),
         ({"device": "nvidia:GPU-another"}, False),
@@ -136,7 +140,7 @@ def test_an_open_incident_says_since_when(changes: dict[str, str], dated: bool) 
     (before,) = FleetChanges().rows(view)
     assert not before.dated
     known = low_power()
-    subject = {"node": before.node, "device": before.device_id}
+    subject = {"node": before.node, "device": before.device_id, "severity": "critical"}
     incidents = [
         IncidentNow(
             incident=msgspec.structs.replace(known.incident, **{**subject, **extra, **changes}),
@@ -149,3 +153,43 @@ def test_an_open_incident_says_since_when(changes: dict[str, str], dated: bool) 
     assert now.dated is dated
     assert now.began == (NOW - 420 if dated else before.began)
     assert ("start time unknown" in now.text) is not dated
+
+
+def since_of(health: str, *incidents: dict[str, str]) -> float | None:
+    """Seconds since when a device has a health, as its row says; None where that is not known."""
+    view = fleet_view(4, faults={"n002/3!": health})
+    (before,) = FleetChanges().rows(view)
+    subject = {"node": before.node, "device": before.device_id}
+    known = [
+        IncidentNow(
+            incident=msgspec.structs.replace(low_power().incident, **{**subject, **one}),
+            nodes_total=1,
+            members_total=0,
+        )
+        for one in incidents
+    ]
+    (row,) = FleetChanges().rows(msgspec.structs.replace(view, incidents=known))
+    return NOW - row.began if row.dated else None
+
+
+STRAGGLER = {"severity": "warning", "since": timestamp(NOW - 10800)}
+OF_HEALTH = {"family": "device.health", "severity": "critical", "since": timestamp(NOW - 120)}
+HOT = {"family": "nvidia.heat", "severity": "critical", "since": timestamp(NOW - 7200)}
+
+
+@pytest.mark.parametrize(
+    ("health", "incidents", "seconds"),
+    [
+        ("failed", [STRAGGLER, OF_HEALTH], 120),
+        ("degraded", [STRAGGLER, OF_HEALTH], 120),
+        ("failed", [OF_HEALTH, HOT], 120),
+        ("failed", [HOT, OF_HEALTH], 120),
+        ("failed", [STRAGGLER, HOT], 7200),
+        ("degraded", [STRAGGLER], 10800),
+        ("degraded", [{**STRAGGLER, "severity": "info"}], None),
+    ],
+)
+def test_an_older_incident_of_another_kind_does_not_make_a_state_older(
+    health: str, incidents: list[dict[str, str]], seconds: float | None
+) -> None:
+    assert since_of(health, *incidents) == seconds

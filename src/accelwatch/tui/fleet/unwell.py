@@ -3,7 +3,8 @@
 A hub tells no event of what was so before it began, nor of a health that fails while the device answers.
 """
 
-from collections.abc import Collection, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -12,6 +13,8 @@ from accelwatch.fleet.picture.incidents import OVER, moment
 from accelwatch.fleet.picture.incidents import standing as standing_of
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import DeviceNow
+from accelwatch.judging.documents import IncidentDocument
+from accelwatch.schema.event import SEVERITIES
 from accelwatch.schema.health import Health
 from accelwatch.schema.standing import BAD, severity, standing
 from accelwatch.tui.drawing.device_signs import device_word
@@ -26,30 +29,49 @@ _FINE = frozenset({Health.OK, Health.UNKNOWN})
 _ANSWERING = frozenset({"ok", "degraded", "failed"})
 _UNHEARD = frozenset({"stale", "unreachable"})
 _UNKNOWN = "start time unknown"
+_HEALTH = "device.health"
+"""Family of the rules about what a device says of its own health."""
 
 
 def unwell(view: FleetView, told: Collection[Subject]) -> list[Change]:
     """Those of which no event tells; `told` are the subjects of which one does.
 
-    Where nothing else says since when, the oldest open incident of the subject does.
+    Where nothing else says since when, an open incident of the subject that fits the state does.
     """
     changes = [*_nodes(view), *_devices(view)]
     untold = [one for one in changes if (one.node, one.device_id) not in told]
     if all(one.dated for one in untold):
         return untold
-    since = _since_by_incidents(view)
-    return [_dated(one, since.get((one.node, one.device_id), 0.0)) for one in untold]
+    incidents = _open_incidents(view)
+    return [
+        _dated(one, _since(one, incidents.get((one.node, one.device_id), []))) for one in untold
+    ]
 
 
-def _since_by_incidents(view: FleetView) -> dict[Subject, float]:
-    since: dict[Subject, float] = {}
+def _open_incidents(view: FleetView) -> Mapping[Subject, list[IncidentDocument]]:
+    found: dict[Subject, list[IncidentDocument]] = defaultdict(list)
     for known in view.incidents:
         incident = known.incident
-        began = moment(incident.since)
-        if began and not incident.group and standing_of(incident) != OVER:
-            subject = incident.node, incident.device
-            since[subject] = min(began, since.get(subject, began))
-    return since
+        if moment(incident.since) and not incident.group and standing_of(incident) != OVER:
+            found[incident.node, incident.device].append(incident)
+    return found
+
+
+def _since(change: Change, incidents: Iterable[IncidentDocument]) -> float:
+    """Since when the incidents say that it is so; 0 where none of them fits.
+
+    One about the health of the device fits best. Of the others a milder one is about something else.
+    """
+    fitting = [
+        (one.family != _HEALTH, moment(one.since))
+        for one in incidents
+        if one.family == _HEALTH or _at_least(one.severity, change.severity)
+    ]
+    return min(fitting)[1] if fitting else 0.0
+
+
+def _at_least(severity: str, level: str) -> bool:
+    return severity in SEVERITIES and SEVERITIES.index(severity) <= SEVERITIES.index(level)
 
 
 def _dated(change: Change, since: float) -> Change:
