@@ -12,7 +12,7 @@ from accelwatch.tui.local import signals
 from accelwatch.tui.local.signals import Target
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.row_list import RowList
-from dashboards import FedSource, Stage, board_of, node, on, running
+from dashboards import FedSource, Stage, board_of, empty_node, node, on, running
 
 
 def test_the_selection_of_a_process_stays_with_it_when_rows_move() -> None:
@@ -256,4 +256,17 @@ def test_a_process_stands_out_only_while_keys_go_to_it(sent: Sent) -> None:
         assert "Signal 1 process" in stage.text()
 
     on(check)
+    assert sent.calls == []
+
+
+@pytest.mark.parametrize("key", ["K", "f9", "e"])
+def test_where_there_is_no_process_no_key_sends_to_another_screen(key: str, sent: Sent) -> None:
+    async def go() -> None:
+        async with running(FedSource(empty_node())) as stage:
+            await stage.press("4", key)
+            assert stage.screen_name == "processes"
+            assert "there is no process" in stage.text()
+            assert "go down past the last device" not in stage.text()
+
+    asyncio.run(go())
     assert sent.calls == []

@@ -29,6 +29,7 @@ _MEANINGS = {
     signal.SIGCONT: "continue it",
 }
 _NONE_SELECTED = "no process is selected: go down past the last device, or press 4"
+_NO_PROCESS = "there is no process"
 
 
 class ProcessCommands:
@@ -55,8 +56,13 @@ class ProcessCommands:
         if process is not None:
             self._look(process, environment=True)
         elif self._here:
-            self._app.say(_NONE_SELECTED)
+            self._say_none()
         return True
+
+    def _say_none(self) -> None:
+        """On the Local screen the keys may be on the devices; elsewhere there is nothing to select."""
+        on_local = getattr(self._app.screen, "view_name", "") == LOCAL
+        self._app.say(_NONE_SELECTED if on_local else _NO_PROCESS)
 
     def _look(self, process: Process, *, environment: bool) -> None:
         from accelwatch.tui.screens.process import process_screen
@@ -205,7 +211,7 @@ class ProcessCommands:
             whose = "another machine" if app.fleet_controller is not None else "a recording"
             app.say(f"{whose}'s processes cannot be signalled")
         elif not processes:
-            app.say(_NONE_SELECTED)
+            self._say_none()
         else:
             self._ask(processes)
         return True
