@@ -8,8 +8,9 @@ import pytest
 from accelwatch.backend import Opened
 from accelwatch.errors import BackendUnavailable
 from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.snapshot import DeviceView
 from accelwatch.store import Store
-from accelwatch.store.reports import BackendFound, Noted
+from accelwatch.store.reports import BackendFound, Noted, Slots
 from sampler.rig import Rig, Scripted
 
 
@@ -20,6 +21,7 @@ class Unloaded(Scripted):
         super().__init__(devices)
         self.on_bus = on_bus
         self.is_loaded = False
+        self.why = "load the driver"
         self.first = 0
 
     def discover(self) -> Sequence[Device]:
@@ -31,7 +33,7 @@ class Unloaded(Scripted):
     def open(self) -> Opened:
         if self.is_loaded:
             return super().open()
-        refusal = BackendUnavailable("load the driver", reason="driver_not_loaded")
+        refusal = BackendUnavailable(self.why, reason="driver_not_loaded")
         raise refusal.with_devices(
             [
                 Device(id=bus, vendor="scripted", backend="scripted", index=n, name=f"s{n}")
@@ -40,12 +42,20 @@ class Unloaded(Scripted):
         )
 
 
-def states(rig: Rig) -> dict[str, DeviceState]:
+def views(rig: Rig) -> tuple[DeviceView, ...]:
     store = Store(rig.clock, host="node")
     for report in rig.told:
         if not isinstance(report, Noted):
             store.apply(report)
-    return {view.device.id: view.state for view in store.snapshot().devices}
+    return store.snapshot().devices
+
+
+def states(rig: Rig) -> dict[str, DeviceState]:
+    return {view.device.id: view.state for view in views(rig)}
+
+
+def reasons(rig: Rig) -> list[str]:
+    return ["; ".join(view.health_reasons) for view in views(rig)]
 
 
 @pytest.mark.parametrize(
@@ -62,6 +72,42 @@ def test_no_device_is_lost_when_the_driver_lists_it_by_another_id(
     assert states(rig) == dict.fromkeys(on_bus, DeviceState.DEGRADED)
     backend.is_loaded = True
     rig.clock.advance(10.0)
+    rig.first_cycle()
+    for _ in range(5):
+        rig.tick()
+    assert states(rig) == dict.fromkeys(["s:0", "s:1"], DeviceState.OK)
+
+
+def refused(rig: Rig, backend: Unloaded, *on_bus: str, why: str) -> None:
+    """Another try, which names these devices."""
+    backend.on_bus, backend.why = list(on_bus), why
+    rig.clock.advance(600.0)
+    before = len(rig.of(BackendFound)), len(rig.of(Slots))
+    rig.until(lambda: (len(rig.of(BackendFound)), len(rig.of(Slots))) > before)
+
+
+@pytest.mark.parametrize("why", ["load the driver", "the library is empty"])
+@pytest.mark.parametrize(
+    ("named", "rows"),
+    [
+        ((), ["bus:0", "bus:1"]),
+        (("bus:0",), ["bus:0"]),
+        (("uuid:0", "uuid:1"), ["uuid:0", "uuid:1"]),
+        (("bus:0", "uuid:1"), ["bus:0", "uuid:1"]),
+    ],
+    ids=["none", "fewer", "others", "some others"],
+)
+def test_no_device_is_twice_there_after_another_refusal(
+    why: str, named: tuple[str, ...], rows: list[str]
+) -> None:
+    backend = Unloaded(["bus:0", "bus:1"], 2)
+    rig = Rig(backend)
+    rig.until(lambda: rig.of(BackendFound))
+    refused(rig, backend, *named, why=why)
+    assert states(rig) == dict.fromkeys(rows, DeviceState.DEGRADED)
+    assert all(why in text for text in reasons(rig))
+    backend.is_loaded = True
+    rig.clock.advance(600.0)
     rig.first_cycle()
     for _ in range(5):
         rig.tick()

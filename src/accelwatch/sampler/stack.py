@@ -61,7 +61,7 @@ class Stack:
         self._discover_at = math.inf
         self._trouble: Failure | None = None
         self._unopened: frozenset[str] = frozenset()
-        """Ids of the devices that the last refusal named."""
+        """Ids of the devices that are rows because refusals named them."""
 
     @property
     def finished(self) -> bool:
@@ -178,18 +178,22 @@ class Stack:
     def _refused(self, error: Exception) -> None:
         """It did not come up; devices that are there all the same are rows that say why."""
         status = status_of(self.name, self._vendor, error)
-        if status == self._status:
-            return
         devices = error.devices if isinstance(error, BackendUnavailable) else ()
-        if devices:
-            self._collector.emit(Slots(backend=self.name, devices=tuple(devices)))
-        self._unopened = frozenset(device.id for device in devices)
+        named = frozenset(device.id for device in devices)
+        if status == self._status and named <= self._unopened:
+            return
+        # One that names no device says nothing of them: the rows of before stay, with its reason.
+        if named:
+            ended = tuple(sorted(self._unopened - named))
+            slots = Slots(backend=self.name, devices=tuple(devices), superseded=ended)
+            self._collector.emit(slots)
+            self._unopened = named
         self._tell(status)
         failure = Failure(absence=Absence.ERROR, code=status.reason, message=status.message)
         now, wall = self._collector.clock.monotonic(), self._collector.clock.wall()
-        for device in devices:
+        for slot in sorted(self._unopened):
             self._collector.emit(
-                Outcome(backend=self.name, slot=device.id, moment=now, wall=wall, failure=failure)
+                Outcome(backend=self.name, slot=slot, moment=now, wall=wall, failure=failure)
             )
 
     def _up(self, backend: Backend, opening: Opening, now: float) -> None:
@@ -210,7 +214,7 @@ class Stack:
         self.listen()
 
     def _superseded(self, devices: tuple[Device, ...]) -> tuple[str, ...]:
-        """Ids that the last refusal named, where the backend lists devices by others now."""
+        """Ids that refusals named, where the backend lists devices by others now."""
         listed = {device.id for device in devices}
         return tuple(sorted(self._unopened - listed)) if listed - self._unopened else ()
 
