@@ -7,6 +7,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import BackendState, BackendStatus, absences
+from accelwatch.schema.verdict import CHECK_COLLECTION, verdict
 from accelwatch.store.reports import (
     BackendFound,
     CollectorEnded,
@@ -38,6 +39,7 @@ def test_a_backend_that_goes_takes_its_readings_along_but_not_its_devices_health
     snapshot = node.store.snapshot()
     assert [e.code for e in snapshot.errors] == ["driver_gone"]
     assert snapshot.own["collector_up", "nvidia"] == 0
+    assert verdict(view, snapshot).remedy == CHECK_COLLECTION, "its jobs run on"
 
 
 def test_an_absent_backend_is_not_a_collector_that_is_down() -> None:
