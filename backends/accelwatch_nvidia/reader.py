@@ -10,7 +10,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.reading import Collected, Reading, wholly_absent
 from accelwatch.shared_memory import put_shared_memory
-from accelwatch_nvidia import conditions, identity, mig, presence, quantities, returns
+from accelwatch_nvidia import conditions, identity, inforom, mig, presence, quantities, returns
 from accelwatch_nvidia.gpm import GpmSampler
 from accelwatch_nvidia.inforom import Inforom
 from accelwatch_nvidia.mapping import put_first, settle
@@ -162,12 +162,15 @@ class DeviceReader:
             whole = self._read_whole(device, calls, request)
             parts = list(self._partitions)
             partitions = self._read_partitions(parts, request)
-            if not request.processes:
+            if request.processes:
+                request.numbers([whole, *partitions])
+                whole = self._with_processes(whole, calls, self._processes, request)
+                partitions = self._partition_processes(parts, partitions, request)
+                readings = _each_process_once(whole, partitions)
+            else:
                 why = Absence.NOT_COLLECTED
-                return [_without_processes(reading, why) for reading in (whole, *partitions)]
-            request.numbers([whole, *partitions])
-            whole = self._with_processes(whole, calls, self._processes, request)
-            return _each_process_once(whole, self._partition_processes(parts, partitions, request))
+                readings = [_without_processes(reading, why) for reading in (whole, *partitions)]
+            return [self._with_inforom(readings[0], calls, device, request), *readings[1:]]
         except ReadError as error:
             self._calls = None
             if error.code in {returns.name(code) for code in returns.STACK_GONE}:
@@ -180,8 +183,6 @@ class DeviceReader:
         slow = self._slow
         if slow is None or request.slow or slow.groups != groups:
             slow = self._slow = quantities.read_slow(device.id, calls, groups)
-            corrupted = self._inforom.corrupted(calls, self._context.clock.monotonic())
-            put_first(slow.collected, ("inforom_corrupted",), corrupted)
         quantities.read_fast(calls, collected, groups)
         conditions.read_throttle(calls, collected, slow.throttle_reasons, groups)
         conditions.read_fans(calls, collected, slow.fans)
@@ -200,7 +201,16 @@ class DeviceReader:
         if returns.RESET_REQUIRED in calls.codes:
             collected.put("reset_required", 1)
         quantities.merge(collected, slow.collected)
+        put_first(collected, inforom.SERIES, self._inforom.outcome)
         return _settled(collected.reading(links=slow.links, sources=sources, notes=slow.notes))
+
+    def _with_inforom(
+        self, reading: Reading, calls: DeviceCalls, device: Device, request: Request
+    ) -> Reading:
+        if self._context.one_shot and inforom.GROUP not in request.groups:
+            return reading
+        own = DeviceCalls(self._nvml, calls.handle, device.name)
+        return self._inforom.validate(own, reading, self._context.clock.monotonic())
 
     def _raise_worst(self, calls: DeviceCalls) -> None:
         for code in (*_WORST, *sorted(calls.codes)):

@@ -1,14 +1,19 @@
 """The infoROM and the license of a virtual GPU, by NVML and by nvidia-smi."""
 
+import threading
+import time
+from collections.abc import Sequence
+
 import pytest
 
+from accelwatch.backend import Request
 from accelwatch.clock import ManualClock
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import smi_document, smi_mapping
-from accelwatch_nvidia.inforom import PACE_S
+from accelwatch_nvidia.inforom import PACE_S, RETRY_S
 from smi_documents import Gpu, document
 
 from .conftest import Rig
@@ -16,6 +21,7 @@ from .conftest import Rig
 CORRUPTED = ("inforom_corrupted",)
 LICENSE = ("vgpu_license_info",)
 GUEST = 2
+VALIDATION = "nvmlDeviceValidateInforom"
 BLANK = Device(id="nvidia:0", vendor="nvidia", backend="nvidia", index=0, name="nvidia0")
 IMAGE = "<inforom_version><img_version>G520.0200.00.05</img_version></inforom_version>"
 
@@ -27,6 +33,11 @@ def health_of(reading: Reading) -> tuple[Health, tuple[str, ...]]:
 
 def licenses(reading: Reading) -> set[str]:
     return {series[1] for series in reading.values if series[0] == LICENSE[0]}
+
+
+def validations(rig: Rig) -> int:
+    """How often it was called so far, in this process."""
+    return int(rig.library.standin_calls(VALIDATION.encode(), 0))
 
 
 def printed(status: int | None, *, image: str = IMAGE, after: str = "", more: str = "") -> Reading:
@@ -51,7 +62,7 @@ def test_an_inforom_that_cannot_be_validated_is_not_known(rig: Rig) -> None:
     with rig.machine(rig.devices(1)) as machine:
         (reading,) = machine.read(0)
     assert reading.absent[CORRUPTED] is Absence.UNSUPPORTED
-    denied = rig.devices(1).fault("nvmlDeviceValidateInforom", "error:4")
+    denied = rig.devices(1).fault(VALIDATION, "error:4")
     with rig.machine(denied) as machine:
         (reading,) = machine.read(0)
     assert reading.absent[CORRUPTED] is Absence.PERMISSION
@@ -68,6 +79,87 @@ def test_an_inforom_is_validated_once_an_hour(rig: Rig) -> None:
         clock.advance(1)
         later = machine.read(0, slow=True)[0].values[CORRUPTED]
     assert (first, soon, later) == (0, 0, 1)
+
+
+@pytest.mark.parametrize("code", [4, 10, 999])
+def test_a_validation_without_a_result_is_retried_soon(rig: Rig, code: int) -> None:
+    clock = ManualClock()
+    scenario = rig.devices(1).set(0, "inforom_corrupted", 1)
+    scenario.fault(VALIDATION, f"error:{code},first:1")
+    with rig.machine(scenario, clock=clock) as machine:
+        assert CORRUPTED in machine.read(0, slow=False)[0].absent
+        clock.advance(RETRY_S - 1)
+        assert CORRUPTED in machine.read(0, slow=False)[0].absent
+        clock.advance(1)
+        assert machine.read(0, slow=False)[0].values[CORRUPTED] == 1
+
+
+def test_an_unsupported_validation_is_not_retried_soon(rig: Rig) -> None:
+    clock = ManualClock()
+    with rig.machine(rig.devices(1), clock=clock) as machine:
+        before = validations(rig)
+        machine.read(0)
+        clock.advance(RETRY_S)
+        machine.read(0)
+        assert validations(rig) == before + 1
+
+
+def test_a_single_reading_validates_the_inforom_only_for_its_group(rig: Rig) -> None:
+    scenario = rig.devices(1).set(0, "inforom_corrupted", 1)
+    with rig.machine(scenario, one_shot=True) as machine:
+        before = validations(rig)
+        plain = machine.read(0)[0]
+        assert validations(rig) == before
+        asked = machine.read(0, "ecc")[0]
+    assert plain.absent[CORRUPTED] is Absence.NOT_COLLECTED
+    assert asked.values[CORRUPTED] == 1
+
+
+def test_the_numbers_do_not_wait_for_the_inforom(rig: Rig) -> None:
+    scenario = rig.devices(1).set(0, "inforom_corrupted", 1)
+    early: list[Reading] = []
+    validated: list[int] = []
+
+    def numbers(readings: Sequence[Reading]) -> None:
+        early.extend(readings)
+        validated.append(validations(rig))
+
+    with rig.machine(scenario) as machine:
+        before = validations(rig)
+        last = machine.read(0, numbers=numbers)[0]
+        again = machine.read(0, numbers=numbers)[0]
+    assert validated == [before, before + 1]
+    assert early[0].absent[CORRUPTED] is Absence.NOT_COLLECTED
+    assert [reading.values[CORRUPTED] for reading in (last, early[1], again)] == [1, 1, 1]
+
+
+def test_without_processes_the_inforom_is_validated_too(rig: Rig) -> None:
+    with rig.machine(rig.devices(1).set(0, "inforom_corrupted", 1)) as machine:
+        assert machine.read(0, processes=False)[0].values[CORRUPTED] == 1
+
+
+def test_a_hung_validation_is_not_begun_a_second_time(rig: Rig) -> None:
+    clock = ManualClock()
+    scenario = rig.devices(1).set(0, "inforom_corrupted", 1)
+    scenario.fault(VALIDATION, "stall,first:1")
+    with rig.machine(scenario, clock=clock) as machine:
+        (device,) = machine.identify(0)
+        before = validations(rig)
+        given = threading.Event()
+        request = Request(numbers=lambda _: given.set())
+        thread = threading.Thread(target=machine.backend.read, args=(device, request))
+        thread.start()
+        try:
+            assert given.wait(60)
+            while validations(rig) == before and thread.is_alive():
+                time.sleep(0.001)
+            clock.advance(PACE_S)
+            beside = machine.backend.read(device, Request(processes=False))[0]
+            assert beside.absent[CORRUPTED] is Absence.NOT_COLLECTED
+        finally:
+            scenario.heal(VALIDATION).write()
+            thread.join(60)
+        assert machine.read(0, processes=False)[0].values[CORRUPTED] == 1
 
 
 def test_a_corrupted_inforom_through_nvidia_smi() -> None:
