@@ -49,7 +49,7 @@ def _known(folder: Path) -> Unread:
 
 
 def _position(folder: Path) -> Unread:
-    assert PositionStore(folder).load() is None
+    assert PositionStore(folder).load(0.0) is None
     return ()
 
 
@@ -152,6 +152,23 @@ def test_a_lost_state_file_is_logged_and_notified(
     for one in aside:
         one.unlink()
     assert state_problem(damaged_files(tmp_path), ()) is None
+
+
+@pytest.mark.parametrize("kind", ["emptied", "something else", "of a later version"])
+def test_a_kernel_log_position_of_an_earlier_boot_is_logged_and_not_notified(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    """A power cut may empty it; it is worth nothing in the next boot."""
+    file = tmp_path / "kernel_log.json"
+    _damage(file, kind, file.name)
+    os.utime(file, (1000.0, 1000.0))
+    assert PositionStore(tmp_path).load(1001.0) is None
+    (line,) = caplog.messages
+    assert str(file) in line
+    assert "nothing is lost" in line
+    assert damaged_files(tmp_path) == ()
+    assert PositionStore(tmp_path).load(1000.0) is None
+    assert damaged_files(tmp_path), "written in this boot, it had a position that is lost"
 
 
 @pytest.mark.parametrize("name", READERS)

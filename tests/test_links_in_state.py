@@ -97,7 +97,7 @@ def test_what_is_read_is_no_link(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     for name in ("event_counts.json", "kernel_log.json", "evidence.json", USAGE):
         (folder / name).symlink_to(secret)
     assert CountFile(folder).load() == {}
-    assert PositionStore(folder).load() is None
+    assert PositionStore(folder).load(0.0) is None
     evidence = EvidenceFile(folder)
     assert evidence.read() == ()
     assert "symbolic links" in evidence.problem

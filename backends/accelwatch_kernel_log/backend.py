@@ -26,6 +26,10 @@ _UNKNOWN = (
     "where the kernel log was read up to is not known: faults that it has from before this start "
     "are not reported"
 )
+_WORTHLESS = (
+    "where the kernel log of an earlier boot was read up to cannot be read: nothing is lost by that, "
+    "and the file is written anew"
+)
 _MAX_READS = 2000
 """Reads in one call, so that a flood of messages cannot hold the caller."""
 _MAX_HISTORY = 1_000_000
@@ -46,8 +50,12 @@ class PositionStore:
         self._path = state_dir / _FILE if state_dir is not None else None
         self._failing = False
 
-    def load(self) -> Position | None:
-        """The stored position; None when there is none. A damaged file is set aside, which is logged."""
+    def load(self, boot_time: float) -> Position | None:
+        """The stored position; None when there is none. A damaged file is logged.
+
+        It is set aside too, unless it is from before `boot_time`, as after a power cut: the log of
+        that boot is gone.
+        """
         if self._path is None:
             return None
         try:
@@ -57,9 +65,20 @@ class PositionStore:
         except OSError as error:
             _LOG.warning("%s path=%s error=%s", _UNKNOWN, self._path, error)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if self._is_from_before(boot_time):
+                _LOG.warning("%s path=%s fault=%s", _WORTHLESS, self._path, error)
+                return None
             aside = set_aside(self._path)
             _LOG.warning("%s path=%s fault=%s kept=%s", _UNKNOWN, self._path, error, aside)
         return None
+
+    def _is_from_before(self, boot_time: float) -> bool:
+        if self._path is None:
+            return False
+        try:
+            return self._path.lstat().st_mtime < boot_time
+        except OSError:
+            return False
 
     def save(self, position: Position) -> bool:
         """Replace the file in one step; a full disk costs the position, never an event."""
@@ -141,7 +160,10 @@ class KernelLogBackend:
         return Opened(source="kmsg", versions=versions)
 
     def _skip_history(self) -> None:
-        stored = self._store.load()
+        now = self._context.clock.wall()
+        booted = self._boot_time(now)
+        # Where the time of the boot is not known, a damaged file may be of this one.
+        stored = self._store.load(booted if booted < now else 0.0)
         known = stored if stored and self._boot_id and stored.boot_id == self._boot_id else None
         keep_all = bool(self._context.options.get("backlog", False)) and known is None
         if known is not None:

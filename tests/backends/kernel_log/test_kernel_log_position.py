@@ -1,6 +1,7 @@
 """Where reading goes on: history, restarts, another boot, lost records."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from accelwatch.clock import ManualClock
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log import KernelLogBackend
 from accelwatch_kernel_log.device import LogLost
-from backends.kernel_log.memory_log import BOOT, XID79, Log, codes, start
+from backends.kernel_log.memory_log import BOOT, NOW, XID79, Log, codes, start
 
 
 def assert_only_later_records_are_events(root: Path) -> None:
@@ -91,6 +92,23 @@ def test_records_lost_while_we_were_down_are_told(root: Path) -> None:
 def test_damaged_position_is_no_position(root: Path, content: bytes) -> None:
     (root.parent / "state/kernel_log.json").write_bytes(content)
     assert_only_later_records_are_events(root)
+
+
+@pytest.mark.parametrize(
+    ("uptime", "written", "aside"),
+    [("100.0 5.0\n", -101.0, False), ("100.0 5.0\n", -99.0, True), ("?", -101.0, True)],
+    ids=["before the boot", "after it", "boot not known"],
+)
+def test_a_damaged_position_is_set_aside_unless_it_is_of_an_earlier_boot(
+    root: Path, uptime: str, written: float, aside: bool
+) -> None:
+    (root / "proc/uptime").write_text(uptime)
+    file = root.parent / "state/kernel_log.json"
+    file.touch()
+    at = NOW + written
+    os.utime(file, (at, at))
+    assert_only_later_records_are_events(root)
+    assert file.with_name("kernel_log.json.damaged").exists() is aside
 
 
 def test_events_are_kept_as_read_only_once_the_caller_has_them(root: Path) -> None:
