@@ -93,7 +93,7 @@ def test_a_library_that_crashes_when_started_is_held_out_and_the_host_is_still_r
     snapshot = agent.until(
         lambda s: (
             any(b.state is BackendState.FAILED for b in s.backends)
-            and s.own["collector_up", "host"] == 1
+            and s.own.get(("collector_up", "host")) == 1
         )
     )
     assert status(snapshot, "nvidia").reason == "crash"
