@@ -52,12 +52,14 @@ both; the fleet's `conflicts` and `accel_fleet_identity_conflicts` tell it.
 - A text in place of the model (nvitop-exporter: `ERROR: GPU is Lost`) is a lost device. It goes by the
   identity that the device of its index had before, unless that device is there.
 - Under Kubernetes DRA, dcgm-exporter 4.3.1-4.4.0 to 4.4.1-4.6.0 leaves out each GPU that no pod holds
-  ([#569](https://github.com/NVIDIA/dcgm-exporter/issues/569)). On a node whose page has or had
-  `dra_claim_name`, a known GPU that is not listed stays a row: `excluded`, health unknown, with the
-  reason; it is not missing and no rule fires. A GPU that vanishes is missing as anywhere else once the
-  exporter has listed GPUs with and without a claim side by side (releases from 4.4.2-4.7.0 on), and
-  while another source of the node lists NVIDIA GPUs. A hub that starts again knows what the exporters of
-  its nodes list. A GPU that was taken out is acknowledged by its id.
+  ([#569](https://github.com/NVIDIA/dcgm-exporter/issues/569)). On a page that has `dra_claim_name`,
+  a known GPU that is not listed stays a row: `excluded`, health unknown, with the reason; it is not
+  missing and no rule fires. It is missing as anywhere else where the page has no claim; where the claim
+  or the pod that it had when it was last listed is still there on other GPUs; where it was missing
+  before, until it is listed again; once the exporter has listed GPUs with and without a claim side by
+  side (releases from 4.4.2-4.7.0 on); and while another source of the node lists NVIDIA GPUs. A GPU that
+  fails together with all others of its pod and claim cannot be told from one that was given back. A hub
+  that starts again knows what it knew. A GPU that was taken out is acknowledged by its id.
 - An exporter that says that it could read no device (nvidia_gpu_exporter: `last_collect_success 0`)
   is up. The devices that it told of before do not answer; with the code for a lost GPU the only device
   is lost, of several it is not said which.

@@ -4,13 +4,14 @@ dcgm-exporter 4.3.1-4.4.0 to 4.4.1-4.6.0 leaves out each GPU without a claim as 
 (NVIDIA/dcgm-exporter#569). Its page names no version, so its labels have to show it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
 from accelwatch.fleet.merge import identity
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.device import Device, DeviceState, normal_uuid
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView
@@ -21,6 +22,13 @@ _REASON = (
 )
 
 
+class Holder(NamedTuple):
+    """Who holds a device; both with their namespace, and empty where the page does not name them."""
+
+    claim: str
+    pod: str
+
+
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """What a page shows about which devices its exporter lists."""
 
@@ -29,11 +37,74 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     claimed_only: bool
     """Whether it may leave out devices without a claim: all that it lists have one. False once it lists
     devices with and without a claim side by side."""
+    holders: Mapping[str, tuple[Holder, ...]] = {}
+    """Who holds the devices of the newest page, by uuid of the device."""
+    missing: tuple[str, ...] = ()
+    """Ids of devices that have gone: they were not listed although nobody had given them back."""
 
-    def after(self, known: "Listing | None") -> "Listing":
-        """The same with what is known from before: who has listed all devices goes on to do so."""
-        is_settled = known is not None and known.vendor == self.vendor and not known.claimed_only
-        return known if known is not None and is_settled else self
+    def after(
+        self, known: "Listing | None", unlisted: Iterable[Device], were_missing: Iterable[str]
+    ) -> "Listing":
+        """The same with what is known from before, and with the devices that are not listed now.
+
+        Who has listed all devices goes on to do so.
+        """
+        if known is not None and known.is_settled and known.vendor == self.vendor:
+            return known
+        before = known.holders if known is not None else {}
+        stayed = _all(before) & _all(self.holders)
+        gone = set(were_missing if known is None else known.missing)
+        missing = [
+            device.id
+            for device in unlisted
+            if device.id in gone or _is_still_held(_holders_of(device, before), stayed)
+        ]
+        return msgspec.structs.replace(self, missing=tuple(sorted(missing)))
+
+    def without_claims(self, unlisted: Iterable[Device]) -> "Listing":
+        """What is known after a page on which nothing has a claim: such a page lists all devices."""
+        if self.is_settled:
+            return self
+        missing = tuple(sorted(device.id for device in unlisted))
+        return msgspec.structs.replace(self, holders={}, missing=missing)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known to list all devices."""
+        return not self.claimed_only
+
+
+def _all(holders: Mapping[str, tuple[Holder, ...]]) -> set[Holder]:
+    return {holder for some in holders.values() for holder in some}
+
+
+def _holders_of(device: Device, holders: Mapping[str, tuple[Holder, ...]]) -> tuple[Holder, ...]:
+    """Of a partition nothing is kept: it may have been given back while its siblings are in use."""
+    if device.parent_id is not None or device.uuid is None:
+        return ()
+    return holders.get(normal_uuid(device.uuid), ())
+
+
+def _is_still_held(holders: Iterable[Holder], stayed: set[Holder]) -> bool:
+    """Whether a claim or pod of a device is there yet for other devices, as it was before.
+
+    A pod that was made anew under its name has other claims, so the name alone says nothing.
+    """
+    claims = {holder.claim for holder in stayed}
+    pods = {holder.pod for holder in stayed if holder.pod}
+    return any(holder.claim in claims or holder.pod in pods for holder in holders)
+
+
+def unlisted_devices(
+    vendor: str, views: Iterable[DeviceView], expected: Iterable[Device]
+) -> list[Device]:
+    """Expected devices of a vendor that are not among `views`."""
+    listed = {name for view in views for name in (view.device.id, identity(view.device))}
+    return [
+        device
+        for device in expected
+        if device.vendor == vendor and listed.isdisjoint((device.id, identity(device)))
+    ]
 
 
 def unlisted_views(
@@ -47,11 +118,10 @@ def unlisted_views(
     """
     if listing is None or not listing.claimed_only:
         return []
-    listed = {name for view in views for name in (view.device.id, identity(view.device))}
     return [
         _unlisted(device, listing.exporter, now)
-        for device in expected
-        if device.vendor == listing.vendor and listed.isdisjoint((device.id, identity(device)))
+        for device in unlisted_devices(listing.vendor, views, expected)
+        if device.id not in listing.missing
     ]
 
 

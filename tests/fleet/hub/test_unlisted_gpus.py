@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -34,9 +34,18 @@ def line(family: str, gpu: int, pod: str = "", claim: str = "", mig: str = "") -
     return f"{family}{{{labels}}} 40\n"
 
 
-def page(*gpus: int, claimed: Iterable[int] = (), plain_pods: Iterable[int] = ()) -> str:
-    """What the exporter writes of these GPUs, of which pods hold some."""
-    held = {**dict.fromkeys(plain_pods, ("p", "")), **dict.fromkeys(claimed, ("p", "one-gpu"))}
+def page(
+    *gpus: int,
+    claimed: Iterable[int] = (),
+    plain_pods: Iterable[int] = (),
+    holders: Mapping[int, tuple[str, str]] | None = None,
+) -> str:
+    """What the exporter writes of these GPUs, of which pods hold some: each its own by its own claim,
+    but for those with pod and claim given.
+    """
+    held = {gpu: (f"p{gpu}", "") for gpu in plain_pods}
+    held |= {gpu: (f"p{gpu}", f"claim{gpu}") for gpu in claimed}
+    held |= holders or {}
     return "".join(line(family, gpu, *held.get(gpu, ())) for family in FAMILIES for gpu in gpus)
 
 
@@ -138,14 +147,97 @@ def test_without_claims_a_gpu_that_vanishes_is_missing(held: tuple[int, ...]) ->
     node.bench.fleet.close()
 
 
-def test_a_node_that_once_had_claims_may_still_leave_gpus_out() -> None:
+@pytest.mark.parametrize("pods", [(), (0, 1)], ids=["idle", "device plug-in"])
+def test_a_page_without_claims_leaves_no_gpu_out(pods: tuple[int, ...]) -> None:
     node = Node()
     node.scrape(page(*ALL))
     node.scrape(page(*ALL, claimed=ALL), times=2)
-    node.scrape(page(0, 1))
+    node.scrape(page(0, 1, plain_pods=pods))
+    assert node.missing == [2, 3]
+    assert node.states == [OK, OK, LOST, LOST]
+    node.bench.fleet.close()
+
+
+_ONE_CLAIM = dict.fromkeys(ALL, ("train", "four-gpus"))
+_CLAIM_EACH = {gpu: ("train", f"gpu-{gpu}") for gpu in ALL}
+_PODS_OF_A_CLAIM = {gpu: (f"worker{gpu}", "four-gpus") for gpu in ALL}
+_OF_OTHERS = {gpu: (f"worker{gpu}", f"gpu-{gpu}") for gpu in ALL}
+
+
+@pytest.mark.parametrize(
+    ("holders", "missing"),
+    [(_ONE_CLAIM, [3]), (_CLAIM_EACH, [3]), (_PODS_OF_A_CLAIM, [3]), (_OF_OTHERS, [])],
+    ids=["one claim", "a claim each", "pods of one claim", "others' claims"],
+)
+def test_a_gpu_in_use_that_vanishes_is_missing(
+    holders: dict[int, tuple[str, str]], missing: list[int]
+) -> None:
+    node = Node()
+    node.scrape(page(*ALL))
+    node.scrape(page(*ALL, holders=holders), times=2)
+    node.scrape(page(0, 1, 2, holders=holders), times=3)
+    assert node.missing == missing
+    node.bench.fleet.close()
+
+
+def test_claims_of_one_name_in_two_namespaces_are_two() -> None:
+    node = Node()
+    node.scrape(page(*ALL))
+    both = {0: ("train", "gpus"), 1: ("train", "gpus")}
+    before = page(0, holders=both) + page(1, holders=both).replace('"ml"', '"web"')
+    node.scrape(before, times=2)
+    node.scrape(page(0, holders=both), times=2)
+    assert node.missing == []
+    node.bench.fleet.close()
+
+
+def test_a_pod_made_anew_under_its_name_has_given_back_its_gpu() -> None:
+    node = Node()
+    node.scrape(page(*ALL))
+    node.scrape(page(0, 3, holders={0: ("other", "o"), 3: ("train-0", "train-0-a")}), times=2)
+    node.scrape(page(0, 1, holders={0: ("other", "o"), 1: ("train-0", "train-0-b")}), times=2)
     assert node.missing == []
     assert node.states == [OK, OK, EXCLUDED, EXCLUDED]
     node.bench.fleet.close()
+
+
+def test_a_gpu_that_was_missing_stays_so_until_it_is_listed() -> None:
+    node = Node()
+    node.scrape(page(*ALL, holders=_ONE_CLAIM), times=2)
+    node.scrape(page(0, 1, 2, holders=_ONE_CLAIM))
+    node.scrape(page(0, claimed=[0]), times=2)
+    assert node.missing == [3]
+    assert node.states == [OK, EXCLUDED, EXCLUDED, LOST]
+    node.scrape(page(*ALL))
+    node.scrape(page(0, claimed=[0]))
+    assert node.missing == []
+    node.scrape(page(0, 1, 2))
+    node.scrape(page(0, claimed=[0]))
+    assert node.missing == [3]
+    node.bench.fleet.close()
+
+
+def test_a_gpu_that_was_missing_before_any_claim_stays_so() -> None:
+    node = Node()
+    node.scrape(page(*ALL))
+    node.scrape(page(0, 1, 2), times=2)
+    node.scrape(page(0, claimed=[0]), times=2)
+    assert node.missing == [3]
+    node.bench.fleet.close()
+
+
+def test_a_hub_that_starts_again_knows_which_gpus_were_missing_and_who_held_the_others(
+    tmp_path: Path,
+) -> None:
+    before = Node(tmp_path)
+    before.scrape(page(*ALL))
+    before.scrape(page(*ALL, holders=_ONE_CLAIM))
+    before.scrape(page(0, 1, 2, holders=_ONE_CLAIM))
+    _close_and_keep(before)
+    after = Node(tmp_path)
+    after.scrape(page(0, 1, holders=_ONE_CLAIM), times=2)
+    assert after.missing == [2, 3]
+    after.bench.fleet.close()
 
 
 def test_an_exporter_that_lists_both_kinds_leaves_none_out() -> None:
@@ -168,7 +260,7 @@ def test_a_hub_that_starts_again_knows_what_is_listed(tmp_path: Path, mended: bo
         before.scrape(page(*ALL, claimed=[0, 1]))
     _close_and_keep(before)
     after = Node(tmp_path)
-    after.scrape(page(0, 1), times=3)
+    after.scrape(page(0, 1, claimed=[0, 1]), times=3)
     assert after.missing == ([2, 3] if mended else [])
     assert after.states == [OK, OK, *[LOST if mended else EXCLUDED] * 2]
     after.bench.fleet.close()

@@ -25,7 +25,6 @@ from accelwatch.fleet.dialects.ours import OURS
 from accelwatch.fleet.dialects.page_plan import DialectPlan, PageOutline, PagePlan, outline_of
 from accelwatch.fleet.dialects.recognise import named_by
 from accelwatch.fleet.dialects.table import Dialect
-from accelwatch.fleet.listing import Listing
 from accelwatch.schema.device import normal_uuid
 
 _SIGN = "\0"
@@ -51,7 +50,6 @@ class _SharedPlan(NamedTuple):
     devices: tuple[_Devices, ...]
     hosts: tuple[HostLayout, ...]
     rejected: Counter[str]
-    listing: Listing | None
 
 
 class _Looked(NamedTuple):
@@ -158,6 +156,8 @@ def _is_place(looked: _Looked, text: str) -> bool:
 
 def _shared(outline: PageOutline) -> _SharedPlan | None:
     """What of the outline of a page with signs is the same for all; None where it is only of one."""
+    if outline.listing is not None:  # it says who holds which device
+        return None
     devices = []
     for dialect, arrangement, roster in outline.exporters:
         used = any(row.owners or row.processes for row in arrangement.rows)
@@ -165,7 +165,7 @@ def _shared(outline: PageOutline) -> _SharedPlan | None:
             return None
         facts = [{kind: _fact(text) for kind, text in told.items()} for told in roster.facts]
         devices.append(_Devices(dialect, arrangement, tuple(facts)))
-    return _SharedPlan(tuple(devices), outline.hosts, outline.rejected, outline.listing)
+    return _SharedPlan(tuple(devices), outline.hosts, outline.rejected)
 
 
 def _fact(text: str) -> _Fact:
@@ -183,4 +183,4 @@ def _filled(plan: _SharedPlan, texts: Sequence[str]) -> PagePlan:
         broken = [one.get("broken", "") for one in told]
         cards = [card_of(one) for one in told]
         dialects.append(DialectPlan(dialect, arrangement, devices, broken, {}, cards))
-    return PagePlan(tuple(dialects), plan.hosts, plan.rejected, listing=plan.listing)
+    return PagePlan(tuple(dialects), plan.hosts, plan.rejected)

@@ -6,7 +6,8 @@ from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.identity import known
 from accelwatch.fleet.dialects.partitions import name_of
 from accelwatch.fleet.dialects.table import Dialect
-from accelwatch.fleet.listing import Listing
+from accelwatch.fleet.listing import Holder, Listing
+from accelwatch.schema.device import normal_uuid
 
 _Place = tuple[str, str]
 """Uuid of a device, and its partition."""
@@ -18,9 +19,13 @@ def listing_of(dialect: Dialect, keys: Sequence[Key]) -> Listing | None:
         return None
     claimed: dict[str, set[_Place]] = {}
     unclaimed: dict[str, set[_Place]] = {}
+    holders: dict[str, set[Holder]] = {}
     for key in keys:
         if uuid := known(key, dialect.labels.uuid):
-            by_family = claimed if known(key, dialect.claim) else unclaimed
+            claim = known(key, dialect.claim)
+            by_family = claimed if claim else unclaimed
+            if claim:
+                holders.setdefault(normal_uuid(uuid), set()).add(_holder(dialect, key, claim))
             place = uuid, name_of(dialect, key)
             by_family.setdefault(key.name, set()).add(place)
     if not claimed:
@@ -30,4 +35,16 @@ def listing_of(dialect: Dialect, keys: Sequence[Key]) -> Listing | None:
     mixed = any(
         name in unclaimed and places.isdisjoint(unclaimed[name]) for name, places in claimed.items()
     )
-    return Listing(exporter=dialect.name, vendor=dialect.vendor, claimed_only=not mixed)
+    return Listing(
+        exporter=dialect.name,
+        vendor=dialect.vendor,
+        claimed_only=not mixed,
+        holders={uuid: tuple(sorted(some)) for uuid, some in holders.items()},
+    )
+
+
+def _holder(dialect: Dialect, key: Key, claim: str) -> Holder:
+    """A claim is of the namespace of its pod."""
+    namespace = known(key, dialect.labels.namespace)
+    pod = known(key, dialect.labels.pod)
+    return Holder(f"{namespace}/{claim}", f"{namespace}/{pod}" if pod else "")

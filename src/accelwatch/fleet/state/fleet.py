@@ -199,10 +199,10 @@ class Fleet:
             if device.event_counts or device.state != DeviceState.EXCLUDED
         }
         node.version += 1
-        if (learnt := node.learn_listing(listing)) is not None:
-            self._inventory.changes.seen[node.name] = learnt
         listed = list(views)
-        left_out = node.left_out(source, listed, self.clock.wall() - age_s)
+        if (learnt := node.learn_listing(source, listing, listed)) is not None:
+            self._inventory.changes.seen[node.name] = learnt
+        left_out = node.left_out(source, listing, listed, self.clock.wall() - age_s)
         others = source.read([*listed, *left_out], interval_s)
         source.arrive(node_time, self.clock.wall() - age_s, now - age_s)
         events = [

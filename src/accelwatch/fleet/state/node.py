@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from accelwatch.fleet.listing import Listing, unlisted_views
+from accelwatch.fleet.listing import Listing, unlisted_devices, unlisted_views
 from accelwatch.fleet.merge import identity
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.claims import claimed
@@ -193,23 +193,55 @@ class Node:
                 if key not in self.devices and identity(device) not in here:
                     yield device
 
-    def learn_listing(self, listing: Listing | None) -> Expected | None:
-        """What a page shows about which devices are listed; what is expected, where that has changed."""
-        if listing is None or self.expected is None:
+    def learn_listing(
+        self, source: TargetSource, listing: Listing | None, views: Sequence[DeviceView]
+    ) -> Expected | None:
+        """What a page of a source shows about which devices are listed; what is expected, where that
+        has changed.
+        """
+        expected = self.expected
+        if expected is None or (listing or expected.listing) is None:
             return None
-        learnt = listing.after(self.expected.listing)
-        if learnt == self.expected.listing:
+        learnt = self._learnt(source, listing, expected, views)
+        if learnt == expected.listing:
             return None
-        self.expected.listing = learnt
-        return self.expected
+        expected.listing = learnt
+        return expected
+
+    def _learnt(
+        self,
+        source: TargetSource,
+        listing: Listing | None,
+        expected: Expected,
+        views: Sequence[DeviceView],
+    ) -> Listing | None:
+        known = expected.listing
+        if listing is not None:
+            unlisted = unlisted_devices(listing.vendor, views, expected.devices.values())
+            were_missing = () if source.arrived is None else [one.id for one in self.missing()]
+            return listing.after(known, unlisted, were_missing)
+        if known is None or known.exporter not in source.dialect.split("+"):
+            return known
+        if not any(view.device.vendor == known.vendor for view in views):
+            return known  # nothing could be read
+        return known.without_claims(
+            unlisted_devices(known.vendor, views, expected.devices.values())
+        )
 
     def left_out(
-        self, source: TargetSource, views: Sequence[DeviceView], now: float
+        self,
+        source: TargetSource,
+        listing: Listing | None,
+        views: Sequence[DeviceView],
+        now: float,
     ) -> list[DeviceView]:
         """Expected devices that are not among the views of a source which may leave them out; `now` in
-        Unix seconds. None where another source lists the vendor's devices: it would list them.
+        Unix seconds. None where its page, of which `listing` is, has no claim: it lists all devices.
+        None where another source lists the vendor's devices: it would list them.
         """
-        listing = self.expected.listing if self.expected is not None else None
+        if listing is None or self.expected is None:
+            return []
+        listing = self.expected.listing
         if listing is None or not listing.claimed_only:
             return []
         others = (other for other in self._fresh() if other is not source)
