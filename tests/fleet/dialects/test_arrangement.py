@@ -58,11 +58,18 @@ def _page(*uuids: str, model: str = "H100", where: str = "") -> str:
 
 def test_a_second_node_takes_the_arrangement_of_the_first() -> None:
     first = read_devices(_page("GPU-1", "GPU-2"), NOW)
-    second = read_devices(_page("GPU-3", "GPU-4", model="B200"), NOW)
+    second = read_devices(_page("GPU-3", "GPU-4"), NOW)
     assert len(arrangement._kept) == 1
     assert [view.device.uuid for view in first.devices] == ["GPU-1", "GPU-2"]
     assert [view.device.uuid for view in second.devices] == ["GPU-3", "GPU-4"]
-    assert {view.device.model for view in second.devices} == {"B200"}
+
+
+def test_a_model_has_an_arrangement_of_its_own() -> None:
+    # Whether a license counts depends on the model.
+    read_devices(_page("GPU-1"), NOW)
+    other = read_devices(_page("GPU-2", model="B200"), NOW)
+    assert len(arrangement._kept) == 2
+    assert [view.device.model for view in other.devices] == ["B200"]
 
 
 def test_two_rows_of_one_device_are_no_two_devices() -> None:
