@@ -113,4 +113,4 @@ def test_a_job_that_its_user_ended_is_no_warning(case: Case, tmp_path: Path) -> 
     found = Archive(tmp_path / "archive")
     packs = load([pack_file(name) for name in pack_names()]).rules
     lines = list(told(found, Backtest(found, packs)))
-    assert [(line.level, line.rule) for line in lines] == [("watch", "nvidia.xid.follow_up")]
+    assert [(line.level, line.rule) for line in lines] == [("info", "nvidia.xid.follow_up")]
