@@ -176,7 +176,7 @@ def _without_recipient(notice: Notice, reference: str) -> Outcome:
     if notice.kind is NoticeKind.TEST:
         text = "a test concerns no job, so to_users gives nobody to write to; add to: to try it"
         return Outcome(status=Status.REFUSED, message=text, reference=reference)
-    return Outcome(status=Status.DELIVERED, reference=reference)
+    return Outcome(status=Status.NO_RECIPIENT, message="it concerns no user", reference=reference)
 
 
 def _failed(code: int, message: str, reference: str) -> Outcome:

@@ -110,6 +110,8 @@ class Status(StrEnum):
     """Not now; the same notice may be sent again."""
     REFUSED = "refused"
     """Never in this form: sending it again would be in vain."""
+    NO_RECIPIENT = "no_recipient"
+    """It concerns nobody whom this sink writes to: settled, but no person has it."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from accelwatch.delivery.asking import NobodyAsks
 from accelwatch.delivery.dispatcher import Dispatcher
 from accelwatch.delivery.message import Key
 from accelwatch.delivery.outbox import JournalOutbox, MemoryOutbox, Outbox
+from accelwatch.delivery.sinks import sinks_of
 from accelwatch.incidents.incident import Facts, Incident
 from accelwatch.incidents.journal.file import JournalError, JournalFile
 from accelwatch.incidents.journal.writer import JournalWriter
@@ -452,5 +453,66 @@ def test_what_was_decided_meanwhile_is_not_asked() -> None:
             dispatcher.changed(incident())
             await there.wait_for(1)
             assert there.requests[0].json()["data"]["asks"] == []
+
+    asyncio.run(scenario())
+
+
+class UsersOnly:
+    """A sink that has nobody to write to."""
+
+    edits = False
+    pace_s = 0.0
+    repeat_s: float | None = None
+
+    def __init__(self) -> None:
+        self.notices: list[Notice] = []
+
+    async def deliver(self, notice: Notice, reference: str) -> Outcome:
+        self.notices.append(notice)
+        return Outcome(status=Status.NO_RECIPIENT, reference=reference)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class Refusing(UsersOnly):
+    """A sink whose receiver takes nothing."""
+
+    async def deliver(self, notice: Notice, reference: str) -> Outcome:
+        self.notices.append(notice)
+        return Outcome(status=Status.REFUSED, message="answered 413")
+
+
+def test_that_alerts_do_not_arrive_is_said_by_a_sink_that_has_somebody_to_tell() -> None:
+    async def scenario() -> None:
+        async with receiver() as there:
+            alerts = settings(("bad", there), ("users", there), ("pager", there))
+            users, refusing = UsersOnly(), Refusing()
+            pager = sinks_of(alerts, LoopClock())["pager"]
+            sinks: Mapping[str, Sink] = {"bad": refusing, "users": users, "pager": pager}
+            async with running(alerts, sinks=sinks) as dispatcher:
+                dispatcher.changed(incident())
+                await there.wait_for(2)
+            titles = [request.json()["data"]["title"] for request in there.requests]
+            assert titles.count("alerts do not arrive") == 1
+            handed = [one.title for one in users.notices].count("alerts do not arrive")
+            assert handed == 1, "it was asked first, and had nobody to tell"
+            assert [one for one in dispatcher.problems if "users" in one] == []
+
+    asyncio.run(scenario())
+
+
+def test_what_concerns_nobody_is_settled() -> None:
+    async def scenario() -> None:
+        users = UsersOnly()
+        alerts = Alerts(sinks=(SinkSettings(name="users", type="x"),))
+        sinks: Mapping[str, Sink] = {"users": users}
+        async with running(alerts, sinks=sinks) as dispatcher:
+            dispatcher.changed(incident(1))
+            await until(lambda: len(users.notices) == 1)
+            dispatcher.changed(incident(2))
+            await until(lambda: len(users.notices) == 2)
+            assert len({one.key for one in users.notices}) == 2
+            assert dispatcher.problems == ()
 
     asyncio.run(scenario())

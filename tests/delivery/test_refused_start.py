@@ -50,6 +50,18 @@ def test_what_no_sink_has_taken_is_said_at_the_next_start(tmp_path: Path) -> Non
     asyncio.run(story())
 
 
+def test_a_sink_that_writes_to_users_only_has_notified_nobody(tmp_path: Path) -> None:
+    options: dict[str, Any] = {
+        "host": "127.0.0.1",
+        "sender": "accelwatch@example.org",
+        "to_users": "{user}@example.org",
+    }
+    alerts = Alerts(sinks=(SinkSettings(name="owners", type="email", options=options),))
+    refused = RefusedStart(alerts, tmp_path, SystemClock(), "the hub")
+    asyncio.run(refused.notify(ConfigError("broken")))
+    assert not (tmp_path / FILE).exists(), "people are notified at the next start"
+
+
 def test_nobody_is_notified_where_that_cannot_be_remembered_or_nobody_listens(
     tmp_path: Path,
 ) -> None:

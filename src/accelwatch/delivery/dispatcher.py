@@ -85,6 +85,8 @@ class Dispatcher:
         self._tasks: list[asyncio.Task[None]] = []
         self._left_behind: dict[str, asyncio.Task[Outcome]] = {}
         self._lost: dict[str, tuple[int, str]] = {}
+        self._without_recipient: set[str] = set()
+        """Sinks that have nobody to tell that another one fails, as they write to users only."""
         self._unsaved = ""
         # A hub whose outbox is not written down is not well either.
         healthy = None if well is None else (lambda: well() and not self._unsaved)
@@ -192,11 +194,14 @@ class Dispatcher:
             outcome = await self._deliver(name, linked, message.reference)
             if outcome.status is Status.RETRY:
                 circuit.failed(self._clock.monotonic(), outcome.retry_after_s)
-            else:
+            elif outcome.status is not Status.NO_RECIPIENT:  # of which no receiver has been asked
                 circuit.succeeded(self._clock.monotonic())
             lost = self._queue.settle(message, sent, outcome, self._clock.wall())
             if lost is not None:
                 self._give_up(lost)
+            elif outcome.status is Status.NO_RECIPIENT and sent.key.startswith(_UNDELIVERED):
+                self._without_recipient.add(name)
+                self._hand_over(sent, sent.key.removeprefix(_UNDELIVERED))
             self._to_save.set()
 
     def _linked(self, name: str, incident: str, notice: Notice) -> Notice:
@@ -248,12 +253,17 @@ class Dispatcher:
         logger.error("alerts: %s has not got a notice: %s", lost.sink, lost.reason)
         if lost.notice.key.startswith(_UNDELIVERED):
             return
-        others = [name for name in self._sinks if name != lost.sink]
+        id_ = f"{_UNDELIVERED}{lost.sink}"
+        self._hand_over(self._told_of(lost, id_, count + 1), lost.sink)
+
+    def _hand_over(self, notice: Notice, failed: str) -> None:
+        """Post what is said of a failed sink to another one that has somebody to tell."""
+        unfit = {failed, *self._without_recipient}
+        others = [name for name in self._sinks if name not in unfit]
         if not others:
             return
         other = min(others, key=lambda name: not self._circuits[name].closed)
-        id_ = f"{_UNDELIVERED}{lost.sink}"
-        self._queue.post(other, id_, self._told_of(lost, id_, count + 1), self._clock.wall())
+        self._queue.post(other, notice.key, notice, self._clock.wall())
         self._bells[other].set()
 
     def _told_of(self, lost: Lost, id_: str, count: int) -> Notice:

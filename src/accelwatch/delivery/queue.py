@@ -30,6 +30,8 @@ MOST_WAITS = 6
 """So many times the wait for a storm is the longest that what begins is held back."""
 _FIRST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 600.0
+_SETTLED = frozenset({Status.DELIVERED, Status.NO_RECIPIENT})
+"""Nothing of it is left to be sent."""
 
 
 class Traits(NamedTuple):
@@ -424,7 +426,7 @@ class Queue:
         self._in_flight.pop(message.sink, None)
         if self._messages.get(message.key) is not message:
             return None
-        if outcome.status is Status.DELIVERED:
+        if outcome.status in _SETTLED:
             self._delivered(message, sent, outcome, now)
             return None
         message.attempts += 1
