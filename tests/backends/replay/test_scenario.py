@@ -264,7 +264,7 @@ def test_a_fault_changes_what_the_device_reads(
 
 @pytest.mark.parametrize("kind", sorted(NODE_KINDS))
 def test_a_fault_of_a_node_is_refused_with_who_plays_it(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(BackendUnavailable, match=f"{kind} befalls a node.*accelwatch sim plays it"):
+    with pytest.raises(BackendUnavailable, match=f"{kind} happens to a polled node.*accelwatch sim plays it"):
         Stage(tmp_path, with_fault(f"{{kind: {kind}}}"))
 
 
