@@ -16,11 +16,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from accelwatch.cli.backtest_share import Share
+from accelwatch.alerting.rules.loading import load, pack_file, pack_names
+from accelwatch.archive.history.reader import Archive
+from accelwatch.cli.rules.backtest_share import Share
 from accelwatch.fleet.backtest.incidents import Backtest, Helpers
 from accelwatch.fleet.backtest.run import told
-from accelwatch.history.reader import Archive
-from accelwatch.rules.loading import load, pack_file, pack_names
 from synthetic_fleet import Plan, archive
 
 _DAY_S = 86_400

@@ -19,8 +19,8 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.action.contract import ActionContext
-from accelwatch.remedy.changes import Command, Verb
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.policy.state.changes import Command, Verb
+from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch_slurm import SlurmAction
 from faults_at_once import LIFTED, MANY, RULES, Hub, Watcher, acting_by, until, without_storms
 from shell_scripts import script

@@ -18,12 +18,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from accelwatch.alerting.rules.document import Advice
+from accelwatch.alerting.rules.loading import load, pack_file, pack_names
+from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line
 from accelwatch.fleet.backtest.run import told
-from accelwatch.history.reader import Archive
-from accelwatch.rules.document import Advice
-from accelwatch.rules.loading import load, pack_file, pack_names
 from healthy_fleets.archive import HealthyFleet
 from healthy_fleets.jobs import KINDS
 

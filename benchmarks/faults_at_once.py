@@ -29,23 +29,29 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import msgspec
 
-from accelwatch import plugins
 from accelwatch.action.contract import ActionContext
-from accelwatch.clock import SystemClock
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents import storm
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.base.clock import SystemClock
+from accelwatch.base.slices import LongWork
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
-from accelwatch.incidents import storm
-from accelwatch.incidents.incident import Incident
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.remedy.breaker import BreakerStanding
-from accelwatch.remedy.settings import ActionSettings, Breaker, Budget, DataGuard, RemedySettings
-from accelwatch.remedy.stage import Stage
+from accelwatch.plugins import entry_points as plugins
+from accelwatch.remediation.policy.guards.breaker import BreakerStanding
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.settings import (
+    ActionSettings,
+    Breaker,
+    Budget,
+    DataGuard,
+    RemedySettings,
+)
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.slices import LongWork
 from accelwatch_slurm import SlurmAction
 from remedy.fake_scheduler import FakeAction, FakeScheduler
 from slurm_cluster import Slurm, slurm_of_many

@@ -7,12 +7,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from accelwatch.archive.history.files import release_unused
+from accelwatch.archive.history.layout import DEVICES, NODES
+from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.rows import Gathering
+from accelwatch.archive.history.writer import Writer
 from accelwatch.daemon.memory import give_back, one_arena
-from accelwatch.history.files import release_unused
-from accelwatch.history.layout import DEVICES, NODES
-from accelwatch.history.reader import Archive
-from accelwatch.history.rows import Gathering
-from accelwatch.history.writer import Writer
 from accelwatch.schema.metrics import Kind, Scope, by_key
 from hub_processes import use
 

@@ -19,7 +19,8 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import machines
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.slices import LongWork, Turns
 from accelwatch.fleet.api.live import Feed
 from accelwatch.fleet.api.names import columns, condition
 from accelwatch.fleet.api.rows import page
@@ -31,7 +32,6 @@ from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.moment import brought
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.packed import pack
-from accelwatch.slices import LongWork, Turns
 from hub_peers import stream_bytes
 
 DEVICES = 8

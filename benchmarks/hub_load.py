@@ -25,7 +25,7 @@ from accelwatch.schema.compact import (
     packed,
 )
 from accelwatch.schema.reading import complete
-from accelwatch.web.stream import MSGPACK, PACKED, framed
+from accelwatch.web.http.stream import MSGPACK, PACKED, framed
 
 DEVICES = 8
 SERIES = 86

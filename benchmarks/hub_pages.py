@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.cli import sim
+from accelwatch.cli.trial import sim
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot

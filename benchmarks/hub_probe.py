@@ -15,7 +15,7 @@ from pathlib import Path
 
 import typer
 
-from accelwatch.cli.hub import hub_command
+from accelwatch.cli.servers.hub import hub_command
 from accelwatch.daemon.memory import one_arena
 from accelwatch.fleet.hub import serve
 from accelwatch.fleet.state.source import TargetSource

@@ -16,8 +16,8 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
-from accelwatch.clock import SystemClock
+from accelwatch.base.clock import SystemClock
+from accelwatch.cli.trial.sim import SimPlan, build_fleet, own_exposition
 from accelwatch.exposition import ExpositionReader
 from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.hub.collecting import tend
@@ -32,7 +32,7 @@ from accelwatch.fleet.tsdb.query import Instant, Range
 from accelwatch.fleet.tsdb.settings import RemoteWrite, Store
 from accelwatch.fleet.tsdb.writing import Writer
 from accelwatch.schema.compact import CompactEncoder
-from accelwatch.web.stream import MSGPACK, framed
+from accelwatch.web.http.stream import MSGPACK, framed
 from accelwatch_simulator.connection import Request
 from accelwatch_simulator.fleet import Fleet as Simulated
 from accelwatch_simulator.pages import Pages, encoded

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.incidents.journal.file import FILE, JournalFile
-from accelwatch.incidents.journal.records import Batch, StateRecord
-from accelwatch.incidents.journal.writer import JournalWriter
+from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
+from accelwatch.alerting.incidents.journal.writer import JournalWriter
 
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
 TOGETHER = 100

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.api.incident_news import IncidentNews
 from accelwatch.fleet.follow.frames import RawTick
 from accelwatch.fleet.hub.collecting import spare_the_old
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.web.stream import MSGPACK
+from accelwatch.web.http.stream import MSGPACK
 from hub_columns import Bench
 
 RULES = {

@@ -22,10 +22,10 @@ LIMIT_S = 0.015
 _PROBE = """
 import sys, time
 from pathlib import Path
-from accelwatch.sampler import load
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.node.sampler import load
+from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.backend import Context
-from accelwatch.clock import SystemClock
+from accelwatch.base.clock import SystemClock
 root, everything = sys.argv[1], sys.argv[2] == "everything"
 settings = CollectSettings(root=root)
 context = Context(root=Path(root), clock=SystemClock())

@@ -24,16 +24,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
-from accelwatch.clock import SystemClock
-from accelwatch.incidents.journal.file import FILE, JournalFile
-from accelwatch.incidents.journal.writer import JournalWriter
-from accelwatch.remedy.effect import Site
-from accelwatch.remedy.lanes import Lanes
-from accelwatch.remedy.ledger import Ledger
-from accelwatch.remedy.pursued import Ending, Pursued
-from accelwatch.remedy.pursuit import Pursuit
+from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.writer import JournalWriter
+from accelwatch.base.clock import SystemClock
+from accelwatch.remediation.execution.effect import Site
+from accelwatch.remediation.execution.lanes import Lanes
+from accelwatch.remediation.execution.ledger import Ledger
+from accelwatch.remediation.execution.pursuit import Pursuit
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued
 from accelwatch_slurm import SlurmAction
-from accelwatch_slurm.job_text import job_of
+from accelwatch_slurm.texts.job_text import job_of
 from working_slurm import WorkingSlurm, until, working_slurm
 
 WRITER = "while :; do echo ${{SLURM_RESTART_COUNT:-0}} $$ $PPID >> {file}; sleep 0.1; done & wait"

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from accelwatch import plugins
 from accelwatch.backend import Confining
+from accelwatch.plugins import entry_points as plugins
 from accelwatch_simulator.models import MODELS
 
 ROOT = Path(__file__).parent.parent

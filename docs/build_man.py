@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from accelwatch.cli.app import build as application
+from accelwatch.cli.startup.app import build as application
 
 TARGET = Path(__file__).with_name("man") / "accelwatch.1"
 

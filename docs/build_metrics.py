@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category
 from accelwatch.schema.health import EVENT_MEMORY_S, FATAL, SIGNALS, STATE_HEALTH

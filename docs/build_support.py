@@ -6,8 +6,8 @@ A test keeps it current.
 from functools import partial
 from pathlib import Path
 
-from accelwatch import plugins
 from accelwatch.backend import Supported
+from accelwatch.plugins import entry_points as plugins
 
 TARGET = Path(__file__).parent / "vendors.md"
 BEGIN = "<!-- made by docs/build_support.py from the backends -->\n"

@@ -11,7 +11,7 @@ from accelwatch.action.contract import Action, ActionContext
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
 from accelwatch.action.observed import JobSeen, JobState, NodeSeen, Observed, Standing
 from accelwatch.action.step import Step, ToldStatus
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch_script import ScriptAction
 from accelwatch_script.settings import NEVER_CALLED
 from accelwatch_slurm import SlurmAction

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import msgspec
 
 import machines
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.odd.documents import text_of
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.slices import LongWork
 from told_fleet import ToldFleet, host
 
 

@@ -11,8 +11,8 @@ import msgspec
 from textual.events import Key
 from textual.pilot import Pilot
 
-from accelwatch.clock import ManualClock
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Process, wholly_absent

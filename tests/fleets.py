@@ -10,20 +10,20 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.clock import ManualClock
-from accelwatch.errors import AccelwatchError
+from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.picture.model import FIELDS, FleetView, Past, Problem
 from accelwatch.fleet.picture.remedies import Word
 from accelwatch.fleet.remedies.documents import Commanded, RemediesPage
 from accelwatch.fleet.wire import SCHEMA, DeviceNow, DevicePlace, FleetDocument, FleetEvent, NodeNow
-from accelwatch.judging.explanation import Explanation
-from accelwatch.remedy.plan import Plan
+from accelwatch.node.usage.report import UsageReport
+from accelwatch.remediation.policy.plan.plan import Plan
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
 from accelwatch.tui.state.board import Board
-from accelwatch.usage.report import UsageReport
 from dashboards import FedSource, Stage, board_of, node
 from machines import GIB, NOW
 

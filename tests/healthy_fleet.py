@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.silence import Maintenance
-from accelwatch.rules.document import Severity
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.alerting.rules.document import Severity
 from accelwatch_simulator import dcgm, node_exporter
 from accelwatch_simulator.fleet import Fleet, Moment
 from accelwatch_simulator.nodes import FleetSize, Node

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from accelwatch.history.bounds import UNBOUNDED, Bounds
-from accelwatch.history.rows import EventRow, Gathering, JobRow
-from accelwatch.history.writer import Writer
+from accelwatch.archive.history.bounds import UNBOUNDED, Bounds
+from accelwatch.archive.history.rows import EventRow, Gathering, JobRow
+from accelwatch.archive.history.writer import Writer
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from accelwatch import plugins
 from accelwatch.action.contract import Action, ActionContext
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
 from accelwatch.action.step import Committed
-from accelwatch.clock import Clock, ManualClock
+from accelwatch.base.clock import Clock, ManualClock
+from accelwatch.plugins import entry_points as plugins
 
 MARK = Mark(incident="i7", token=3)
 JOB = JobKey(cluster="west", id="42", submitted=1_800_000_000.0)

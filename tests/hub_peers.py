@@ -13,7 +13,7 @@ import machines
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.scrape import Scrape as AgentScrape
 from accelwatch.agent.server import AgentServer
-from accelwatch.clock import SystemClock
+from accelwatch.base.clock import SystemClock
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings, Web
 from accelwatch.exposition.selection import Selection
@@ -24,15 +24,15 @@ from accelwatch.fleet.hub.model import HubSettings, State
 from accelwatch.fleet.hub.serve import HubServer
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import Targets
-from accelwatch.remedy.settings import RemedySettings
-from accelwatch.rendering import exporter_of
+from accelwatch.node.rendering import exporter_of
+from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.compact import CompactEncoder, Tick
 from accelwatch.schema.context_encoder import EventNumbers
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.web.listeners import open_tcp
-from accelwatch.web.page import Headers, Page, Query
-from accelwatch.web.stream import MSGPACK, framed
-from accelwatch.web.web_config import Protection
+from accelwatch.web.http.stream import MSGPACK, framed
+from accelwatch.web.pages.page import Headers, Page, Query
+from accelwatch.web.protection.web_config import Protection
+from accelwatch.web.sockets.listeners import open_tcp
 from fake_feed import FakeFeed
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
-from accelwatch.clock import Clock
+from accelwatch.base.clock import Clock
 from accelwatch.fleet.hub_client.place import HubPlace
 from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import FleetView

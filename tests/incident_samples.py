@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.incidents.incident import Facts, Incident, IncidentState
-from accelwatch.rules.document import Advice, Confidence, Scope, Severity
-from accelwatch.rules.verdict import Entity, Evidence
+from accelwatch.alerting.incidents.incident import Facts, Incident, IncidentState
+from accelwatch.alerting.rules.document import Advice, Confidence, Scope, Severity
+from accelwatch.alerting.rules.verdict import Entity, Evidence
 
 START = 1_795_317_247.0
 

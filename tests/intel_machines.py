@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from accelwatch.backend import Context, Request
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.reading import Reading

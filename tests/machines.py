@@ -2,7 +2,7 @@
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.health import Health

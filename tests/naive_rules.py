@@ -10,8 +10,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from accelwatch.expr.kleene import MISSING
-from accelwatch.expr.tree import (
+from accelwatch.expr.checking.tree import (
     Affected,
     Arithmetic,
     Comparison,
@@ -28,6 +27,7 @@ from accelwatch.expr.tree import (
     Truthy,
     Window,
 )
+from accelwatch.expr.vocabulary.kleene import MISSING
 from rule_worlds import Row
 
 Answer = float | int | str | bool | None

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from accelwatch.alert import Asked, Notice, NoticeKind
-from accelwatch.rules.document import Severity
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.sink import Asked, Notice, NoticeKind
 
 NOTICE = Notice(
     key="west/i42",

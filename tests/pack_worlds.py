@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 
-from accelwatch.expr.kleene import MISSING
-from accelwatch.expr.names import IDENTITY
+from accelwatch.alerting.rules.attention import Stir
+from accelwatch.alerting.rules.engine import Engine
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.alerting.rules.world import Member, World
 from accelwatch.expr.needs import Needs
+from accelwatch.expr.vocabulary.kleene import MISSING
+from accelwatch.expr.vocabulary.names import IDENTITY
 from accelwatch.query.lookup import lookup
-from accelwatch.rules.attention import Stir
-from accelwatch.rules.engine import Engine
-from accelwatch.rules.rule import Rule
-from accelwatch.rules.timing import Transition
-from accelwatch.rules.world import Member, World
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.backend import Backend, Request
-from accelwatch.clock import ManualClock
-from accelwatch.errors import DeviceLost, ReadError
-from accelwatch.sampler.contract import sound_readings
+from accelwatch.backend_kit.unlisted import RUNS
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import DeviceLost, ReadError
+from accelwatch.node.sampler.turns.contract import sound_readings
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.reading import Reading
-from accelwatch.unlisted import RUNS
 
 EVERYTHING = Request(groups=frozenset(opt_in_groups()))
 

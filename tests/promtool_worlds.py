@@ -7,16 +7,16 @@ from typing import Any
 
 import msgspec
 
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.prometheus import AlertingRule, exported
+from accelwatch.alerting.rules.prometheus_file import rule_file
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.testing import Play, played
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.alerting.rules.verdict import Entity
+from accelwatch.alerting.rules.world import Member
 from accelwatch.expr.promql import Assumed
-from accelwatch.expr.rule_names import LABEL_PREFIX, of_host
-from accelwatch.rules.document import Scope
-from accelwatch.rules.prometheus import AlertingRule, exported
-from accelwatch.rules.prometheus_file import rule_file
-from accelwatch.rules.rule import Rule
-from accelwatch.rules.testing import Play, played
-from accelwatch.rules.timing import Transition
-from accelwatch.rules.verdict import Entity
-from accelwatch.rules.world import Member
+from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX, of_host
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import by_key
 

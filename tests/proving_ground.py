@@ -8,7 +8,12 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from accelwatch.clock import ManualClock
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.rules.loading import pack_names
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.slices import LongWork
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import FrameReader
@@ -19,11 +24,6 @@ from accelwatch.fleet.state.fleet import Fleet as HubFleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.transitions import Transitions
 from accelwatch.fleet.target import Target, targets_of
-from accelwatch.incidents.incident import Incident
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.rules.document import Severity
-from accelwatch.rules.loading import pack_names
-from accelwatch.slices import LongWork
 from accelwatch_simulator.context import SentContext
 from accelwatch_simulator.fleet import Fleet, Moment
 from accelwatch_simulator.nodes import FleetSize, Node, build, dealing_order, names

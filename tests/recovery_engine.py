@@ -11,17 +11,17 @@ from functools import partial
 from pathlib import Path
 
 from accelwatch.action.observed import JobState
-from accelwatch.clock import Clock
-from accelwatch.remedy.case import Case, Limit, Policy
-from accelwatch.remedy.changes import CaseChanged
-from accelwatch.remedy.data_guard import Sight
-from accelwatch.remedy.engine import Engine
-from accelwatch.remedy.outcome import Loudness, Note
-from accelwatch.remedy.settings import RemedySettings, SpareSettings
-from accelwatch.remedy.step import step
-from accelwatch.remedy.stop_file import StopFile
-from accelwatch.remedy.world import NodeHeard
-from accelwatch.rules.document import JobPolicy, Mode, QuarantineLevel, When
+from accelwatch.alerting.rules.document import JobPolicy, Mode, QuarantineLevel, When
+from accelwatch.base.clock import Clock
+from accelwatch.remediation.execution.engine import Engine
+from accelwatch.remediation.execution.stop_file import StopFile
+from accelwatch.remediation.policy.guards.data_guard import Sight
+from accelwatch.remediation.policy.state.case import Case, Limit, Policy
+from accelwatch.remediation.policy.state.changes import CaseChanged
+from accelwatch.remediation.policy.state.outcome import Loudness, Note
+from accelwatch.remediation.policy.state.world import NodeHeard
+from accelwatch.remediation.policy.step.step import step
+from accelwatch.remediation.settings import RemedySettings, SpareSettings
 from recovery_faults import DIES_WITHIN_S, FAILS_AGAIN_S, NODES, WIDTH, Fault
 from recovery_people import SITE, People, Recovered, by_hand
 from remedy.bench import NAME, Bench

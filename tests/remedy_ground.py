@@ -9,17 +9,24 @@ import msgspec
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
 from accelwatch.action.observed import JobSeen, NodeSeen, Observed, ReservationSeen, Standing
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.case import Case, Limit, Policy
-from accelwatch.remedy.changes import CaseChanged, Change, Command, Heard, Started, Verb
-from accelwatch.remedy.data_guard import Sight
-from accelwatch.remedy.model import Remedy, RemedyState
-from accelwatch.remedy.outcome import Note, Outcome, StateRecord, replay
-from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
-from accelwatch.remedy.settings import Budget, RemedySettings
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.step import step
-from accelwatch.remedy.world import NodeHeard
-from accelwatch.rules.document import JobPolicy, Mode, QuarantineLevel, When
+from accelwatch.alerting.rules.document import JobPolicy, Mode, QuarantineLevel, When
+from accelwatch.remediation.policy.guards.data_guard import Sight
+from accelwatch.remediation.policy.state.case import Case, Limit, Policy
+from accelwatch.remediation.policy.state.changes import (
+    CaseChanged,
+    Change,
+    Command,
+    Heard,
+    Started,
+    Verb,
+)
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.outcome import Note, Outcome, StateRecord, replay
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued, Surveyed
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.world import NodeHeard
+from accelwatch.remediation.policy.step.step import step
+from accelwatch.remediation.settings import Budget, RemedySettings
 
 ACTION = "slurm"
 BEGIN = 1_000_000.0

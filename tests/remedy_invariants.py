@@ -9,20 +9,26 @@ from collections import Counter
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import Standing
-from accelwatch.remedy.case import Case
-from accelwatch.remedy.ceiling import NEEDS, Ceiling
-from accelwatch.remedy.clocks import DEATH_SETTLES_S, FRESH_S
-from accelwatch.remedy.digest import digest_of
-from accelwatch.remedy.model import Remedy, RemedyState
-from accelwatch.remedy.outcome import Loudness, Outcome, RemedyRecord, StateRecord, replay
-from accelwatch.remedy.reservations import INCIDENT as RESERVATION
-from accelwatch.remedy.resuming import MOVED_ON, OWN_END
-from accelwatch.remedy.settings import RemedySettings
-from accelwatch.remedy.spare_tests import INCIDENT
-from accelwatch.remedy.spares import SpareStanding
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.step_context import StepContext
-from accelwatch.rules.document import Confidence, Fence, JobPolicy, Mode, Severity, Trust
+from accelwatch.alerting.rules.document import Confidence, Fence, JobPolicy, Mode, Severity, Trust
+from accelwatch.remediation.policy.guards.ceiling import NEEDS, Ceiling
+from accelwatch.remediation.policy.jobs.resuming import MOVED_ON, OWN_END
+from accelwatch.remediation.policy.plan.digest import digest_of
+from accelwatch.remediation.policy.plan.spare_tests import INCIDENT
+from accelwatch.remediation.policy.state.case import Case
+from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S, FRESH_S
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.outcome import (
+    Loudness,
+    Outcome,
+    RemedyRecord,
+    StateRecord,
+    replay,
+)
+from accelwatch.remediation.policy.state.spares import SpareStanding
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.step.reservations import INCIDENT as RESERVATION
+from accelwatch.remediation.settings import RemedySettings
 
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
 ON_EVIDENCE = REMEDIES | {

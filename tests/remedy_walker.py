@@ -17,19 +17,34 @@ from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobSeen, JobState, Observed, ReservationSeen, Standing
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.case import Case, Limit, Policy
-from accelwatch.remedy.changes import CaseChanged, Change, Command, Heard, Started, Verb
-from accelwatch.remedy.conditions import plan_of
-from accelwatch.remedy.data_guard import Sight
-from accelwatch.remedy.model import RemedyState
-from accelwatch.remedy.outcome import replay
-from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
-from accelwatch.remedy.settings import Budget, DataGuard, RemedySettings, SpareSettings
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.step import step
-from accelwatch.remedy.step_context import StepContext
-from accelwatch.rules.document import Confidence, Fence, JobPolicy, Mode, Severity, Trust, When
-from accelwatch.rules.timing import silence_s
+from accelwatch.alerting.rules.document import (
+    Confidence,
+    Fence,
+    JobPolicy,
+    Mode,
+    Severity,
+    Trust,
+    When,
+)
+from accelwatch.alerting.rules.timing import silence_s
+from accelwatch.remediation.policy.guards.data_guard import Sight
+from accelwatch.remediation.policy.state.case import Case, Limit, Policy
+from accelwatch.remediation.policy.state.changes import (
+    CaseChanged,
+    Change,
+    Command,
+    Heard,
+    Started,
+    Verb,
+)
+from accelwatch.remediation.policy.state.model import RemedyState
+from accelwatch.remediation.policy.state.outcome import replay
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued, Surveyed
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.step.step import step
+from accelwatch.remediation.policy.table.conditions import plan_of
+from accelwatch.remediation.settings import Budget, DataGuard, RemedySettings, SpareSettings
 from remedy_ground import ACTION, BEGIN, POLICY, Node, given_up
 from remedy_invariants import BrokenError, Watch
 

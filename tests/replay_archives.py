@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from accelwatch.archive.history.rows import EventRow, JobRow
 from accelwatch.fleet.picture.timeline import ALERT, WATCH, Mark
-from accelwatch.history.rows import EventRow, JobRow
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from history_archives import DAY, HEAT, LOAD, POWER, Sample, write

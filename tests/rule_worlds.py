@@ -7,10 +7,10 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
+from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.environment import Group
-from accelwatch.expr.kleene import MISSING, Key, Missing, Value
 from accelwatch.expr.rule import RuleExpression
-from accelwatch.expr.tree import EventPattern
+from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.schema.metrics import Series
 
 NOW = 1_800_000_000.0

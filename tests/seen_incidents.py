@@ -4,14 +4,14 @@ from typing import Any
 
 import msgspec
 
+from accelwatch.alerting.evaluation.describing import document_of
+from accelwatch.alerting.evaluation.documents import MuteNote
+from accelwatch.alerting.evaluation.explanation import Explanation, PartRow
+from accelwatch.alerting.incidents.incident import Incident, Moment, MomentKind
+from accelwatch.alerting.rules.document import Advice, Confidence, Scope, Severity
+from accelwatch.alerting.rules.verdict import Entity, Evidence
 from accelwatch.fleet.picture.model import FleetView, Past
 from accelwatch.fleet.wire import IncidentNow, RulesNow
-from accelwatch.incidents.incident import Incident, Moment, MomentKind
-from accelwatch.judging.describing import document_of
-from accelwatch.judging.documents import MuteNote
-from accelwatch.judging.explanation import Explanation, PartRow
-from accelwatch.rules.document import Advice, Confidence, Scope, Severity
-from accelwatch.rules.verdict import Entity, Evidence
 from accelwatch.schema.moments import timestamp
 from fleets import FAULTS, fleet_view
 from incident_samples import incident

@@ -12,9 +12,9 @@ from accelwatch.fleet.remedies.documents import (
     RemedyDocument,
     VetoDocument,
 )
-from accelwatch.remedy.denial import Denial, DenialKind
-from accelwatch.remedy.plan import Plan, PlanStep, Price
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
+from accelwatch.remediation.policy.plan.plan import Plan, PlanStep, Price
+from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.schema.moments import timestamp
 from machines import NOW
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import msgspec
 
 import machines
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series

@@ -3,18 +3,18 @@
 import time
 from collections.abc import Mapping, Sequence
 
+from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.remedies.measures import standing
-from accelwatch.incidents.incident import Incident
-from accelwatch.remedy.breaker import BreakerStanding, BreakerState
-from accelwatch.remedy.budget import BudgetState, Own
-from accelwatch.remedy.census import Place
-from accelwatch.remedy.data_guard import DataGuardState
-from accelwatch.remedy.model import Remedy, RemedyState, Stop
-from accelwatch.remedy.settings import RemedySettings
-from accelwatch.remedy.spares import Spare, SpareStanding, SpareState
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.world import World
+from accelwatch.remediation.policy.guards.breaker import BreakerStanding, BreakerState
+from accelwatch.remediation.policy.guards.budget import BudgetState, Own
+from accelwatch.remediation.policy.guards.census import Place
+from accelwatch.remediation.policy.guards.data_guard import DataGuardState
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState, Stop
+from accelwatch.remediation.policy.state.spares import Spare, SpareStanding, SpareState
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.world import World
+from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from accelwatch import plugins
-from accelwatch.alert import Notice, Outcome, Sink, SinkContext
+from accelwatch.alerting.sink import Notice, Outcome, Sink, SinkContext
+from accelwatch.plugins import entry_points as plugins
 from notices import NOTICE
 
 

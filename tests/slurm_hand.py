@@ -9,9 +9,9 @@ from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
 from accelwatch.action.observed import NodeSeen
 from accelwatch.lab.installed import program
-from accelwatch.remedy.ownership import Imprint
+from accelwatch.remediation.policy.guards.ownership import Imprint
 from accelwatch_slurm import SlurmAction
-from accelwatch_slurm.job_text import job_of
+from accelwatch_slurm.texts.job_text import job_of
 from pursuits import Pursuit, pursue
 from working_slurm import WorkingSlurm
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from accelwatch.backend import Backend, Context
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.schema.device import Device
 
 Factory = Callable[[Context], Backend]

@@ -5,13 +5,13 @@ import time
 import msgspec
 
 from accelwatch.backend import Backend, EventSource, Request
-from accelwatch.errors import ReadError
-from accelwatch.sampler.contract import failure_of, sound_readings
+from accelwatch.base.errors import ReadError
+from accelwatch.node.sampler.turns.contract import failure_of, sound_readings
+from accelwatch.node.store import Store
+from accelwatch.node.store.reports import BackendFound, Cycle, Events, Identified, Outcome, Slots
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process, Reading
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
-from accelwatch.store import Store
-from accelwatch.store.reports import BackendFound, Cycle, Events, Identified, Outcome, Slots
 from staged_machines import Stage
 
 

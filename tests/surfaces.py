@@ -9,8 +9,13 @@ import msgspec
 
 import machines
 from accelwatch.agent.rules.judge import NodeJudge
-from accelwatch.cli.check_sources import of_snapshot
-from accelwatch.clock import ManualClock
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.rules.loading import RuleFiles, load, pack_file, pack_names
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.base.clock import ManualClock
+from accelwatch.cli.check.check_sources import of_snapshot
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.picture.why.answer import answer
 from accelwatch.fleet.picture.why.scene import scene_of_machine
@@ -19,11 +24,6 @@ from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.table.words import HEALTHS, STATES
 from accelwatch.fleet.target import targets_of
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.rules.document import Severity
-from accelwatch.rules.loading import RuleFiles, load, pack_file, pack_names
-from accelwatch.rules.rule import Rule
-from accelwatch.rules.timing import Transition
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.schema.standing import standing

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from accelwatch.history import layout
-from accelwatch.history.files import write
-from accelwatch.history.layout import Description, write_description
-from accelwatch.history.rows import EventRow, JobRow
-from accelwatch.history.tables import TIME, event_table, job_table
+from accelwatch.archive.history import layout
+from accelwatch.archive.history.files import write
+from accelwatch.archive.history.layout import Description, write_description
+from accelwatch.archive.history.rows import EventRow, JobRow
+from accelwatch.archive.history.tables import TIME, event_table, job_table
 
 Floats = npt.NDArray[np.float64]
 SPAN_S = 3 * 3600

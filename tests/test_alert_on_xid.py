@@ -7,8 +7,8 @@ import pytest
 
 from accelwatch.agent.settings_check import read_settings
 from accelwatch.cli.arguments import Arguments
-from accelwatch.cli.config_command import config_check
-from accelwatch.cli.snapshot import run
+from accelwatch.cli.node.snapshot import run
+from accelwatch.cli.servers.config_command import config_check
 
 PAGE = Path(__file__).parents[1] / "docs/alert-on-xid.md"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.amdgpu_ras import believable, event_code
+from accelwatch.kernel.amdgpu_ras import believable, event_code
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.atomic_file import PRIVATE, replace_file
+from accelwatch.files.atomic_file import PRIVATE, replace_file
 
 
 def test_the_new_content_is_all_there_is(tmp_path: Path) -> None:

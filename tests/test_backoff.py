@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from accelwatch.backoff import Backoff, SpreadBackoff, doubled
+from accelwatch.base.backoff import Backoff, SpreadBackoff, doubled
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from accelwatch.child_process import ChildProcess, anonymous_file, ending, reaped
+from accelwatch.processes.child_process import ChildProcess, anonymous_file, ending, reaped
 
 Begin = Callable[[Callable[[int], None]], ChildProcess]
 
@@ -81,7 +81,7 @@ def test_a_killed_process_that_the_kernel_does_not_let_go_was_killed(
     """A driver can keep it for ever; on a busy machine it only takes its time."""
     child = begin(sleeping)
     with monkeypatch.context() as patched:
-        patched.setattr("accelwatch.child_process.reaped", lambda _: None)
+        patched.setattr("accelwatch.processes.child_process.reaped", lambda _: None)
         child.kill()
         assert (child.how(0.0), child.ended()) == ("SIGKILL", None)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.command import CommandResult, run
+from accelwatch.processes.command import CommandResult, run
 from waiting import wait_until
 
 GUARD_S = 60.0

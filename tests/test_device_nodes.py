@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.device_nodes import is_virtual_function, why_withheld
+from accelwatch.kernel.device_nodes import is_virtual_function, why_withheld
 from pci_nodes import bind, give, make_part, name_node
 
 ONE, TWO = "0000:51:00.0", "0000:d8:00.0"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.display import energy, time_held
+from accelwatch.exposition.display import energy, time_held
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from accelwatch.cli.app import build
+from accelwatch.cli.startup.app import build
 from accelwatch.schema.metrics import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent

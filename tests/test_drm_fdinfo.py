@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.clock import ManualClock
-from accelwatch.drm_fdinfo import (
+from accelwatch.base.clock import ManualClock
+from accelwatch.kernel.drm_fdinfo import (
     DrmClient,
     FdinfoScanner,
     UsageMeter,

@@ -12,25 +12,25 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.blackbox.bounds import Bounds
-from accelwatch.blackbox.freezer import Freezer
-from accelwatch.damaged_state import damaged_files
-from accelwatch.errors import AccelwatchError, ConfigError
+from accelwatch.alerting.evaluation.own_problems import journal_problem, state_problem
+from accelwatch.alerting.incidents.journal.file import FILE as JOURNAL
+from accelwatch.alerting.incidents.journal.opening import MARK, open_journal
+from accelwatch.archive.blackbox.bounds import Bounds
+from accelwatch.archive.blackbox.freezer import Freezer
+from accelwatch.archive.history.writer import Writer as ArchiveWriter
+from accelwatch.base.errors import AccelwatchError, ConfigError
+from accelwatch.files.damaged import damaged_files
 from accelwatch.fleet.approval.secret import FILE as LINKS_KEY
 from accelwatch.fleet.approval.secret import signing_key
 from accelwatch.fleet.state.evidence_file import EvidenceFile
 from accelwatch.fleet.state.inventory import FILE as INVENTORY
 from accelwatch.fleet.state.inventory_writer import InventoryWriter
-from accelwatch.history.writer import Writer as ArchiveWriter
-from accelwatch.incidents.journal.file import FILE as JOURNAL
-from accelwatch.incidents.journal.opening import MARK, open_journal
-from accelwatch.judging.own_problems import journal_problem, state_problem
+from accelwatch.node.store.counts import CountFile
+from accelwatch.node.store.known_file import KnownFile
+from accelwatch.node.usage.keeping import FILE as USAGE
+from accelwatch.node.usage.keeping import LedgerFile
+from accelwatch.node.usage.ledger import Ledger
 from accelwatch.schema.frames import frame
-from accelwatch.store.counts import CountFile
-from accelwatch.store.known_file import KnownFile
-from accelwatch.usage.keeping import FILE as USAGE
-from accelwatch.usage.keeping import LedgerFile
-from accelwatch.usage.ledger import Ledger
 from accelwatch_kernel_log.backend import PositionStore
 
 Unread = tuple[str, ...]

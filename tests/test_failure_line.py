@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.failure_line import failure_line
+from accelwatch.base.failure_line import failure_line
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.errors import UsageError
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import UsageError
 from accelwatch.query.fields import Cell, Field, cell, columns, fields, reason, resolve
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Number, Reading

@@ -11,10 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from accelwatch.agent.runtime import state_folder
+from accelwatch.alerting.delivery.post import tls_context
+from accelwatch.alerting.rules.configured import loaded_rules
+from accelwatch.base.errors import AccelwatchError, ConfigError
 from accelwatch.config.model import RuleSettings, Settings
-from accelwatch.delivery.post import tls_context
-from accelwatch.errors import AccelwatchError, ConfigError
-from accelwatch.file_rights import (
+from accelwatch.files.file_rights import (
     ALL_UIDS,
     changed_by_others,
     make_state_folder,
@@ -27,9 +29,7 @@ from accelwatch.fleet.hub.serve import state_folder as hub_state_folder
 from accelwatch.fleet.scrape_settings import Authorization, Scrape, TlsConfig
 from accelwatch.fleet.targets.files import read_targets
 from accelwatch.located_yaml.nodes import read_file
-from accelwatch.rules.configured import loaded_rules
-from accelwatch.runtime import state_folder
-from accelwatch.web.web_config import load_protection
+from accelwatch.web.protection.web_config import load_protection
 from accelwatch_script.references import resolved
 
 OURS = frozenset({0, os.geteuid()})
@@ -187,7 +187,10 @@ def test_a_state_folder_of_somebody_else(tmp_path: Path) -> None:
 
 def _in_user_namespace(folder: Path) -> str:
     """What is wrong with a folder for uid 0 of a user namespace that knows no other user."""
-    look = "from accelwatch.file_rights import *; import sys; print(unsafe_for_state(Path(sys.argv[1])))"
+    look = (
+        "from accelwatch.files.file_rights import *; import sys;"
+        " print(unsafe_for_state(Path(sys.argv[1])))"
+    )
     unshare = shutil.which("unshare") or "unshare"
     try:
         subprocess.run([unshare, "-Ur", "true"], check=True, capture_output=True)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.clock import ManualClock
-from accelwatch.line_stream import SILENCE_S, LineStream, first_line
+from accelwatch.base.clock import ManualClock
+from accelwatch.processes.line_stream import SILENCE_S, LineStream, first_line
 from shell_scripts import script
 from waiting import wait_until
 

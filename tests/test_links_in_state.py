@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.atomic_file import read_replaced
-from accelwatch.blackbox.files import lock as black_box_lock
-from accelwatch.errors import AccelwatchError
+from accelwatch.alerting.incidents.journal.file import FILE as JOURNAL
+from accelwatch.alerting.incidents.journal.opening import LOCK as JOURNAL_LOCK
+from accelwatch.alerting.incidents.journal.opening import MARK, open_journal
+from accelwatch.archive.blackbox.files import lock as black_box_lock
+from accelwatch.archive.history.writer import Writer as ArchiveWriter
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.files.atomic_file import read_replaced
 from accelwatch.fleet.approval.secret import FILE as LINKS_KEY
 from accelwatch.fleet.approval.secret import signing_key
 from accelwatch.fleet.hub_client.keeping import take_folder
@@ -15,14 +19,10 @@ from accelwatch.fleet.state.evidence_file import EvidenceFile
 from accelwatch.fleet.state.inventory import FILE as INVENTORY
 from accelwatch.fleet.state.keeping import LOCK as INVENTORY_LOCK
 from accelwatch.fleet.state.keeping import open_inventory
-from accelwatch.history.writer import Writer as ArchiveWriter
-from accelwatch.incidents.journal.file import FILE as JOURNAL
-from accelwatch.incidents.journal.opening import LOCK as JOURNAL_LOCK
-from accelwatch.incidents.journal.opening import MARK, open_journal
-from accelwatch.store.counts import CountFile
-from accelwatch.usage.keeping import FILE as USAGE
-from accelwatch.usage.keeping import LedgerFile
-from accelwatch.usage.ledger import Ledger
+from accelwatch.node.store.counts import CountFile
+from accelwatch.node.usage.keeping import FILE as USAGE
+from accelwatch.node.usage.keeping import LedgerFile
+from accelwatch.node.usage.ledger import Ledger
 from accelwatch_kernel_log.backend import PositionStore
 
 CONTENT = b"of somebody else"

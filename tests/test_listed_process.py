@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.listed_process import by_pid, listed, with_facts
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import by_pid, listed, with_facts
+from accelwatch.base.absence import Absence
 
 GIB = float(1 << 30)
 

@@ -5,8 +5,8 @@ import random
 import msgspec
 
 import machines
-from accelwatch.natural_order import device_order, natural
 from accelwatch.schema.device import Device
+from accelwatch.schema.natural_order import device_order, natural
 
 
 def numbered(index: int, vendor: str = "nvidia", **changes: object) -> Device:

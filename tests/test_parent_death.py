@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch import parent_death
+from accelwatch.processes import parent_death
 from shell_scripts import script
 
 OWNER = """
 import sys, time
-from accelwatch.clock import SystemClock
-from accelwatch.line_stream import LineStream
+from accelwatch.base.clock import SystemClock
+from accelwatch.processes.line_stream import LineStream
 stream = LineStream([sys.argv[1]], SystemClock())
 while stream.newest() is None:
     time.sleep(0.005)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.pci_bus import on_bus
+from accelwatch.kernel.pci_bus import on_bus
 
 _ZEROS = "\t0" * 15
 

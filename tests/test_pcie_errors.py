@@ -2,8 +2,8 @@
 
 import pytest
 
-from accelwatch.pcie_errors import put_errors
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel.pcie_errors import put_errors
 from accelwatch.schema.reading import Collected
 
 CORRECTABLE = "RxErr 2\nBadTLP 0\nTOTAL_ERR_COR 2\n"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.pcie_link import generation_of, lanes_of, with_link
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel.pcie_link import generation_of, lanes_of, with_link
 from accelwatch.schema.reading import Reading
 from fixture_machines import MACHINES
 from pci_nodes import LINK, lay_out_link

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from accelwatch.errors import ConfigError, OptionsError
-from accelwatch.plugin_options import checked
+from accelwatch.base.errors import ConfigError, OptionsError
+from accelwatch.plugins.options import checked
 
 
 class Inner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch import plugins
-from accelwatch.errors import PluginError
+from accelwatch.base.errors import PluginError
+from accelwatch.plugins import entry_points as plugins
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from accelwatch.clock import ManualClock
-from accelwatch.errors import AccelwatchError, DeviceTimeout, ReadError
-from accelwatch.polled import Polled
+from accelwatch.backend_kit.polled import Polled
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import AccelwatchError, DeviceTimeout, ReadError
 
 WAIT_S = 30.0
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.printed import json_documents, plain, whole_lines
+from accelwatch.processes.printed import json_documents, plain, whole_lines
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch import proc
+from accelwatch.kernel import proc
 from accelwatch.schema.reading import Process
 from accelwatch_json import JsonExporter
 from accelwatch_prometheus import PrometheusExporter

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.program import program_name
+from accelwatch.processes.program import program_name
 
 
 @pytest.mark.parametrize(

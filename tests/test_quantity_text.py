@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.quantity_text import BYTES, CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.quantity_text import (
+    BYTES,
+    CELSIUS,
+    HERTZ,
+    PERCENT,
+    WATTS,
+    Units,
+    quantity,
+)
+from accelwatch.base.absence import Absence
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from accelwatch.durations import seconds, size_bytes
-from accelwatch.errors import UnmetError, UsageError
+from accelwatch.backend_kit.visibility import Declared
+from accelwatch.base.durations import seconds, size_bytes
+from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.expr import compile_condition, device_names
 from accelwatch.query.selection import matching, select, visible
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.visibility import Declared
 from machines import device, lost_view, mig_view, view
 
 NODE = [view(0), view(1), mig_view(7, 1), lost_view(3)]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import typer
 
-from accelwatch.cli.app import build
+from accelwatch.cli.startup.app import build
 
 ROOT = Path(__file__).resolve().parents[1]
 MAN = ROOT / "docs/man/accelwatch.1"

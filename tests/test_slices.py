@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from accelwatch import slices
-from accelwatch.slices import SLICE_S, LongWork, Turns
+from accelwatch.base import slices
+from accelwatch.base.slices import SLICE_S, LongWork, Turns
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import pytest
 
-from accelwatch.errors import DeviceLost
-from accelwatch.smi_listing import Gpu
+from accelwatch.backend_kit.smi.listing import Gpu
+from accelwatch.base.errors import DeviceLost
 
 
 def gpu(**told: str) -> Gpu:

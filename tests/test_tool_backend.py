@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context, Opened, Request
-from accelwatch.clock import ManualClock
-from accelwatch.errors import BackendUnavailable
-from accelwatch.listed_process import listed
-from accelwatch.polled import Answer
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import listed
+from accelwatch.backend_kit.polled import Answer
+from accelwatch.backend_kit.tool_backend import Command, ToolBackend
+from accelwatch.backend_kit.vendor_tool import Place
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import BackendUnavailable
 from accelwatch.schema.reading import Process, Reading
-from accelwatch.tool_backend import Command, ToolBackend
-from accelwatch.vendor_tool import Place
 
 
 class Backend(ToolBackend[str, Place]):

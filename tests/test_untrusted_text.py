@@ -10,13 +10,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import machines
-from accelwatch.cli.doctor import _report
-from accelwatch.cli.fleet_documents import csv_text
+from accelwatch.base.untrusted_text import cell_text, escaped, no_formula, printable
+from accelwatch.cli.fleet.fleet_documents import csv_text
+from accelwatch.cli.node.doctor import _report
 from accelwatch.cli.output import complain
 from accelwatch.daemon.logs import JsonFormatter, TextFormatter
-from accelwatch.diagnosis import diagnose
+from accelwatch.node.diagnosis import diagnose
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.untrusted_text import cell_text, escaped, no_formula, printable
 from accelwatch_csv import CsvExporter
 from accelwatch_nvidia_smi import list_gpus, machine_of, parse_names, query_fields, query_gpu
 from accelwatch_prometheus import PrometheusExporter

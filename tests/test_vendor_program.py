@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import DevicePermission, DeviceTimeout, ReadError
-from accelwatch.vendor_program import find_program, output_of
+from accelwatch.backend_kit.vendor_program import find_program, output_of
+from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
 
 
 def _program(path: Path, text: str, mode: int = 0o755) -> Path:

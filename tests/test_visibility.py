@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Visibility
-from accelwatch.errors import UnmetError
+from accelwatch.backend_kit.visibility import Declared
+from accelwatch.base.errors import UnmetError
 from accelwatch.query.picking import Criteria, pick
 from accelwatch.query.selection import visible
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.visibility import Declared
 from machines import device, view
 
 _MODULE = """

@@ -2,8 +2,8 @@
 
 import pytest
 
-from accelwatch.errors import ReadError
-from accelwatch.whole_output import closed, is_closed, is_told, never, parsed
+from accelwatch.base.errors import ReadError
+from accelwatch.processes.whole_output import closed, is_closed, is_told, never, parsed
 
 
 def numbers(output: bytes) -> list[int]:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 import machines
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.device import DeviceKind

@@ -87,10 +87,10 @@ def accelwatch(
 
 def serve() -> None:
     """Fork for each line of standard input; the exit code is the answer."""
-    import accelwatch.cli.app
-    import accelwatch.cli.demo
-    import accelwatch.cli.fleet
-    import accelwatch.cli.fleet_once
+    import accelwatch.cli.fleet.fleet
+    import accelwatch.cli.fleet.fleet_once
+    import accelwatch.cli.startup.app
+    import accelwatch.cli.trial.demo
     import accelwatch.fleet.hub.serve  # noqa: F401 - for having them loaded
 
     for line in sys.stdin:

@@ -22,7 +22,7 @@ from accelwatch.action.step import (
     Told,
     ToldStatus,
 )
-from accelwatch.plugin_options import checked
+from accelwatch.plugins.options import checked
 from accelwatch_script import answer, judging, seen
 from accelwatch_script.call import Call, of_intent
 from accelwatch_script.checkpoint_search import CheckpointSearch

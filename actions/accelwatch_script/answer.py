@@ -6,8 +6,8 @@ from typing import Literal
 import msgspec
 
 from accelwatch.action.step import Told, ToldStatus
-from accelwatch.delivery.post import Answer
-from accelwatch.untrusted_text import escaped
+from accelwatch.alerting.delivery.post import Answer
+from accelwatch.base.untrusted_text import escaped
 from accelwatch_script.process import Ended
 from accelwatch_script.references import HIDDEN
 

@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.observed import JobSeen
-from accelwatch.untrusted_text import printable
+from accelwatch.base.untrusted_text import printable
 
 VERSION = 1
 MOST_BYTES = 256 << 10

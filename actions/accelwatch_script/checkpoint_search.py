@@ -4,8 +4,8 @@ import logging
 import uuid
 
 from accelwatch.action.checkpoint_options import CheckpointOptions
-from accelwatch.delivery.blocking import Blocking
-from accelwatch.untrusted_text import escaped
+from accelwatch.alerting.delivery.blocking import Blocking
+from accelwatch.base.untrusted_text import escaped
 from accelwatch_script import process
 
 _log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.child_process import anonymous_file
+from accelwatch.processes.child_process import anonymous_file
 from accelwatch_script import keeper
 
 CALL = "ACCELWATCH_CALL"

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from accelwatch.action.step import ToldStatus, stands
-from accelwatch.delivery.blocking import Blocking
-from accelwatch.errors import ConfigError
-from accelwatch.untrusted_text import escaped
+from accelwatch.alerting.delivery.blocking import Blocking
+from accelwatch.base.errors import ConfigError
+from accelwatch.base.untrusted_text import escaped
 from accelwatch_script import answer, call, process, references
 from accelwatch_script.answer import Said
 from accelwatch_script.file_rights import complaint

@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from accelwatch.errors import ConfigError
-from accelwatch.file_rights import check_not_open
-from accelwatch.untrusted_text import escaped
+from accelwatch.base.errors import ConfigError
+from accelwatch.base.untrusted_text import escaped
+from accelwatch.files.file_rights import check_not_open
 
 _FILE = "file:"
 _ENV = "env:"

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urljoin, urlsplit
 
 from accelwatch.action.step import stands
-from accelwatch.clock import Clock
-from accelwatch.delivery.post import Answer, Poster, PostError
-from accelwatch.standard_webhooks import headers, secret_bytes
+from accelwatch.alerting.delivery.post import Answer, Poster, PostError
+from accelwatch.base.clock import Clock
+from accelwatch.base.standard_webhooks import headers, secret_bytes
 from accelwatch_script import answer, call, references
 from accelwatch_script.answer import Said
 from accelwatch_script.settings import HookOptions

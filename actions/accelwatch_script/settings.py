@@ -7,9 +7,9 @@ import msgspec
 from accelwatch.action import checkpoint_options
 from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.intent import IntentKind
-from accelwatch.durations import deadline
-from accelwatch.errors import ConfigError, UsageError
-from accelwatch.plugin_options import check_url, secret_key
+from accelwatch.base.durations import deadline
+from accelwatch.base.errors import ConfigError, UsageError
+from accelwatch.plugins.options import check_url, secret_key
 from accelwatch_script.references import is_reference
 
 _LONGEST_LOOK_S = 30.0

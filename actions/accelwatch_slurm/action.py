@@ -19,28 +19,28 @@ from accelwatch.action.step import (
     StepKind,
     Told,
 )
-from accelwatch.plugin_options import checked
-from accelwatch_slurm.commands import Commands
-from accelwatch_slurm.fence_steps import FenceSteps
-from accelwatch_slurm.fencing import propose_fence
-from accelwatch_slurm.holding import propose_quarantine, propose_release
-from accelwatch_slurm.job_steps import JobSteps
-from accelwatch_slurm.moving import propose_move, reserve_first
-from accelwatch_slurm.node_steps import NodeSteps
+from accelwatch.plugins.options import checked
+from accelwatch_slurm.commands.commands import Commands
+from accelwatch_slurm.commands.options import SlurmOptions
+from accelwatch_slurm.commands.performing import Performer
+from accelwatch_slurm.commands.reading import Reader
+from accelwatch_slurm.effects.fence_steps import FenceSteps
+from accelwatch_slurm.effects.job_steps import JobSteps
+from accelwatch_slurm.effects.node_steps import NodeSteps
+from accelwatch_slurm.effects.reservation_steps import ReservationSteps
+from accelwatch_slurm.effects.trial_steps import TrialSteps
 from accelwatch_slurm.observing import Observer
-from accelwatch_slurm.performing import Performer
-from accelwatch_slurm.probing import propose_probe
-from accelwatch_slurm.reading import Reader
-from accelwatch_slurm.rebooting import NO_PROGRAM, propose_reboot
-from accelwatch_slurm.recovering import recovered
-from accelwatch_slurm.reservation_steps import ReservationSteps
-from accelwatch_slurm.restoring import propose_restore
-from accelwatch_slurm.scene import Scene, scene_of
-from accelwatch_slurm.settings import SlurmOptions
-from accelwatch_slurm.signalling import propose_cancel, propose_signal
-from accelwatch_slurm.steps import INTENTS, STEPS
-from accelwatch_slurm.testing import propose_spare, propose_test
-from accelwatch_slurm.trial_steps import TrialSteps
+from accelwatch_slurm.proposals.fencing import propose_fence
+from accelwatch_slurm.proposals.holding import propose_quarantine, propose_release
+from accelwatch_slurm.proposals.moving import propose_move, reserve_first
+from accelwatch_slurm.proposals.probing import propose_probe
+from accelwatch_slurm.proposals.rebooting import NO_PROGRAM, propose_reboot
+from accelwatch_slurm.proposals.recovering import recovered
+from accelwatch_slurm.proposals.restoring import propose_restore
+from accelwatch_slurm.proposals.signalling import propose_cancel, propose_signal
+from accelwatch_slurm.proposals.testing import propose_spare, propose_test
+from accelwatch_slurm.texts.scene import Scene, scene_of
+from accelwatch_slurm.texts.steps import INTENTS, STEPS
 
 
 class SlurmAction:

@@ -16,15 +16,16 @@ from accelwatch.action.observed import (
     ReservationSeen,
     Standing,
 )
-from accelwatch.clock import Clock
-from accelwatch_slurm.commands import Commands
-from accelwatch_slurm.fencing import Answered, is_out, is_set_down, proof_of
-from accelwatch_slurm.job_text import SlurmJob, job_of
-from accelwatch_slurm.moving_parts import nodes_of
-from accelwatch_slurm.node_text import SlurmNode, node_of
-from accelwatch_slurm.reading import Controller, Reader
-from accelwatch_slurm.reservation_text import OF_JOB, SlurmReservation
-from accelwatch_slurm.scene import (
+from accelwatch.base.clock import Clock
+from accelwatch_slurm.commands.commands import Commands
+from accelwatch_slurm.commands.options import SlurmOptions
+from accelwatch_slurm.commands.reading import Controller, Reader
+from accelwatch_slurm.proposals.fencing import Answered, is_out, is_set_down, proof_of
+from accelwatch_slurm.texts.job_text import SlurmJob, job_of
+from accelwatch_slurm.texts.moving_parts import nodes_of
+from accelwatch_slurm.texts.node_text import SlurmNode, node_of
+from accelwatch_slurm.texts.reservation_text import OF_JOB, SlurmReservation
+from accelwatch_slurm.texts.scene import (
     BAD,
     CHECKPOINT,
     JOB,
@@ -42,8 +43,7 @@ from accelwatch_slurm.scene import (
     scene_of,
     trial_name,
 )
-from accelwatch_slurm.settings import SlurmOptions
-from accelwatch_slurm.standing import seen_node
+from accelwatch_slurm.texts.standing import seen_node
 
 _WITH_JOBS = (IntentKind.QUARANTINE, IntentKind.FENCE, IntentKind.REBOOT)
 _EMPTIED = (IntentKind.FENCE, IntentKind.REBOOT)

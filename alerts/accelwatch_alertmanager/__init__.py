@@ -10,11 +10,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from accelwatch.alert import Notice, Outcome, SinkContext, Status
-from accelwatch.delivery.post import Poster, PostError, failed, outcome_of
-from accelwatch.delivery.text import body, fitted, headline
-from accelwatch.errors import ConfigError
-from accelwatch.plugin_options import check_url, checked
+from accelwatch.alerting.delivery.post import Poster, PostError, failed, outcome_of
+from accelwatch.alerting.delivery.text import body, fitted, headline
+from accelwatch.alerting.sink import Notice, Outcome, SinkContext, Status
+from accelwatch.base.errors import ConfigError
+from accelwatch.plugins.options import check_url, checked
 
 REPEAT_S = 60.0
 KEPT_S = 300.0

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from accelwatch.alert import Notice, NoticeKind, Outcome, SinkContext, Status
-from accelwatch.delivery.blocking import Blocking, StillBusyError
-from accelwatch.delivery.text import body, fitted, headline
-from accelwatch.errors import ConfigError
-from accelwatch.plugin_options import checked
-from accelwatch.rules.document import Severity
+from accelwatch.alerting.delivery.blocking import Blocking, StillBusyError
+from accelwatch.alerting.delivery.text import body, fitted, headline
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, SinkContext, Status
+from accelwatch.base.errors import ConfigError
+from accelwatch.plugins.options import checked
 
 _MOST_TITLE = 250
 _MOST_BODY = 4000

@@ -13,11 +13,11 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from accelwatch.alert import Notice, NoticeKind, Outcome, SinkContext, Status
-from accelwatch.delivery.blocking import Blocking, StillBusyError
-from accelwatch.delivery.post import tls_context
-from accelwatch.errors import ConfigError
-from accelwatch.plugin_options import checked
+from accelwatch.alerting.delivery.blocking import Blocking, StillBusyError
+from accelwatch.alerting.delivery.post import tls_context
+from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, SinkContext, Status
+from accelwatch.base.errors import ConfigError
+from accelwatch.plugins.options import checked
 from accelwatch_email.letter import letter, reference_of
 
 _USER = "{user}"

@@ -6,10 +6,10 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
 
-from accelwatch.alert import Notice
-from accelwatch.delivery.text import body, fitted, headline
-from accelwatch.rules.document import Severity
-from accelwatch.untrusted_text import printable
+from accelwatch.alerting.delivery.text import body, fitted, headline
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.sink import Notice
+from accelwatch.base.untrusted_text import printable
 
 _MOST_SUBJECT = 700
 """Encoded words of a subject that is longer are cut by servers (RFC 5322: 998 a line)."""

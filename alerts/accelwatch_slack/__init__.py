@@ -8,10 +8,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from accelwatch.alert import Notice, NoticeKind, Outcome, SinkContext, Status
-from accelwatch.delivery.post import Answer, Poster, PostError, failed, outcome_of
-from accelwatch.errors import ConfigError
-from accelwatch.plugin_options import check_url, checked
+from accelwatch.alerting.delivery.post import Answer, Poster, PostError, failed, outcome_of
+from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, SinkContext, Status
+from accelwatch.base.errors import ConfigError
+from accelwatch.plugins.options import check_url, checked
 from accelwatch_slack.blocks import message, question
 
 _API = "https://slack.com/api"

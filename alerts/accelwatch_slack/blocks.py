@@ -3,9 +3,9 @@
 Slack counts characters; here bytes of UTF-8 are counted, of which there are never fewer.
 """
 
-from accelwatch.alert import Notice, NoticeKind
-from accelwatch.delivery.text import body, fitted, headline
-from accelwatch.rules.document import Severity
+from accelwatch.alerting.delivery.text import body, fitted, headline
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.sink import Notice, NoticeKind
 
 MOST_BLOCKS = 50
 MOST_TEXT = 3000

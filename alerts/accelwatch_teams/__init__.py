@@ -6,11 +6,11 @@ second. A workflow's message cannot be edited, so each notice is a card of its o
 
 import msgspec
 
-from accelwatch.alert import Notice, NoticeKind, Outcome, SinkContext
-from accelwatch.delivery.post import Poster, PostError, failed, outcome_of
-from accelwatch.delivery.text import body, fitted, headline
-from accelwatch.plugin_options import check_url, checked
-from accelwatch.rules.document import Severity
+from accelwatch.alerting.delivery.post import Poster, PostError, failed, outcome_of
+from accelwatch.alerting.delivery.text import body, fitted, headline
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, SinkContext
+from accelwatch.plugins.options import check_url, checked
 
 MOST_BYTES = 28_000
 """Of the whole body in UTF-8; 28 KB is read as the smaller of its two meanings."""

@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.alert import Notice, Outcome, SinkContext
-from accelwatch.delivery.post import Poster, PostError, failed, outcome_of
-from accelwatch.plugin_options import check_url, checked
+from accelwatch.alerting.delivery.post import Poster, PostError, failed, outcome_of
+from accelwatch.alerting.sink import Notice, Outcome, SinkContext
+from accelwatch.base.standard_webhooks import headers, secret_bytes
+from accelwatch.plugins.options import check_url, checked
 from accelwatch.schema.moments import moment_or_none, timestamp
-from accelwatch.standard_webhooks import headers, secret_bytes
 
 SCHEMA = "accelwatch.webhook/2"
 """The greater number is for what a receiver of the smaller one would misread."""

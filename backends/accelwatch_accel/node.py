@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import sysfs
+from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device, DeviceKind, MemoryKind, normal_pci_bus_id
 
 VENDOR = "accel"

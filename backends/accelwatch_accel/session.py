@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 
 from accelwatch.backend import Context, Opened, Request
-from accelwatch.drm_fdinfo import FdinfoScanner
-from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceSuspended
-from accelwatch.listed_process import with_processes
-from accelwatch.pcie_link import put_link
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import with_processes
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended
+from accelwatch.kernel.drm_fdinfo import FdinfoScanner
+from accelwatch.kernel.pcie_link import put_link
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_accel import node

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from accelwatch import proc
-from accelwatch.drm_fdinfo import (
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import proc
+from accelwatch.kernel.drm_fdinfo import (
     DrmClient,
     FdinfoScan,
     FdinfoScanner,
@@ -11,7 +12,6 @@ from accelwatch.drm_fdinfo import (
     held_bytes,
     unshared_bytes,
 )
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected, Process
 
 OF_CLIENTS = ("utilization_ratio", "engine_utilization_ratio", "memory_used_bytes")

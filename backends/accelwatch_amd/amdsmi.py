@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeGuard, cast
 import msgspec
 
 from accelwatch.backend import Check, Context
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, normal_pci_bus_id
 from accelwatch.schema.reading import Collected
 from accelwatch_amd.ras import all_believable

@@ -5,7 +5,7 @@ Source: Linux Documentation/gpu/amdgpu/thermal.rst and driver-misc.rst.
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_amd.tree import Tree
 

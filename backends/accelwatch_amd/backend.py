@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from accelwatch import sysfs
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support, Visibility
+from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading

@@ -8,7 +8,7 @@ import re
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_amd.tree import Tree, fill
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Number
 from accelwatch_amd.attributes import read_attributes

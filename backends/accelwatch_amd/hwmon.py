@@ -6,7 +6,7 @@ hertz, rpm.
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_amd.tree import Tree
 

@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch_amd import names
 from accelwatch_amd.functions import Function, device_tree, hexadecimal

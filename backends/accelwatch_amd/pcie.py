@@ -1,8 +1,8 @@
 """The PCIe link of a board, and its errors."""
 
-from accelwatch.pcie_errors import put_errors
-from accelwatch.pcie_link import STATES, is_bridge, link_of
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel.pcie_errors import put_errors
+from accelwatch.kernel.pcie_link import STATES, is_bridge, link_of
 from accelwatch.schema.reading import Collected
 from accelwatch_amd.tree import ReadBytes, Tree, fill
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from accelwatch import proc
-from accelwatch.drm_fdinfo import DrmClient, FdinfoScan, UsageMeter, held_bytes
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import proc
+from accelwatch.kernel.drm_fdinfo import DrmClient, FdinfoScan, UsageMeter, held_bytes
 from accelwatch.schema.reading import Process
 from accelwatch_amd.kfd import KfdUse
 

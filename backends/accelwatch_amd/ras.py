@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.amdgpu_ras import believable, event_code
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel.amdgpu_ras import believable, event_code
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import Collected
 from accelwatch_amd.tree import Tree

@@ -5,7 +5,7 @@ that firmware keeps by lowering clocks are `thermal_software`; hot voltage regul
 `thermal_hardware`; PROCHOT, a pin that the board pulls, is `power_brake`.
 """
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_amd.gpu_metrics import Table
 

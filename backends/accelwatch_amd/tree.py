@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from accelwatch import sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected, Number
 
 ReadBytes = Callable[[Path], bytes | Absence]

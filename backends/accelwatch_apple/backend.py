@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
-from accelwatch.errors import BackendUnavailable
+from accelwatch.base.errors import BackendUnavailable
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 

@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch_apple.registry import Properties, text_of
 from accelwatch_apple.sample import Told
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from accelwatch.errors import ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
 from accelwatch_apple.sample import Sample, Told, block, clock, number
 
 _MAX_FANS = 16

@@ -5,9 +5,9 @@
 
 import re
 
-from accelwatch.errors import ReadError
-from accelwatch.quantity_text import HERTZ, PERCENT, WATTS, Units, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.quantity_text import HERTZ, PERCENT, WATTS, Units, quantity
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
 from accelwatch_apple.property_lists import property_list
 from accelwatch_apple.sample import (
     MAX_HERTZ,

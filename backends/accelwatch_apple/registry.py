@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from accelwatch.errors import ReadError
-from accelwatch.untrusted_text import printable
+from accelwatch.base.errors import ReadError
+from accelwatch.base.untrusted_text import printable
 from accelwatch_apple.property_lists import property_list
 from accelwatch_apple.sample import block
 

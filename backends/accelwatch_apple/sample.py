@@ -4,8 +4,8 @@ from types import MappingProxyType
 
 import msgspec
 
-from accelwatch.quantity_text import Units, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.quantity_text import Units, quantity
+from accelwatch.base.absence import Absence
 
 Told = float | Absence
 MEGA, MILLI = 1e6, 1e-3

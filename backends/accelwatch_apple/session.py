@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Request
-from accelwatch.errors import AccelwatchError, BackendUnavailable, DeviceLost, ReadError
-from accelwatch.polled import Answer, Polled
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.polled import Answer, Polled
+from accelwatch.backend_kit.vendor_tool import pace_of
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import AccelwatchError, BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import CUT, MAX_PROCESSES, Reading
-from accelwatch.vendor_tool import pace_of
 from accelwatch_apple import mapping
 from accelwatch_apple.backend import IOREG, System
 from accelwatch_apple.identity import Machine

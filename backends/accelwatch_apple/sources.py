@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.backend import Context
-from accelwatch.backoff import Backoff
-from accelwatch.errors import AccelwatchError, DevicePermission, DeviceTimeout, ReadError
-from accelwatch.schema.absence import Absence
-from accelwatch.vendor_program import chosen_program, output_of
+from accelwatch.backend_kit.vendor_program import chosen_program, output_of
+from accelwatch.base.absence import Absence
+from accelwatch.base.backoff import Backoff
+from accelwatch.base.errors import AccelwatchError, DevicePermission, DeviceTimeout, ReadError
 from accelwatch_apple import macmon, powermetrics
 from accelwatch_apple.backend import IOREG, System
 from accelwatch_apple.identity import SYSCTLS, Machine, machine_of, profile_of, sysctl_values

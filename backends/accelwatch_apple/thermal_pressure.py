@@ -8,7 +8,7 @@ import re
 from types import MappingProxyType
 from typing import NamedTuple
 
-from accelwatch.errors import ReadError
+from accelwatch.base.errors import ReadError
 
 KEY = "com.apple.system.thermalpressurelevel"
 _LEVELS = ("nominal", "moderate", "heavy", "trapping", "sleeping")

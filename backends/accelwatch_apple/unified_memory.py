@@ -6,8 +6,8 @@ and what the compressor occupies. Cached files are not in it.
 
 import re
 
-from accelwatch.errors import ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
 from accelwatch_apple.sample import Told
 
 _PAGE = re.compile(r"page size of (\d{1,9}) bytes")

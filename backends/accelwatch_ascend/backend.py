@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from accelwatch.backend import Context, Option, Request, Support, Visibility
-from accelwatch.errors import BackendUnavailable, DevicePermission, DeviceTimeout, ReadError
-from accelwatch.pcie_link import with_link
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.tool_backend import Command, ToolBackend
+from accelwatch.backend_kit.vendor_program import output_of
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DevicePermission, DeviceTimeout, ReadError
+from accelwatch.kernel.pcie_link import with_link
+from accelwatch.processes.whole_output import Judge, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.tool_backend import Command, ToolBackend
-from accelwatch.vendor_program import output_of
-from accelwatch.whole_output import Judge, parsed
 from accelwatch_ascend import mapping
 from accelwatch_ascend.details import Details
 from accelwatch_ascend.document import (

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.errors import DevicePermission, DeviceTimeout, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
 from accelwatch_ascend.document import Chip, Detail, Key, Pairs, Told, parse_pairs, word
 
 HEALTHY = "OK"

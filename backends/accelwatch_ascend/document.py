@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.errors import ReadError
-from accelwatch.schema.absence import Absence
-from accelwatch.whole_output import parsed
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
+from accelwatch.processes.whole_output import parsed
 
 Key = tuple[int, int]
 """NPU id and chip id, the address of `-i` and `-c`."""

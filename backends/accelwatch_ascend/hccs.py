@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_ascend.document import Pairs, Told, word
 

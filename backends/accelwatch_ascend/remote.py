@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.errors import ReadError
-from accelwatch.remote import Outputs, Remote, RemoteCommand
-from accelwatch.remote_tool import Place, ToolReader, prototype
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
+from accelwatch.backend_kit.remote_tool import Place, ToolReader, prototype
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
+from accelwatch.processes.whole_output import parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.whole_output import parsed
 from accelwatch_ascend import mapping
 from accelwatch_ascend.document import Chip, Detail, Document, Key, numbered, parse_mapping
 from accelwatch_ascend.table import IS_WHOLE, parse_table

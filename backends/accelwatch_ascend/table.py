@@ -7,11 +7,11 @@ HBM, 910 and 910B neither, A3 the number of the node, 950 the NPU in a column of
 import re
 from collections.abc import Iterator, Mapping
 
-from accelwatch.errors import ReadError
-from accelwatch.failed_cells import with_failed_cells
-from accelwatch.failure_line import failure_line
+from accelwatch.backend_kit.failed_cells import with_failed_cells
+from accelwatch.base.errors import ReadError
+from accelwatch.base.failure_line import failure_line
+from accelwatch.processes.whole_output import closed
 from accelwatch.schema.device import normal_pci_bus_id
-from accelwatch.whole_output import closed
 from accelwatch_ascend.document import MAX_CHIPS, Chip, Document, Job, number_of, word
 
 _VERSION = re.compile(r"\|\s*npu-smi\b.*?\bVersion\s*:\s*([^\s|]+)")

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from accelwatch.backend import Request, Support, Visibility
-from accelwatch.errors import DevicePermission, DeviceTimeout, ReadError
-from accelwatch.pcie_link import with_link
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.tool_backend import Command, ToolBackend
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
+from accelwatch.kernel.pcie_link import with_link
+from accelwatch.processes.whole_output import closed, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.tool_backend import Command, ToolBackend
-from accelwatch.whole_output import closed, parsed
 from accelwatch_cambricon import mapping
 from accelwatch_cambricon.document import Card, Document, completed, parse_info
 from accelwatch_cambricon.table import parse_table

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from accelwatch.errors import ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import normal_pci_bus_id
 
 Path = tuple[str, ...]

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.errors import ReadError
-from accelwatch.listed_process import without_processes
-from accelwatch.remote import Outputs, Remote, RemoteCommand
-from accelwatch.remote_tool import Place, ToolReader, prototype
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import without_processes
+from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
+from accelwatch.backend_kit.remote_tool import Place, ToolReader, prototype
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
+from accelwatch.processes.whole_output import closed, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.whole_output import closed, parsed
 from accelwatch_cambricon import mapping
 from accelwatch_cambricon.document import Card, Document, completed, parse_info
 from accelwatch_cambricon.table import parse_table

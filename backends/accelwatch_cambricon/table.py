@@ -9,9 +9,9 @@ from types import MappingProxyType
 
 import msgspec
 
-from accelwatch.errors import ReadError
-from accelwatch.failed_cells import with_failed_cells
-from accelwatch.process_rows import process_rows
+from accelwatch.backend_kit.failed_cells import with_failed_cells
+from accelwatch.backend_kit.process_rows import process_rows
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch_cambricon.document import BUS, Card, Document, Job, Path, distinct, number_of, word
 

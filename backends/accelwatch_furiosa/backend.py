@@ -18,15 +18,15 @@ from accelwatch.backend import (
     Support,
     Visibility,
 )
-from accelwatch.errors import BackendUnavailable
-from accelwatch.line_stream import LineStream
-from accelwatch.listed_process import with_processes, without_processes
-from accelwatch.pcie_link import with_link
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import with_processes, without_processes
+from accelwatch.backend_kit.vendor_program import chosen_program
+from accelwatch.backend_kit.vendor_tool import VendorTool, accelerators, bare_devices
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable
+from accelwatch.kernel.pcie_link import with_link
+from accelwatch.processes.line_stream import LineStream
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.vendor_program import chosen_program
-from accelwatch.vendor_tool import VendorTool, accelerators, bare_devices
 from accelwatch_furiosa import management, mapping, rngd
 from accelwatch_furiosa.document import Card, Document
 from accelwatch_furiosa.furiosactl import Used, used_of, with_load

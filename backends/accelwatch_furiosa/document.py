@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.errors import ReadError
-from accelwatch.printed import json_documents
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
+from accelwatch.processes.printed import json_documents
+from accelwatch.processes.whole_output import is_closed
 from accelwatch.schema.device import normal_pci_bus_id
-from accelwatch.whole_output import is_closed
 from accelwatch_furiosa.box_table import blocks_of, lines_of, rows_of
 
 Fields = Mapping[str, Any]

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.quantity_text import PERCENT, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.quantity_text import PERCENT, quantity
+from accelwatch.base.absence import Absence
 from accelwatch_furiosa.box_table import rows_of
 from accelwatch_furiosa.document import UNLISTED, Card
 

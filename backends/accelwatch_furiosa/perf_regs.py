@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from accelwatch import sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
 from accelwatch_furiosa.management import WARBOY
 
 _FILE = re.compile(r"npu(\d{1,4})pe(\d{1,3})(?:-(\d{1,3}))?")

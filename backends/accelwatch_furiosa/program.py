@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.errors import DeviceTimeout, ReadError
-from accelwatch.schema.absence import Absence
-from accelwatch.vendor_program import output_of
-from accelwatch.vendor_tool import TIMEOUT_S
-from accelwatch.whole_output import Judge, never
+from accelwatch.backend_kit.vendor_program import output_of
+from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import DeviceTimeout, ReadError
+from accelwatch.processes.whole_output import Judge, never
 from accelwatch_furiosa.document import Card, Document, cards_of, is_whole, jobs_of
 from accelwatch_furiosa.furiosactl import Listed, listed_of
 

@@ -5,11 +5,11 @@ from types import MappingProxyType
 
 import msgspec
 
-from accelwatch.errors import ReadError
-from accelwatch.listed_process import without_processes
-from accelwatch.remote import CommandOutput, Outputs, Remote, RemoteCommand
-from accelwatch.remote_tool import Place, ToolReader, prototype
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import without_processes
+from accelwatch.backend_kit.remote import CommandOutput, Outputs, Remote, RemoteCommand
+from accelwatch.backend_kit.remote_tool import Place, ToolReader, prototype
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_furiosa import mapping

@@ -7,8 +7,8 @@ is above `HW_POWER_CAP` is told as `other`.
 import re
 from pathlib import Path
 
-from accelwatch import sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
 
 SOURCE = "sysfs"

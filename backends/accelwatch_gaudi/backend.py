@@ -10,16 +10,22 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support, Visibility
-from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
-from accelwatch.listed_process import with_processes, without_processes
-from accelwatch.pcie_link import put_link
-from accelwatch.polled import Polled
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import with_processes, without_processes
+from accelwatch.backend_kit.polled import Polled
+from accelwatch.backend_kit.vendor_program import chosen_program
+from accelwatch.backend_kit.vendor_tool import (
+    TIMEOUT_S,
+    VendorTool,
+    accelerators,
+    bare_devices,
+    pace_of,
+)
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
+from accelwatch.kernel.pcie_link import put_link
+from accelwatch.kernel.sysfs import pci_device_dir
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch.sysfs import pci_device_dir
-from accelwatch.vendor_program import chosen_program
-from accelwatch.vendor_tool import TIMEOUT_S, VendorTool, accelerators, bare_devices, pace_of
 from accelwatch_gaudi import driver, hlml_card, mapping, processes
 from accelwatch_gaudi.document import Card, Document, card_of
 from accelwatch_gaudi.hlml_card import HlmlCard

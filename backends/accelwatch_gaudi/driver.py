@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from accelwatch import sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceTimeout, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceTimeout, ReadError
 from accelwatch.schema.device import normal_pci_bus_id
 
 PLACE = "usr/lib/habanalabs/libhlml.so"

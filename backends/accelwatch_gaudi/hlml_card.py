@@ -4,7 +4,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from accelwatch.errors import DeviceLost, DeviceTimeout, ReadError
+from accelwatch.base.errors import DeviceLost, DeviceTimeout, ReadError
 from accelwatch.schema.reading import Collected, Link
 from accelwatch_gaudi.document import Card
 from accelwatch_gaudi.hlml import Handle, Hlml, NotSupported

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from accelwatch.backend import Context
-from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.device import Device
 from accelwatch_gaudi.document import Card
 from accelwatch_gaudi.hlml import PLACE, Hlml, load

@@ -6,8 +6,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.quantity_text import BYTES, CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.quantity_text import (
+    BYTES,
+    CELSIUS,
+    HERTZ,
+    PERCENT,
+    WATTS,
+    Units,
+    quantity,
+)
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected

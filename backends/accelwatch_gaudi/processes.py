@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.listed_process import listed, without_processes
-from accelwatch.quantity_text import BYTES, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import listed, without_processes
+from accelwatch.backend_kit.quantity_text import BYTES, quantity
+from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process, Reading
 from accelwatch_gaudi.document import Document, Entry

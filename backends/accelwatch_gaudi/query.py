@@ -6,7 +6,7 @@ The header keeps its units although none are asked for, and some versions put on
 import re
 from collections.abc import Mapping, Sequence
 
-from accelwatch.errors import ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch_gaudi.document import Card, Document, card_of, unique
 
 _BASIC = (

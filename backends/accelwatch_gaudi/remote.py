@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.errors import ReadError
-from accelwatch.remote import Outputs, Remote, RemoteCommand
-from accelwatch.remote_tool import Place, ToolReader, prototype
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
+from accelwatch.backend_kit.remote_tool import Place, ToolReader, prototype
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
+from accelwatch.processes.whole_output import closed, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch.whole_output import closed, parsed
 from accelwatch_gaudi import mapping, processes
 from accelwatch_gaudi.document import Card, Document, together
 from accelwatch_gaudi.query import QUERIES, parse_query

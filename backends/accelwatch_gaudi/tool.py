@@ -3,10 +3,10 @@
 from functools import partial
 from pathlib import Path
 
-from accelwatch.errors import DeviceTimeout, ReadError
-from accelwatch.vendor_program import output_of
-from accelwatch.vendor_tool import TIMEOUT_S
-from accelwatch.whole_output import Judge, closed, parsed
+from accelwatch.backend_kit.vendor_program import output_of
+from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
+from accelwatch.base.errors import DeviceTimeout, ReadError
+from accelwatch.processes.whole_output import Judge, closed, parsed
 from accelwatch_gaudi.document import Card, Document, together
 from accelwatch_gaudi.logs import Logs
 from accelwatch_gaudi.query import QUERIES, parse_query

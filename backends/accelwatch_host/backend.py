@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
-from accelwatch.cpu_time import CpuTimes
-from accelwatch.errors import BackendUnavailable
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.cpu_time import CpuTimes
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable
+from accelwatch.kernel.sysfs import read_text
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch.sysfs import read_text
 from accelwatch_host import mapping, nfs_mapping
 from accelwatch_host.digest import keyed_digest
 from accelwatch_host.settings_mapping import SlowReads

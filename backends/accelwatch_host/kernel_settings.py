@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
-from accelwatch.sysfs import read_text
+from accelwatch.base.absence import Absence
+from accelwatch.kernel.sysfs import read_text
 
 MOST_CHARACTERS = 120
 NOT_GIVEN = "not given"

@@ -6,8 +6,8 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
-from accelwatch.sysfs import read_bytes
+from accelwatch.base.absence import Absence
+from accelwatch.kernel.sysfs import read_bytes
 from accelwatch_host.mounts import Mount, parse, safe_path
 from accelwatch_host.procfs import read_process_table
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
-from accelwatch.sysfs import list_dir, read_int, read_text
+from accelwatch.base.absence import Absence
+from accelwatch.kernel.sysfs import list_dir, read_int, read_text
 
 _VIRTUAL = re.compile(
     r"lo|(?:veth|docker|cali|tunl|br-|virbr|cni|flannel|kube-|vxlan|lxc|cilium|dummy|ifb|sit|gre|erspan"

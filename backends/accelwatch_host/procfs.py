@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
-from accelwatch.sysfs import reason_of
+from accelwatch.base.absence import Absence
+from accelwatch.kernel.sysfs import reason_of
 
 _MAX_BYTES = 8 << 20
 _PIECE_BYTES = 1 << 15

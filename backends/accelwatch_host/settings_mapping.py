@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from accelwatch.clock import Clock
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import Clock
 from accelwatch.schema.reading import Collected
 from accelwatch_host import kernel_settings, libraries
 

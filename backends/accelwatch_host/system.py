@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
-from accelwatch.sysfs import reason_of
+from accelwatch.base.absence import Absence
+from accelwatch.kernel.sysfs import reason_of
 
 T = TypeVar("T")
 _LOCK = threading.Lock()

@@ -5,7 +5,7 @@ import errno
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 
 _STA_UNSYNC = 0x0040
 _STA_NANO = 0x2000

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.errors import ReadError
-from accelwatch.printed import whole_lines
+from accelwatch.base.errors import ReadError
+from accelwatch.processes.printed import whole_lines
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch_hygon.report import SYSTEM, Fields, Report
 

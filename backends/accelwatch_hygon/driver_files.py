@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from accelwatch import sysfs
+from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
 
 SOURCE = "sysfs"

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.listed_process import listed
-from accelwatch.quantity_text import (
+from accelwatch.backend_kit.listed_process import listed
+from accelwatch.backend_kit.quantity_text import (
     BYTES,
     CELSIUS,
     HERTZ,
@@ -18,7 +18,7 @@ from accelwatch.quantity_text import (
     Units,
     quantity,
 )
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process

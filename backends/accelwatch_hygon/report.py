@@ -6,8 +6,8 @@ Keys are in lower case, with `hcu` for `dcu`: the vendor renamed its devices bet
 import re
 from collections.abc import Mapping
 
-from accelwatch.failed_cells import with_failed_words
-from accelwatch.printed import json_documents, whole_lines
+from accelwatch.backend_kit.failed_cells import with_failed_words
+from accelwatch.processes.printed import json_documents, whole_lines
 
 Fields = Mapping[str, str]
 """Text by key, of one card."""

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.errors import DeviceTimeout, ReadError
-from accelwatch.vendor_program import output_of
-from accelwatch.vendor_tool import TIMEOUT_S
-from accelwatch.whole_output import Judge, closed, never, parsed
+from accelwatch.backend_kit.vendor_program import output_of
+from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
+from accelwatch.base.errors import DeviceTimeout, ReadError
+from accelwatch.processes.whole_output import Judge, closed, never, parsed
 from accelwatch_hygon.document import (
     Card,
     Checked,

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from xml.etree.ElementTree import Element  # only the type; parsing is in smi_xml
 
-from accelwatch import smi_processes, smi_table
-from accelwatch.errors import ReadError
-from accelwatch.smi_blocks import (
+from accelwatch.backend_kit.smi import processes as smi_processes
+from accelwatch.backend_kit.smi import table as smi_table
+from accelwatch.backend_kit.smi.blocks import (
     Path,
     first_told,
     of_element,
@@ -20,8 +20,9 @@ from accelwatch.smi_blocks import (
     whole_number,
     word,
 )
-from accelwatch.smi_listing import MAX_GPUS, Gpu, Listing, distinct
-from accelwatch.smi_xml import parse_log
+from accelwatch.backend_kit.smi.listing import MAX_GPUS, Gpu, Listing, distinct
+from accelwatch.backend_kit.smi.xml import parse_log
+from accelwatch.base.errors import ReadError
 
 _ROOT = "ixsmi_log"
 _PLACES: tuple[Path, ...] = (("pci_bus_id",), ("bus id",))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accelwatch import sysfs
+from accelwatch.kernel import sysfs
 from accelwatch.schema.device import DeviceKind
 
 if TYPE_CHECKING:

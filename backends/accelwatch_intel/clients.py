@@ -5,16 +5,16 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import proc
 from accelwatch.backend import Request
-from accelwatch.drm_fdinfo import (
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import proc
+from accelwatch.kernel.drm_fdinfo import (
     DrmClient,
     FdinfoScanner,
     UsageMeter,
     held_bytes,
     unshared_bytes,
 )
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.reading import Process
 from accelwatch_intel.card import Card

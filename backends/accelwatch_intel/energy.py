@@ -4,7 +4,7 @@ Neither driver has a power reading: power is the energy since the last reading o
 counters there are differs by card and kernel: i915 has one without a label, xe `card` or `pkg` or both.
 """
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_intel.hwmon import MOST_WATTS, Sensors, by_reach, put, scaled
 from accelwatch_intel.rates import Rates

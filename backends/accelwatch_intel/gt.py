@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
 from accelwatch_intel.rates import Rates
 

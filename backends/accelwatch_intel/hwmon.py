@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
 from accelwatch_intel.card import GPU_DRIVERS, Card
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device, DeviceKind, MemoryKind
 from accelwatch_intel import products
 from accelwatch_intel.card import Card

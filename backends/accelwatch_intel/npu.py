@@ -1,7 +1,7 @@
 """Readings of an NPU held by intel_vpu, from the attributes of its PCI function."""
 
-from accelwatch import sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
 from accelwatch_intel.card import Card
 from accelwatch_intel.rates import Rates

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from accelwatch import sysfs
-from accelwatch.pcie_errors import put_errors
-from accelwatch.pcie_link import STATES, generation_of, is_bridge, lanes_of, put_link_of
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
+from accelwatch.kernel.pcie_errors import put_errors
+from accelwatch.kernel.pcie_link import STATES, generation_of, is_bridge, lanes_of, put_link_of
 from accelwatch.schema.reading import Collected
 from accelwatch_intel.card import Card
 

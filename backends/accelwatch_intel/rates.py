@@ -1,6 +1,6 @@
 """What a counter did since it was last read."""
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 
 
 class Rates:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from accelwatch import sysfs
 from accelwatch.backend import Request
-from accelwatch.drm_fdinfo import FdinfoScanner
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
+from accelwatch.kernel.drm_fdinfo import FdinfoScanner
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected, Link, Process, Reading
 from accelwatch_intel import (

@@ -5,17 +5,17 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from accelwatch import sysfs
 from accelwatch.backend import Context, Opened, Request
-from accelwatch.drm_fdinfo import FdinfoScanner
-from accelwatch.errors import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import (
     BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceSuspended,
     ReadError,
 )
-from accelwatch.schema.absence import Absence
+from accelwatch.kernel import sysfs
+from accelwatch.kernel.drm_fdinfo import FdinfoScanner
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch.schema.reading import Reading

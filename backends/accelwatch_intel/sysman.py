@@ -10,14 +10,14 @@ from collections.abc import Callable
 from ctypes import Structure, byref, c_uint32, c_void_p
 from typing import Any, TypeVar
 
-from accelwatch.errors import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import (
     BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceSuspended,
     ReadError,
 )
-from accelwatch.schema.absence import Absence
 from accelwatch_intel.loader import LIBRARIES
 from accelwatch_intel.sysman_types import STYPES, DeviceProperties, PciProperties
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.errors import ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.reading import Collected, Number
 from accelwatch_intel import sysman_types as types
 from accelwatch_intel.rates import Rates

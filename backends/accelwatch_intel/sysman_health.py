@@ -3,7 +3,7 @@
 from collections import defaultdict
 from ctypes import byref, c_ubyte
 
-from accelwatch.errors import ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.reading import Link, Number
 from accelwatch_intel import sysman_types as types
 from accelwatch_intel.sysman import NotSupported

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from ctypes import byref, c_double
 
-from accelwatch.errors import ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.reading import Number
 from accelwatch_intel import sysman_types as types
 from accelwatch_intel.sysman_card import Part, Sink, SysmanCard

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from accelwatch.errors import DeviceLost, ReadError
+from accelwatch.base.errors import DeviceLost, ReadError
 from accelwatch.schema.reading import Process
 from accelwatch_intel import sysman_health, sysman_load, sysman_types
 from accelwatch_intel.sysman import ResetRequired

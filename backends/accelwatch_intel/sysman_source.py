@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from threading import Lock
 
 from accelwatch.backend import Context
-from accelwatch.errors import BackendUnavailable, ReadError
+from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch.schema.device import DeviceKind
 from accelwatch_intel import loader
 from accelwatch_intel.card import GPU_DRIVERS, Card

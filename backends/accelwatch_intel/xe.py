@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from accelwatch import sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
 from accelwatch_intel.card import Card
 from accelwatch_intel.gt import Gt
 

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 from types import MappingProxyType
 
-from accelwatch import sysfs, tegra
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.untrusted_text import printable
+from accelwatch.kernel import sysfs, tegra
 from accelwatch.schema.device import Device, MemoryKind
-from accelwatch.untrusted_text import printable
 
 VENDOR = "nvidia"
 ARCHITECTURES = MappingProxyType(

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from accelwatch import sysfs
-from accelwatch.listed_process import by_pid, listed
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import by_pid, listed
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Process
 
 _CLIENTS = "sys/kernel/debug/nvmap/iovmm/clients"

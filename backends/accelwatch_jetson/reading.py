@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-from accelwatch import sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
+from accelwatch.kernel.shared_memory import put_shared_memory
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch.shared_memory import put_shared_memory
 from accelwatch_jetson import rails, thermal
 from accelwatch_jetson.tegrastats import Line
 

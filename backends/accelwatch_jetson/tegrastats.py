@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from accelwatch.quantity_text import CELSIUS, PERCENT, WATTS, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.quantity_text import CELSIUS, PERCENT, WATTS, quantity
+from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch_jetson import thermal
 from accelwatch_jetson.rails import Rail, rail_name

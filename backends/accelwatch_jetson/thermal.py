@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from accelwatch import sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
 
 _SENSORS = (

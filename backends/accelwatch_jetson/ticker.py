@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from accelwatch.backend import Context
-from accelwatch.line_stream import LineStream, first_line
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.processes.line_stream import LineStream, first_line
 from accelwatch_jetson.tegrastats import Line, parse
 
 _INTERVAL_MS = 1000

@@ -3,7 +3,7 @@
 Wordings: drivers/gpu/drm/amd/amdgpu.
 """
 
-from accelwatch.amdgpu_ras import believable, event_code
+from accelwatch.kernel.amdgpu_ras import believable, event_code
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import BDF, Pattern, Verdict, row
 

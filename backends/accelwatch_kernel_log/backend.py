@@ -7,15 +7,15 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.atomic_file import read_replaced, replace_file
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
-from accelwatch.damaged_state import set_aside
-from accelwatch.errors import BackendUnavailable, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, ReadError
+from accelwatch.files.atomic_file import read_replaced, replace_file
+from accelwatch.files.damaged import set_aside
+from accelwatch.kernel.sysfs import read_text
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
-from accelwatch.sysfs import read_text
 from accelwatch_kernel_log.device import REMEDY, LogDevice, LogLost, may_read, open_kmsg
 from accelwatch_kernel_log.interpreter import Interpreter, overrun
 from accelwatch_kernel_log.record import Framer, Record

@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from accelwatch.errors import BackendUnavailable
-from accelwatch.schema.absence import Absence
-from accelwatch.sysfs import read_int, read_text
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable
+from accelwatch.kernel.sysfs import read_int, read_text
 
 _READ_BYTES = 16 * 1024
 """The kernel refuses a read smaller than the record; a record has at most 8 KiB."""

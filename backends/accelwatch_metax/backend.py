@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch import sysfs
 from accelwatch.backend import Check, Probe, Request, Support, Visibility
-from accelwatch.pcie_link import put_link
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.tool_backend import Command, ToolBackend
+from accelwatch.backend_kit.vendor_tool import ACCELERATOR, DISPLAY
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
+from accelwatch.kernel.pcie_link import put_link
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
-from accelwatch.tool_backend import Command, ToolBackend
-from accelwatch.vendor_tool import ACCELERATOR, DISPLAY
 from accelwatch_metax import mapping
 from accelwatch_metax.document import Document, Gpu
 from accelwatch_metax.rounds import Rounds

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.listed_process import listed
-from accelwatch.quantity_text import BYTES, CELSIUS, PERCENT, WATTS, Units, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import listed
+from accelwatch.backend_kit.quantity_text import BYTES, CELSIUS, PERCENT, WATTS, Units, quantity
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process, Reading

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from accelwatch.errors import DeviceTimeout, ReadError
-from accelwatch.vendor_program import output_of
-from accelwatch.vendor_tool import TIMEOUT_S
-from accelwatch.whole_output import Judge, closed, parsed
+from accelwatch.backend_kit.vendor_program import output_of
+from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
+from accelwatch.base.errors import DeviceTimeout, ReadError
+from accelwatch.processes.whole_output import Judge, closed, parsed
 from accelwatch_metax.document import Document, document_of
 from accelwatch_metax.sections import Listed, listed_of, sections_of
 from accelwatch_metax.table import Table, parse_table

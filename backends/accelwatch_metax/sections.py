@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.printed import whole_lines
+from accelwatch.processes.printed import whole_lines
 from accelwatch.schema.device import normal_pci_bus_id
 
 Fields = Mapping[str, str]

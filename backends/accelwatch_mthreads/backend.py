@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from accelwatch.backend import Support, Visibility
-from accelwatch.quantity_text import BYTES
+from accelwatch.backend_kit.quantity_text import BYTES
+from accelwatch.backend_kit.smi.backend import SmiBackend
+from accelwatch.backend_kit.smi.listing import Gpu
+from accelwatch.backend_kit.smi.queries import Query
+from accelwatch.backend_kit.tool_backend import Command
+from accelwatch.backend_kit.vendor_tool import ACCELERATOR, DISPLAY
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
-from accelwatch.smi_backend import SmiBackend
-from accelwatch.smi_listing import Gpu
-from accelwatch.smi_queries import Query
-from accelwatch.tool_backend import Command
-from accelwatch.vendor_tool import ACCELERATOR, DISPLAY
 from accelwatch_mthreads import mapping
 from accelwatch_mthreads.document import parse_json, parse_text
 from accelwatch_mthreads.table import parse_table

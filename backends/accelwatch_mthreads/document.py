@@ -2,10 +2,17 @@
 
 from collections.abc import Mapping
 
-from accelwatch.errors import ReadError
-from accelwatch.printed import json_documents
-from accelwatch.smi_blocks import of_mapping, of_text, place_of, told, whole_number, word
-from accelwatch.smi_listing import MAX_GPUS, Gpu, Listing, distinct
+from accelwatch.backend_kit.smi.blocks import (
+    of_mapping,
+    of_text,
+    place_of,
+    told,
+    whole_number,
+    word,
+)
+from accelwatch.backend_kit.smi.listing import MAX_GPUS, Gpu, Listing, distinct
+from accelwatch.base.errors import ReadError
+from accelwatch.processes.printed import json_documents
 
 
 def parse_json(output: bytes) -> Listing:

@@ -7,14 +7,22 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.quantity_text import BYTES, CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.quantity_text import (
+    BYTES,
+    CELSIUS,
+    HERTZ,
+    PERCENT,
+    WATTS,
+    Units,
+    quantity,
+)
+from accelwatch.backend_kit.smi.blocks import Path
+from accelwatch.backend_kit.smi.listing import Gpu
+from accelwatch.backend_kit.smi.words import flag, lanes, performance_state
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch.smi_blocks import Path
-from accelwatch.smi_listing import Gpu
-from accelwatch.smi_words import flag, lanes, performance_state
 
 VENDOR = "mthreads"
 _COUNT: Units = MappingProxyType({"": 1.0})

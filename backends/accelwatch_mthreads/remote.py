@@ -4,17 +4,17 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.errors import ReadError
-from accelwatch.listed_process import without_processes
-from accelwatch.quantity_text import BYTES
-from accelwatch.remote import Outputs, Remote, RemoteCommand
-from accelwatch.remote_tool import Place, ToolReader, prototype
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import without_processes
+from accelwatch.backend_kit.quantity_text import BYTES
+from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
+from accelwatch.backend_kit.remote_tool import Place, ToolReader, prototype
+from accelwatch.backend_kit.smi.listing import Gpu, Listing
+from accelwatch.backend_kit.smi.processes import processes_of
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
+from accelwatch.processes.whole_output import closed, parsed
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
-from accelwatch.smi_listing import Gpu, Listing
-from accelwatch.smi_processes import processes_of
-from accelwatch.whole_output import closed, parsed
 from accelwatch_mthreads import mapping
 from accelwatch_mthreads.document import parse_json
 from accelwatch_mthreads.table import parse_table

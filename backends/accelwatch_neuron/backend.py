@@ -5,17 +5,17 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import sysfs
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
-from accelwatch.errors import AccelwatchError, BackendUnavailable, DeviceLost
-from accelwatch.line_stream import LineStream
-from accelwatch.listed_process import with_processes
-from accelwatch.polled import Polled
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import with_processes
+from accelwatch.backend_kit.polled import Polled
+from accelwatch.backend_kit.vendor_program import chosen_program
+from accelwatch.backend_kit.vendor_tool import TIMEOUT_S, bare_devices, pace_of
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import AccelwatchError, BackendUnavailable, DeviceLost
+from accelwatch.kernel import sysfs
+from accelwatch.processes.line_stream import LineStream
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Link, Reading
-from accelwatch.vendor_program import chosen_program
-from accelwatch.vendor_tool import TIMEOUT_S, bare_devices, pace_of
 from accelwatch_neuron import faults, listing, load, tree
 from accelwatch_neuron.listing import Entry
 from accelwatch_neuron.program import Program

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
-from accelwatch.errors import ReadError
-from accelwatch.printed import json_documents
-from accelwatch.program import program_name
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
+from accelwatch.processes.printed import json_documents
+from accelwatch.processes.program import program_name
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.reading import Process
 from accelwatch_neuron.listing_table import rows_of

@@ -7,8 +7,8 @@ Headings are of two lines, and columns come and go with the options; what is dra
 import re
 from collections.abc import Iterator, Mapping
 
-from accelwatch.quantity_text import Units, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.quantity_text import Units, quantity
+from accelwatch.base.absence import Absence
 
 _DEVICE = "neuron device"
 _COLUMNS = {

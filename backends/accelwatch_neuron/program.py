@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from accelwatch.errors import DeviceTimeout, ReadError
-from accelwatch.vendor_program import output_of
-from accelwatch.vendor_tool import TIMEOUT_S
-from accelwatch.whole_output import closed, parsed
+from accelwatch.backend_kit.vendor_program import output_of
+from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
+from accelwatch.base.errors import DeviceTimeout, ReadError
+from accelwatch.processes.whole_output import closed, parsed
 from accelwatch_neuron.listing import Entry, parse
 
 _FORMS: tuple[tuple[str, ...], ...] = (

@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-from accelwatch import sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.untrusted_text import printable
+from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected
-from accelwatch.untrusted_text import printable
 
 VENDOR = "neuron"
 _PLACE = "sys/devices/virtual/neuron_device"

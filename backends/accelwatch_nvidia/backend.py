@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from accelwatch import sysfs, tegra
 from accelwatch.backend import NAME, Context, Opened, Option, Probe, Request, Support, Visibility
-from accelwatch.errors import BackendUnavailable
+from accelwatch.base.errors import BackendUnavailable
+from accelwatch.kernel import sysfs, tegra
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading

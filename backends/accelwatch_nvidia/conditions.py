@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from accelwatch.recovery_action import asks_device
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.recovery_action import asks_device
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected, Number
 from accelwatch_nvidia import fabric, fields, mapping, placement
 from accelwatch_nvidia.calls import FABRIC_STRUCTURES, PLATFORM_STRUCTURES, SRAM_STRUCTURES

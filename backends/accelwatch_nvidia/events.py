@@ -5,8 +5,8 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from accelwatch import xid
-from accelwatch.clock import Clock
+from accelwatch.base.clock import Clock
+from accelwatch.kernel import xid
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch_nvidia import returns

@@ -9,7 +9,7 @@ from functools import lru_cache
 from struct import Struct
 from typing import Any
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Number
 from accelwatch_nvidia import returns
 

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Any
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch_nvidia import mapping
 from accelwatch_nvidia.library import Handle

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device, MemoryKind, normal_pci_bus_id
 from accelwatch_nvidia import mapping
 from accelwatch_nvidia.nvml import DeviceCalls

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import returns
 from accelwatch_nvidia.mapping import Outcome

@@ -1,6 +1,6 @@
 """Whether a virtual GPU is licensed; without a license the driver throttles it."""
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_nvidia.nvml import DeviceCalls
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.reading import Collected, Link, Number
 from accelwatch_nvidia import fields

@@ -10,7 +10,7 @@ from heapq import nlargest
 from struct import Struct
 from typing import Any, NamedTuple
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import MAX_PROCESSES
 from accelwatch_nvidia import returns
 from accelwatch_nvidia.nvml import DeviceCalls

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from accelwatch.recovery_action import ACTIONS
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.recovery_action import ACTIONS
+from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Number
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch_nvidia.library import Handle
 from accelwatch_nvidia.nvml import DeviceCalls

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from accelwatch.errors import BackendUnavailable, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch.schema.reading import Number
 from accelwatch_nvidia import field_values, returns
 from accelwatch_nvidia.field_values import FieldPair

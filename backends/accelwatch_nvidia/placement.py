@@ -1,6 +1,6 @@
 """Where a GPU stands: its clique and cluster of the NVLink fabric, its rack and its baseboard. Pure."""
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_nvidia.fabric import Registration
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import sysfs
 from accelwatch.backend import Check, Probe
-from accelwatch.errors import ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
+from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device, normal_pci_bus_id
 from accelwatch.schema.health import NO_DRIVER
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import proc, sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import proc, sysfs
 from accelwatch.schema.reading import MAX_PROCESSES, Process, cut_note
 from accelwatch_nvidia import lists, returns
 from accelwatch_nvidia.nvml import DeviceCalls

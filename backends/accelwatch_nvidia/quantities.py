@@ -4,7 +4,7 @@ import functools
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected, Link, Number
 from accelwatch_nvidia import conditions, licensing, links
 from accelwatch_nvidia.calls import CALLS, Call

@@ -5,11 +5,11 @@ import threading
 import msgspec
 
 from accelwatch.backend import Context, Request
-from accelwatch.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
+from accelwatch.kernel.shared_memory import put_shared_memory
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.reading import Collected, Reading, wholly_absent
-from accelwatch.shared_memory import put_shared_memory
 from accelwatch_nvidia import conditions, identity, inforom, mig, presence, quantities, returns
 from accelwatch_nvidia.gpm import GpmSampler
 from accelwatch_nvidia.inforom import Inforom

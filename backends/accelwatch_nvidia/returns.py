@@ -1,13 +1,13 @@
 """What an NVML return code means for a quantity and for a device; codes as in nvml.h `nvmlReturn_t`."""
 
-from accelwatch.errors import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import (
     BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceTimeout,
     ReadError,
 )
-from accelwatch.schema.absence import Absence
 
 SUCCESS = 0
 UNINITIALIZED = 1

@@ -7,10 +7,10 @@ from xml.etree.ElementTree import Element  # only the type; parsing is in smi_do
 
 import msgspec
 
-from accelwatch import command
 from accelwatch.backend import Context, Opened, Request
-from accelwatch.command import CommandResult
-from accelwatch.errors import (
+from accelwatch.backend_kit.listed_process import with_processes
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import (
     BackendUnavailable,
     DeviceLost,
     DevicePermission,
@@ -18,9 +18,10 @@ from accelwatch.errors import (
     DeviceTimeout,
     ReadError,
 )
-from accelwatch.failure_line import failure_line
-from accelwatch.listed_process import with_processes
-from accelwatch.schema.absence import Absence
+from accelwatch.base.failure_line import failure_line
+from accelwatch.kernel.shared_memory import put_shared_memory
+from accelwatch.processes import command
+from accelwatch.processes.command import CommandResult
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import (
@@ -29,7 +30,6 @@ from accelwatch.schema.reading import (
     Reading,
     wholly_absent,
 )
-from accelwatch.shared_memory import put_shared_memory
 from accelwatch_nvidia import (
     identity,
     presence,

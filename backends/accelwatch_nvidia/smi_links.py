@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from accelwatch.clock import Clock
-from accelwatch.command import CommandResult
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import Clock
+from accelwatch.processes.command import CommandResult
 from accelwatch.schema.reading import Collected, Link, Number
 from accelwatch_nvidia import links, smi_text
 

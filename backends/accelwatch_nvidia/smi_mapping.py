@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch import recovery_action
-from accelwatch.errors import DeviceLost, DevicePermission, ReadError
-from accelwatch.program import program_name
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit import recovery_action
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import DeviceLost, DevicePermission, ReadError
+from accelwatch.processes.program import program_name
 from accelwatch.schema.device import Device, MemoryKind, normal_pci_bus_id
 from accelwatch.schema.reading import PROCESS_LETTERS, Collected, Process, Reading
 from accelwatch_nvidia import (

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from accelwatch import sysfs
 from accelwatch.backend import Request, Support
-from accelwatch.pcie_link import put_link
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.tool_backend import Command, ToolBackend
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
+from accelwatch.kernel.pcie_link import put_link
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.tool_backend import Command, ToolBackend
 from accelwatch_qualcomm import mapping
 from accelwatch_qualcomm.document import IS_WHOLE, Chip, Listing, parse
 

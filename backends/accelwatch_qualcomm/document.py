@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.printed import whole_lines
+from accelwatch.processes.printed import whole_lines
+from accelwatch.processes.whole_output import parsed
 from accelwatch.schema.device import normal_pci_bus_id
-from accelwatch.whole_output import parsed
 
 _HEADING = re.compile(r"QID\s*:?\s*(\d{1,4})")
 _KEY = re.compile(r"([^(]+?)\s*(?:\(([^)]*)\))?")

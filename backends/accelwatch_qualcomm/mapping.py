@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.quantity_text import CELSIUS, HERTZ, WATTS, Units, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.quantity_text import CELSIUS, HERTZ, WATTS, Units, quantity
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from accelwatch.backend import Context, Opened, Option, Request, Support, Visibility
-from accelwatch.errors import BackendUnavailable, DeviceTimeout, ReadError
-from accelwatch.listed_process import with_processes, without_processes
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import with_processes, without_processes
+from accelwatch.backend_kit.tool_backend import Command, ToolBackend
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceTimeout, ReadError
+from accelwatch.processes.whole_output import closed, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.tool_backend import Command, ToolBackend
-from accelwatch.whole_output import closed, parsed
 from accelwatch_rebellions import daemon, mapping
 from accelwatch_rebellions.document import Document, Npu, parse
 from accelwatch_rebellions.ownership import contexts_of, open_nodes

@@ -9,12 +9,12 @@ import re
 import struct
 from pathlib import Path
 
-from accelwatch import sysfs
-from accelwatch.clock import Clock
-from accelwatch.errors import ReadError
-from accelwatch.grpc.call import stream
-from accelwatch.grpc.failure import SourceError
-from accelwatch.grpc.protobuf import fields
+from accelwatch.backend_kit.grpc.call import stream
+from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.backend_kit.grpc.protobuf import fields
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import ReadError
+from accelwatch.kernel import sysfs
 from accelwatch_rebellions.document import Document, Npu, distinct, npu_of
 
 SOURCE = "rbln-daemon"

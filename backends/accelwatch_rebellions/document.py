@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.errors import ReadError
-from accelwatch.printed import json_documents
+from accelwatch.base.errors import ReadError
+from accelwatch.processes.printed import json_documents
 from accelwatch.schema.device import normal_pci_bus_id
 
 Fields = Mapping[str, Any]

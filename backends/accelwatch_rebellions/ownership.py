@@ -7,8 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from accelwatch.quantity_text import BYTES, Units, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.quantity_text import BYTES, Units, quantity
+from accelwatch.base.absence import Absence
 from accelwatch_rebellions.document import Entry, Npu
 
 _NODE = re.compile(r"/dev/rbln(\d{1,6})")

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from accelwatch.listed_process import without_processes
-from accelwatch.remote import Outputs, Remote, RemoteCommand
-from accelwatch.remote_tool import Place, ToolReader, prototype
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import without_processes
+from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
+from accelwatch.backend_kit.remote_tool import Place, ToolReader, prototype
+from accelwatch.base.absence import Absence
+from accelwatch.processes.whole_output import parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.whole_output import parsed
 from accelwatch_rebellions import mapping
 from accelwatch_rebellions.document import Document, Npu, parse
 

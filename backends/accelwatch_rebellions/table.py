@@ -7,7 +7,7 @@ a rule ends the card. A second table has the contexts.
 
 import re
 
-from accelwatch.errors import ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch_rebellions.document import Document, Entry, Npu, distinct, entry_of, npu_of
 
 _DRIVER = re.compile(r"KMD ver:\s*(\S+)")

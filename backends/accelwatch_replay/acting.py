@@ -8,10 +8,10 @@ from typing import NoReturn
 
 import msgspec
 
-from accelwatch.errors import DeviceLost
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import DeviceLost
 from accelwatch.scenario.effects import MOST_EVENTS, UNREADABLE, apply, condition_of, events_of
 from accelwatch.scenario.faults import Fault, FaultKind, Spell
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, normal_pci_bus_id
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series, by_key

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from accelwatch.archive.recording import holds_recording, names_recording
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request
-from accelwatch.errors import BackendUnavailable, ConfigError, ReadError, WireError
-from accelwatch.recording import holds_recording, names_recording
+from accelwatch.base.errors import BackendUnavailable, ConfigError, ReadError, WireError
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading

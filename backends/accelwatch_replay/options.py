@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.durations import seconds
-from accelwatch.errors import ConfigError, UsageError
+from accelwatch.base.durations import seconds
+from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.schema.metrics import nearest
 
 DEMO = "demo"

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.errors import (
+from accelwatch.archive.recording import Recording
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import (
     AccelwatchError,
     BackendUnavailable,
     DeviceLost,
@@ -16,8 +18,6 @@ from accelwatch.errors import (
     ReadError,
     WireError,
 )
-from accelwatch.recording import Recording
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Kind, MetricSource, Series, by_key

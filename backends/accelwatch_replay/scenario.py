@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from accelwatch.base.absence import Absence
 from accelwatch.located_yaml.document import Document, read
 from accelwatch.located_yaml.nodes import Place
 from accelwatch.scenario.faults import (
@@ -16,7 +17,6 @@ from accelwatch.scenario.faults import (
     read_seconds,
     read_series,
 )
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, MemoryKind, normal_pci_bus_id
 from accelwatch.schema.metrics import Series, reading_metrics
 from accelwatch.schema.series import flatten

@@ -5,8 +5,8 @@ import random
 
 import msgspec
 
-from accelwatch.durations import size_bytes
-from accelwatch.errors import UsageError
+from accelwatch.base.durations import size_bytes
+from accelwatch.base.errors import UsageError
 from accelwatch.schema.reading import Number
 
 Given = int | float | str

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import sysfs
 from accelwatch.backend import (
     Check,
     Context,
@@ -20,16 +19,17 @@ from accelwatch.backend import (
     Support,
     Visibility,
 )
-from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
-from accelwatch.pcie_link import put_link
-from accelwatch.polled import Answer
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.polled import Answer
+from accelwatch.backend_kit.vendor_program import chosen_program, output_of
+from accelwatch.backend_kit.vendor_tool import Place, VendorTool, accelerators, bare_devices
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
+from accelwatch.kernel import sysfs
+from accelwatch.kernel.pcie_link import put_link
+from accelwatch.processes.whole_output import parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch.vendor_program import chosen_program, output_of
-from accelwatch.vendor_tool import Place, VendorTool, accelerators, bare_devices
-from accelwatch.whole_output import parsed
 from accelwatch_tenstorrent import driver, mapping, python_library, registers
 from accelwatch_tenstorrent.heartbeat import Heartbeats
 from accelwatch_tenstorrent.snapshot import Chip, Snapshot, parse

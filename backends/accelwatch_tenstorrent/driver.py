@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from accelwatch import proc, sysfs
-from accelwatch.listed_process import with_facts
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import with_facts
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import proc, sysfs
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.pcie_link import put_link
-from accelwatch.quantity_text import AMPERES, CELSIUS, VOLTS, WATTS, Units, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.quantity_text import AMPERES, CELSIUS, VOLTS, WATTS, Units, quantity
+from accelwatch.base.absence import Absence
+from accelwatch.kernel.pcie_link import put_link
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.listed_process import without_processes
-from accelwatch.remote import Outputs, Remote, RemoteCommand
-from accelwatch.remote_tool import Place, ToolReader, prototype
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import without_processes
+from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
+from accelwatch.backend_kit.remote_tool import Place, ToolReader, prototype
+from accelwatch.base.absence import Absence
+from accelwatch.processes.whole_output import parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.whole_output import parsed
 from accelwatch_tenstorrent import mapping, registers
 from accelwatch_tenstorrent.snapshot import Chip, Snapshot, parse
 

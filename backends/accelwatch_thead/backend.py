@@ -5,15 +5,15 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from accelwatch.backend import Request, Support, Visibility
-from accelwatch.listed_process import with_processes, without_processes
-from accelwatch.quantity_text import BYTES
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.listed_process import with_processes, without_processes
+from accelwatch.backend_kit.quantity_text import BYTES
+from accelwatch.backend_kit.smi.listing import Gpu
+from accelwatch.backend_kit.smi.processes import Job, processes_of
+from accelwatch.backend_kit.tool_backend import Command, ToolBackend
+from accelwatch.backend_kit.vendor_tool import DISPLAY
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
-from accelwatch.smi_listing import Gpu
-from accelwatch.smi_processes import Job, processes_of
-from accelwatch.tool_backend import Command, ToolBackend
-from accelwatch.vendor_tool import DISPLAY
 from accelwatch_thead import mapping
 from accelwatch_thead.instances import partition, read_instance
 from accelwatch_thead.rounds import Document, Rounds

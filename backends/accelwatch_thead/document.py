@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 from types import MappingProxyType
 
-from accelwatch import smi_processes, smi_table
-from accelwatch.errors import ReadError
-from accelwatch.smi_blocks import Path, of_text, place_of, told, whole_number, word
-from accelwatch.smi_listing import MAX_GPUS, Gpu, Listing, distinct
+from accelwatch.backend_kit.smi import processes as smi_processes
+from accelwatch.backend_kit.smi import table as smi_table
+from accelwatch.backend_kit.smi.blocks import Path, of_text, place_of, told, whole_number, word
+from accelwatch.backend_kit.smi.listing import MAX_GPUS, Gpu, Listing, distinct
+from accelwatch.base.errors import ReadError
 
 _DRIVER = re.compile(r"Driver Version\s*:\s*([^\s|]+)")
 _PATHS = MappingProxyType(

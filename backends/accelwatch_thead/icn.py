@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 import msgspec
 
-from accelwatch.errors import DevicePermission, DeviceTimeout, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
 from accelwatch.schema.reading import Collected
 
 FABRIC = "icn"

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.quantity_text import BYTES, Units, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.quantity_text import BYTES, Units, quantity
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 

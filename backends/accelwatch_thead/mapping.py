@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch import recovery_action
-from accelwatch.quantity_text import BYTES, HERTZ, Units, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit import recovery_action
+from accelwatch.backend_kit.quantity_text import BYTES, HERTZ, Units, quantity
+from accelwatch.backend_kit.smi.blocks import Path, plain, whole_number
+from accelwatch.backend_kit.smi.listing import Gpu
+from accelwatch.backend_kit.smi.words import flag, lanes, performance_state
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch.smi_blocks import Path, plain, whole_number
-from accelwatch.smi_listing import Gpu
-from accelwatch.smi_words import flag, lanes, performance_state
 from accelwatch_thead.icn import NO_LINKS, Links, put_links
 
 VENDOR = "thead"

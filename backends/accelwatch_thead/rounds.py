@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from accelwatch.errors import ReadError
-from accelwatch.smi_listing import Gpu, Listing
-from accelwatch.smi_queries import Queries, Query
+from accelwatch.backend_kit.smi.listing import Gpu, Listing
+from accelwatch.backend_kit.smi.queries import Queries, Query
+from accelwatch.base.errors import ReadError
 from accelwatch_thead.document import parse_table, parse_text
 from accelwatch_thead.icn import NO_LINKS, Icn, Links
 from accelwatch_thead.instances import Instance, Place, parse_instances, parse_uuids

@@ -5,9 +5,13 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import sysfs
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support, Visibility
-from accelwatch.errors import (
+from accelwatch.backend_kit.listed_process import with_processes
+from accelwatch.backend_kit.polled import Answer, Polled
+from accelwatch.backend_kit.vendor_program import chosen_program, output_of
+from accelwatch.backend_kit.vendor_tool import TIMEOUT_S, pace_of
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import (
     AccelwatchError,
     BackendUnavailable,
     DeviceLost,
@@ -15,14 +19,10 @@ from accelwatch.errors import (
     DeviceSuspended,
     ReadError,
 )
-from accelwatch.listed_process import with_processes
-from accelwatch.polled import Answer, Polled
-from accelwatch.schema.absence import Absence
+from accelwatch.kernel import sysfs
+from accelwatch.processes.whole_output import closed
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
-from accelwatch.vendor_program import chosen_program, output_of
-from accelwatch.vendor_tool import TIMEOUT_S, pace_of
-from accelwatch.whole_output import closed
 from accelwatch_tpu import mapping, runtime
 from accelwatch_tpu.chips import Chip, chips, shared_out
 from accelwatch_tpu.report import Report, parse

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from accelwatch import sysfs
-from accelwatch.natural_order import natural
+from accelwatch.kernel import sysfs
+from accelwatch.schema.natural_order import natural
 
 VENDOR_ID = 0x1AE0
 """Google's; its network and disk functions of a virtual machine have it too."""

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected, Process, Reading
 from accelwatch_tpu.chips import Chip

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.errors import ReadError
-from accelwatch.quantity_text import BYTES, PERCENT, quantity
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.quantity_text import BYTES, PERCENT, quantity
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
 
 Told = float | Absence
 _BARS = re.compile(r"[|│┃║]")

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.clock import Clock
-from accelwatch.errors import ReadError
-from accelwatch.grpc.call import unary
-from accelwatch.grpc.failure import SourceError, protocol
-from accelwatch.grpc.protobuf import fields, messages
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.grpc.call import unary
+from accelwatch.backend_kit.grpc.failure import SourceError, protocol
+from accelwatch.backend_kit.grpc.protobuf import fields, messages
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import ReadError
 from accelwatch_tpu.report import Report, Told
 
 PORT = 8431

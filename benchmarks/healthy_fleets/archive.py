@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from accelwatch.history import layout
-from accelwatch.history.files import write
-from accelwatch.history.layout import Description, write_description
-from accelwatch.history.rows import EventRow, JobRow
-from accelwatch.history.tables import TIME, event_table, job_table
+from accelwatch.archive.history import layout
+from accelwatch.archive.history.files import write
+from accelwatch.archive.history.layout import Description, write_description
+from accelwatch.archive.history.rows import EventRow, JobRow
+from accelwatch.archive.history.tables import TIME, event_table, job_table
 from healthy_fleets.jobs import NODES, Job, jobs, machines
 from healthy_fleets.machines import DEVICES, by_device
 from healthy_fleets.nuisances import Away, Nuisances

@@ -5,8 +5,8 @@ current.
 from pathlib import Path
 
 from accelwatch.fleet.dialects import PRECEDENCE, Dialect, Row
+from accelwatch.fleet.dialects.base.table import Combine
 from accelwatch.fleet.dialects.known import DIALECTS
-from accelwatch.fleet.dialects.table import Combine
 from accelwatch.schema.series import path_of
 
 TARGET = Path(__file__).with_name("dialects.md")

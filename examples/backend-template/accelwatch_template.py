@@ -7,11 +7,11 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Visibility
-from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceSuspended
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended
+from accelwatch.kernel.sysfs import link_name, list_dir, read_int, read_text
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch.sysfs import link_name, list_dir, read_int, read_text
 
 _SOURCE = "sysfs"
 _REMEDY = "load the kernel module: modprobe template"

@@ -6,8 +6,8 @@ import pytest
 from accelwatch_template import TemplateBackend
 
 from accelwatch.backend import Context, Request
-from accelwatch.errors import BackendUnavailable, DeviceLost
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceLost
 
 FIXTURE = Path(__file__).parent / "fixture"
 

@@ -4,9 +4,9 @@ import csv
 import io
 from collections.abc import Mapping
 
+from accelwatch.base.untrusted_text import cell_text
 from accelwatch.query.fields import DEFAULT_CSV, Cell, cell, columns
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.untrusted_text import cell_text
 
 
 def _text(value: Cell) -> str:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
-from accelwatch import recovery_action
+from accelwatch.backend_kit import recovery_action
+from accelwatch.base.absence import Absence
 from accelwatch.query.memory import free_memory
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView, absences
 from accelwatch_nvidia_smi.fields import MIB, QueryField

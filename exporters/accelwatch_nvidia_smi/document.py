@@ -4,10 +4,10 @@ import re
 import time
 import xml.etree.ElementTree as ET
 
+from accelwatch.base.untrusted_text import printable
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import PROCESS_LETTERS, Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.untrusted_text import printable
 from accelwatch_nvidia_smi.answers import token, token_of, value
 from accelwatch_nvidia_smi.fields import MIB, QueryField, needed_groups, query_fields
 from accelwatch_nvidia_smi.leaves import document_fields, leaves

@@ -5,7 +5,7 @@ from functools import cache
 
 import msgspec
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.schema.metrics import Series, by_key, nearest
 from accelwatch.schema.reading import Number
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from accelwatch.errors import UnmetError
+from accelwatch.base.errors import UnmetError
 from accelwatch.schema.snapshot import DeviceView, Snapshot, whole_devices
 
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.untrusted_text import no_formula, printable
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.untrusted_text import no_formula, printable
 from accelwatch_nvidia_smi.answers import answer, moment, token_of
 from accelwatch_nvidia_smi.fields import MIB, NOT_AVAILABLE, QueryField, query_fields
 from accelwatch_nvidia_smi.machine import Machine, parts_of

@@ -8,14 +8,14 @@ driver that hangs or crashes cannot take the caller along.
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from accelwatch.version import __version__
+from accelwatch.base.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
     from os import PathLike
 
-    from accelwatch.errors import AccelwatchError, UsageError
-    from accelwatch.sampler.settings import CollectSettings
+    from accelwatch.base.errors import AccelwatchError, UsageError
+    from accelwatch.node.sampler.protocol.settings import CollectSettings
     from accelwatch.schema.snapshot import DeviceView, Snapshot
 
 __all__ = [
@@ -31,10 +31,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AccelwatchError": "accelwatch.errors",
+    "AccelwatchError": "accelwatch.base.errors",
     "DeviceView": "accelwatch.schema.snapshot",
     "Snapshot": "accelwatch.schema.snapshot",
-    "UsageError": "accelwatch.errors",
+    "UsageError": "accelwatch.base.errors",
 }
 """Where the classes are; loaded when first used, so that importing the package costs nothing."""
 
@@ -67,7 +67,7 @@ def snapshot(
     scenario instead (`demo` is shipped). Raises nothing for what a driver does, and UsageError for a
     backend, group or recording that does not exist.
     """
-    from accelwatch.snapshots import read_once
+    from accelwatch.node.snapshots import read_once
 
     settings = _settings(timeout_s, backends, groups, processes, replay)
     return read_once(settings, isolation="exec")
@@ -88,7 +88,7 @@ def watch(
     Quantities that need two readings (tensor activity, rates) have values from the second one on. A
     recording plays at its own pace. Raises UsageError as `snapshot` does, when called.
     """
-    from accelwatch.snapshots import read_repeatedly
+    from accelwatch.node.snapshots import read_repeatedly
 
     settings = _settings(timeout_s, backends, groups, processes, replay)
     return read_repeatedly(_repeated(settings, interval_s, count), count=count)
@@ -109,7 +109,7 @@ def watch_async(
     The collector ends when the generator is closed: at the end of `count`, by `aclose()`, or at the end
     of a `contextlib.aclosing` block that it is iterated in.
     """
-    from accelwatch.snapshots import read_repeatedly_async
+    from accelwatch.node.snapshots import read_repeatedly_async
 
     settings = _settings(timeout_s, backends, groups, processes, replay)
     return read_repeatedly_async(_repeated(settings, interval_s, count), count=count)
@@ -123,7 +123,7 @@ def read_recording(path: "str | PathLike[str]") -> "Generator[Snapshot, None, No
     """
     from pathlib import Path
 
-    from accelwatch.snapshots import recorded
+    from accelwatch.node.snapshots import recorded
 
     return recorded(Path(path))
 
@@ -137,8 +137,8 @@ def _settings(
 ) -> "CollectSettings":
     import os
 
-    from accelwatch.collecting import installed, names, opt_in, recording_file
-    from accelwatch.sampler.settings import CollectSettings
+    from accelwatch.node.collecting import installed, names, opt_in, recording_file
+    from accelwatch.node.sampler.protocol.settings import CollectSettings
 
     chosen = installed(names(backends, "backends"), "backends:")
     options: dict[str, dict[str, object]] = {}
@@ -160,7 +160,7 @@ def _repeated(
 ) -> "CollectSettings":
     import msgspec
 
-    from accelwatch.errors import UsageError
+    from accelwatch.base.errors import UsageError
 
     if not interval_s > 0:
         raise UsageError(f"interval_s is above 0, not {interval_s!r}")

@@ -17,26 +17,26 @@ def main() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from accelwatch.cli.default_command import with_command
-    from accelwatch.cli.standard_files import open_missing
+    from accelwatch.cli.startup.default_command import with_command
+    from accelwatch.cli.startup.standard_files import open_missing
 
     open_missing()
     words = with_command(sys.argv[1:])
     if words in (["--version"], ["-V"], ["version"]):
         sys.exit(_version())
     if _reads_once(words):
-        from accelwatch.sampler import early
+        from accelwatch.node.sampler import early
 
         early.begin()
     elif _watches(words):
-        from accelwatch.sampler import early
+        from accelwatch.node.sampler import early
 
         early.begin(lasting=True)
     elif _serves(words):
         from accelwatch.daemon.deferred import defer
         from accelwatch.daemon.memory import one_arena
         from accelwatch.daemon.privacy import new_files_for_ourselves
-        from accelwatch.sampler import early
+        from accelwatch.node.sampler import early
 
         new_files_for_ourselves()
         one_arena()
@@ -48,15 +48,15 @@ def main() -> None:
         from accelwatch.fleet.hub_client import early as early_hub
 
         early_hub.begin(printed=not on_terminal())
-    from accelwatch.cli.entry import dispatch, leave
+    from accelwatch.cli.startup.entry import dispatch, leave
 
     leave(dispatch(words))
 
 
 def _version() -> int:
+    from accelwatch.base.errors import AccelwatchError
+    from accelwatch.base.version import __version__
     from accelwatch.cli.output import complain, write_stdout
-    from accelwatch.errors import AccelwatchError
-    from accelwatch.version import __version__
 
     try:
         write_stdout(f"accelwatch {__version__}\n".encode())

@@ -9,15 +9,15 @@ import uuid
 
 import msgspec
 
+from accelwatch.base.absence import Absence
+from accelwatch.base.version import __version__
 from accelwatch.scenario.effects import DeviceCondition, apply
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import judge
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Process, Reading, complete, wholly_absent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Owner, Snapshot
-from accelwatch.version import __version__
 from accelwatch_simulator.conditions import Conditions, NodeCondition
 from accelwatch_simulator.jobs import IDLE, Job, Load, load, together
 from accelwatch_simulator.nodes import Node, Unit

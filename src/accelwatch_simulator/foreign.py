@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from accelwatch.base.absence import Absence
 from accelwatch.scenario.effects import DeviceCondition, apply
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch_simulator.fleet import Fleet, Moment

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch_simulator.models import MODELS, Model, Plan, host, plan
 from accelwatch_simulator.signals import Traits

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import msgspec
 
+from accelwatch.base.version import __version__
 from accelwatch.exposition.text import OPENMETRICS, TEXT
 from accelwatch.schema import wire
 from accelwatch.schema.snapshot import SCHEMA
-from accelwatch.version import __version__
-from accelwatch.web.negotiation import choose, takes_gzip
+from accelwatch.web.pages.negotiation import choose, takes_gzip
 from accelwatch_simulator import all_smi, dcgm, node_exporter
 from accelwatch_simulator.connection import Request
 from accelwatch_simulator.exposition import Expositions, Render

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.errors import UsageError
-from accelwatch.host_ranges import expand
+from accelwatch.base.errors import UsageError
+from accelwatch.base.host_ranges import expand
 from accelwatch.located_yaml.document import Document, read
 from accelwatch.located_yaml.nodes import Place
 from accelwatch.scenario.faults import (

@@ -11,11 +11,11 @@ from typing import Final
 
 import msgspec
 
-from accelwatch.clock import Clock
+from accelwatch.base.clock import Clock
 from accelwatch.scenario.faults import FaultKind
 from accelwatch.schema.compact import CompactEncoder, Tick
-from accelwatch.web.negotiation import choose
-from accelwatch.web.stream import MSGPACK, OFFERED, PACKED, framed
+from accelwatch.web.http.stream import MSGPACK, OFFERED, PACKED, framed
+from accelwatch.web.pages.negotiation import choose
 from accelwatch_simulator.conditions import NodeCondition
 from accelwatch_simulator.connection import Connection, Request, chunked, head_of
 from accelwatch_simulator.context import SentContext

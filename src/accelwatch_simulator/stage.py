@@ -6,13 +6,13 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.clock import SystemClock
+from accelwatch.base.clock import SystemClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.fleet.hub_client.embedded import serve
 from accelwatch.fleet.hub_client.keeping import InventoryPlace
 from accelwatch.fleet.hub_client.lifetime import Lifetime
-from accelwatch.web.listeners import open_tcp
+from accelwatch.web.sockets.listeners import open_tcp
 from accelwatch_simulator.exposition import Render
 from accelwatch_simulator.fleet import Fleet
 from accelwatch_simulator.heard_before import write_inventory

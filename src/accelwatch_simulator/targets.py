@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.config.forms import split_address
-from accelwatch.errors import AccelwatchError, UsageError
-from accelwatch.web.listeners import open_tcp
+from accelwatch.web.sockets.listeners import open_tcp
 from accelwatch_simulator.fleet import Fleet
 from accelwatch_simulator.nodes import Node
 

@@ -9,14 +9,14 @@ import struct
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.version import __version__
 from accelwatch.schema.compact import LETTERS, DeviceTick, Hello, Layout, packed, packed_device
 from accelwatch.schema.frames import frame
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.packed import pack
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.version import __version__
 from accelwatch_simulator.conditions import NodeCondition
 from accelwatch_simulator.context import ContextWriter, SentContext
 from accelwatch_simulator.fleet import Fleet, Moment

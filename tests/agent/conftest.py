@@ -15,11 +15,11 @@ import machines
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.server import AgentServer, ServerLimits
-from accelwatch.clock import SystemClock
+from accelwatch.base.clock import SystemClock
 from accelwatch.exposition.selection import Selection
-from accelwatch.rendering import exporter_of
-from accelwatch.web.listeners import open_tcp, open_unix
-from accelwatch.web.web_config import Protection
+from accelwatch.node.rendering import exporter_of
+from accelwatch.web.protection.web_config import Protection
+from accelwatch.web.sockets.listeners import open_tcp, open_unix
 from authority import Authority
 from fake_feed import FakeFeed
 from waiting import GUARD_S

@@ -7,11 +7,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from accelwatch.cli import agent_command
+from accelwatch.base.errors import UsageError
 from accelwatch.cli.options import Given
+from accelwatch.cli.servers import agent_command
 from accelwatch.config.layers import effective
 from accelwatch.config.model import Settings
-from accelwatch.errors import UsageError
 from accelwatch.schema.metrics import opt_in_groups
 
 

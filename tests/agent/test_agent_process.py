@@ -15,9 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.cli.agent_command import run_agent
-from accelwatch.cli.config_command import config_check, config_path, config_show, hub_config_check
-from accelwatch.errors import AccelwatchError, ConfigError, UsageError
+from accelwatch.base.errors import AccelwatchError, ConfigError, UsageError
+from accelwatch.cli.servers.agent_command import run_agent
+from accelwatch.cli.servers.config_command import (
+    config_check,
+    config_path,
+    config_show,
+    hub_config_check,
+)
 from waiting import GUARD_S
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import bcrypt
 import pytest
 
-from accelwatch.web import passwords
-from accelwatch.web.authentication import Verdict, challenges, judge
-from accelwatch.web.passwords import Busy, PasswordChecker
-from accelwatch.web.web_config import Protection
+from accelwatch.web.protection import passwords
+from accelwatch.web.protection.authentication import Verdict, challenges, judge
+from accelwatch.web.protection.passwords import Busy, PasswordChecker
+from accelwatch.web.protection.web_config import Protection
 from agent.credentials import HASH, RIGHT, TOKEN, Serve, basic, bearer
 from waiting import GUARD_S
 

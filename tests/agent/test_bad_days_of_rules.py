@@ -13,12 +13,12 @@ import pytest
 import machines
 from accelwatch.agent.rules.evaluator import NodeEvaluator
 from accelwatch.agent.rules.judge import NodeJudge
-from accelwatch.clock import ManualClock
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.opening import LOCK
+from accelwatch.alerting.rules.loading import load
+from accelwatch.base.clock import ManualClock
 from accelwatch.config.model import RuleSettings
-from accelwatch.incidents.journal.file import FILE, JournalFile
-from accelwatch.incidents.journal.opening import LOCK
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.rules.loading import load
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView

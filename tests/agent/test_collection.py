@@ -8,8 +8,8 @@ import pytest
 
 import machines
 from accelwatch.agent.collection import Collection, first_cycle_over
-from accelwatch.clock import SystemClock
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.base.clock import SystemClock
+from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 

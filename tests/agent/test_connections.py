@@ -15,10 +15,10 @@ import pytest
 
 import machines
 from accelwatch.agent.server import ServerLimits
-from accelwatch.errors import AccelwatchError
-from accelwatch.web.connections import Limits
-from accelwatch.web.listeners import exposed, is_loopback, open_tcp, open_unix
-from accelwatch.web.web_config import Protection, load_protection
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.web.protection.web_config import Protection, load_protection
+from accelwatch.web.sockets.connections import Limits
+from accelwatch.web.sockets.listeners import exposed, is_loopback, open_tcp, open_unix
 from waiting import GUARD_S
 
 Serve = Callable[..., Any]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.__main__ import main
-from accelwatch.sampler import early
+from accelwatch.node.sampler import early
 from agents import AgentProcess
 from sampler.test_early import loaded_by, output_of
 from standins import NvmlScenario
@@ -73,8 +73,8 @@ def test_it_is_begun_before_the_command_line_is_read(
 ) -> None:
     kinds: list[bool] = []
     monkeypatch.setattr(sys, "argv", ["accelwatch", *words])
-    monkeypatch.setattr("accelwatch.cli.entry.dispatch", lambda _: 0)
-    monkeypatch.setattr("accelwatch.cli.entry.leave", lambda _: None)
+    monkeypatch.setattr("accelwatch.cli.startup.entry.dispatch", lambda _: 0)
+    monkeypatch.setattr("accelwatch.cli.startup.entry.leave", lambda _: None)
     monkeypatch.setattr("accelwatch.daemon.privacy.new_files_for_ourselves", lambda: None)
     monkeypatch.setattr("accelwatch.daemon.memory.one_arena", lambda: None)
     monkeypatch.setattr("accelwatch.daemon.deferred.defer", lambda: None)
@@ -87,8 +87,8 @@ def test_a_shell_that_asks_for_completion_begins_none(monkeypatch: pytest.Monkey
     monkeypatch.setenv("_ACCELWATCH_COMPLETE", "complete_bash")
     monkeypatch.setattr(early, "begin", pytest.fail)
     monkeypatch.setattr(sys, "argv", ["accelwatch", "agent"])
-    monkeypatch.setattr("accelwatch.cli.entry.dispatch", lambda _: 0)
-    monkeypatch.setattr("accelwatch.cli.entry.leave", lambda _: None)
+    monkeypatch.setattr("accelwatch.cli.startup.entry.dispatch", lambda _: 0)
+    monkeypatch.setattr("accelwatch.cli.startup.entry.leave", lambda _: None)
     main()
 
 
@@ -123,7 +123,7 @@ def test_one_that_crashes_is_replaced_by_a_program_of_its_own(start: Start) -> N
     agent.wait_for(lambda: [one for one in collectors(agent) if one != first] != [])
     (second,) = collectors(agent)
     agent.wait_for(
-        lambda: b"accelwatch.sampler.child" in Path(f"/proc/{second}/cmdline").read_bytes()
+        lambda: b"accelwatch.node.sampler.child" in Path(f"/proc/{second}/cmdline").read_bytes()
     )
     agent.wait_for(lambda: "accel_device_up{" in agent.get("/metrics"))
     assert agent.told().count("collector ended code=SIGKILL") == 1
@@ -164,9 +164,11 @@ def test_a_mistake_ends_both_and_is_told_once(tmp_path: Path, words: list[str], 
     assert run.stdout == ""
 
 
-RUNTIME = "import accelwatch.runtime, accelwatch.agent.stream, accelwatch.blackbox.freezer"
+RUNTIME = (
+    "import accelwatch.agent.runtime, accelwatch.agent.stream, accelwatch.archive.blackbox.freezer"
+)
 COLLECTOR = (
-    "import accelwatch.sampler.child, accelwatch_nvidia.backend, accelwatch_host.backend\n"
+    "import accelwatch.node.sampler.child, accelwatch_nvidia.backend, accelwatch_host.backend\n"
     "import accelwatch_kernel_log.backend, pynvml"
 )
 
@@ -175,15 +177,15 @@ def test_what_agent_and_collector_need_is_loaded_before_the_fork() -> None:
     shared = "early.load_more_shared()\nshared = set(sys.modules)\n"
     owner = loaded_by(shared + RUNTIME)
     collector = loaded_by(shared + COLLECTOR)
-    assert "accelwatch.runtime" in owner
-    assert "accelwatch.sampler.collector" in collector
+    assert "accelwatch.agent.runtime" in owner
+    assert "accelwatch.node.sampler.collector" in collector
     assert {name for name in owner & collector if not name.startswith("_")} <= {"bisect", "pwd"}
 
 
 def test_nothing_is_collected_that_was_loaded_before_the_fork() -> None:
     program = (
         "import gc\n"
-        "from accelwatch.sampler import early\n"
+        "from accelwatch.node.sampler import early\n"
         "early.begin(lasting=True)\n"
         "frozen = gc.get_freeze_count()\n"
         "print(frozen > 1000, gc.isenabled())\n"

@@ -11,10 +11,10 @@ import pytest
 
 from accelwatch.agent.server import ServerLimits
 from accelwatch.config.model import Web
-from accelwatch.web.addresses import is_address, is_loopback_address
 from accelwatch.web.front import server_limits
-from accelwatch.web.hosts import meant_for, own_names
-from accelwatch.web.web_config import Protection
+from accelwatch.web.protection.web_config import Protection
+from accelwatch.web.sockets.addresses import is_address, is_loopback_address
+from accelwatch.web.sockets.hosts import meant_for, own_names
 from agent.credentials import TOKEN, bearer
 from hub_peers import hub
 from waiting import GUARD_S

@@ -33,15 +33,15 @@ def test_a_running_agent_asks_nobody_and_loads_nothing_for_it(tmp_path: Path) ->
         line.split("|") for line in agent.told().splitlines() if line.startswith("import time:")
     ]
     loaded = {line[-1].strip() for line in lines}
-    assert {"accelwatch.runtime", "h11"} <= loaded
+    assert {"accelwatch.agent.runtime", "h11"} <= loaded
     assert {name for name in loaded if name.split(".")[0] in NEEDLESS} == set()
 
 
 def test_rules_without_a_receiver_load_no_client() -> None:
     code = (
-        "import sys, accelwatch.agent.rules.evaluator, accelwatch.judging.runner\n"
-        "import accelwatch.judging.pages, accelwatch.judging.silence_pages\n"
-        "import accelwatch.judging.alerting\n"
+        "import sys, accelwatch.agent.rules.evaluator, accelwatch.alerting.evaluation.runner\n"
+        "import accelwatch.alerting.evaluation.pages, accelwatch.alerting.evaluation.silence_pages\n"
+        "import accelwatch.alerting.evaluation.alerting\n"
         "print('aiohttp' in sys.modules)"
     )
     run = subprocess.run(
@@ -66,7 +66,7 @@ def test_who_reads_no_file_loads_no_yaml(flags: str) -> None:
 
 def test_who_only_writes_loads_no_reader() -> None:
     code = (
-        "import sys, accelwatch.exposition.text, accelwatch.recording.recorder\n"
+        "import sys, accelwatch.exposition.text, accelwatch.archive.recording.recorder\n"
         "print([name for name in sys.modules if name.endswith(('.reader', '.recording.recording'))])"
     )
     run = subprocess.run(
@@ -77,10 +77,11 @@ def test_who_only_writes_loads_no_reader() -> None:
 
 def test_an_agent_loads_nothing_of_fleet_rules_and_alerts() -> None:
     code = (
-        "import sys, accelwatch.runtime, accelwatch.agent.server, accelwatch.agent.stream\n"
+        "import sys, accelwatch.agent.runtime, accelwatch.agent.server, accelwatch.agent.stream\n"
         "forbidden = ('numpy', 'sqlite3', 'accelwatch.fleet', 'accelwatch.agent.rules',"
-        " 'accelwatch.rules', 'accelwatch.incidents', 'accelwatch.delivery',"
-        " 'accelwatch.judging.runner', 'accelwatch.judging.pages', 'accelwatch.judging.alerting')\n"
+        " 'accelwatch.alerting.rules', 'accelwatch.alerting.incidents', 'accelwatch.alerting.delivery',"
+        " 'accelwatch.alerting.evaluation.runner', 'accelwatch.alerting.evaluation.pages',"
+        " 'accelwatch.alerting.evaluation.alerting')\n"
         "print([name for name in sys.modules if name.startswith(forbidden)])"
     )
     run = subprocess.run(
@@ -91,8 +92,8 @@ def test_an_agent_loads_nothing_of_fleet_rules_and_alerts() -> None:
 
 def test_an_agent_with_rules_loads_no_numpy() -> None:
     code = (
-        "import sys, accelwatch.agent.rules.evaluator, accelwatch.judging.runner\n"
-        "import accelwatch.judging.pages, accelwatch.delivery.dispatcher\n"
+        "import sys, accelwatch.agent.rules.evaluator, accelwatch.alerting.evaluation.runner\n"
+        "import accelwatch.alerting.evaluation.pages, accelwatch.alerting.delivery.dispatcher\n"
         "print([name for name in sys.modules if name.startswith(('numpy', 'accelwatch.fleet'))])"
     )
     run = subprocess.run(

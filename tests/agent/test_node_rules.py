@@ -14,17 +14,17 @@ import machines
 from accelwatch.agent.rules.evaluator import NodeEvaluator
 from accelwatch.agent.rules.judge import NodeJudge
 from accelwatch.agent.rules.node_note import node_note
-from accelwatch.clock import ManualClock
+from accelwatch.alerting.evaluation.news import MAX_AGE_S
+from accelwatch.alerting.evaluation.pages import IncidentPages
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.incident import Incident, MomentKind
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.loading import load
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.alerting.rules.verdict import Entity, VerdictChange
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import ConfigError, UnmetError
 from accelwatch.config.model import RuleSettings
-from accelwatch.errors import ConfigError, UnmetError
-from accelwatch.incidents.incident import Incident, MomentKind
-from accelwatch.judging.news import MAX_AGE_S
-from accelwatch.judging.pages import IncidentPages
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.rules.document import Scope
-from accelwatch.rules.loading import load
-from accelwatch.rules.timing import Transition
-from accelwatch.rules.verdict import Entity, VerdictChange
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number

@@ -10,8 +10,8 @@ from accelwatch.fleet.state.devices import StreamDevice
 from accelwatch.fleet.table.pick import decoded
 from accelwatch.schema.compact import CompactEncoder, Hello, Tick, packed
 from accelwatch.schema.packed import FORM, pack, unpack
-from accelwatch.web.negotiation import choose
-from accelwatch.web.stream import MSGPACK, NDJSON, OFFERED, PACKED, framed
+from accelwatch.web.http.stream import MSGPACK, NDJSON, OFFERED, PACKED, framed
+from accelwatch.web.pages.negotiation import choose
 from hub_peers import STREAM_HEAD, agent, hub, peer, stream_bytes
 
 HUBS = f"{PACKED}, {MSGPACK};q=0.9"

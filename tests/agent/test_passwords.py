@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 import bcrypt
 import pytest
 
-from accelwatch.web import passwords
-from accelwatch.web.passwords import Busy, PasswordChecker
+from accelwatch.web.protection import passwords
+from accelwatch.web.protection.passwords import Busy, PasswordChecker
 
 PASSWORD = "correct horse"
 HASH = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()

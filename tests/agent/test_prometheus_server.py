@@ -15,7 +15,7 @@ import bcrypt
 import pytest
 
 import machines
-from accelwatch.web.web_config import Protection, load_protection
+from accelwatch.web.protection.web_config import Protection, load_protection
 
 Serve = Callable[..., Any]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from accelwatch.clock import ManualClock
-from accelwatch.web.failures import FailureLog
-from accelwatch.web.web_config import Protection
+from accelwatch.base.clock import ManualClock
+from accelwatch.web.http.failures import FailureLog
+from accelwatch.web.protection.web_config import Protection
 from agent.credentials import HASH, TOKEN, bearer
 
 Serve = Callable[..., Any]

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import ConfigError
-from accelwatch.web.authentication import judge
-from accelwatch.web.changing import refusal_of_change
-from accelwatch.web.exposure import check_kept
-from accelwatch.web.page import Change
-from accelwatch.web.passwords import PasswordChecker
-from accelwatch.web.roles import Role
-from accelwatch.web.web_config import Protection, load_protection
+from accelwatch.base.errors import ConfigError
+from accelwatch.web.pages.changing import refusal_of_change
+from accelwatch.web.pages.page import Change
+from accelwatch.web.protection.authentication import judge
+from accelwatch.web.protection.exposure import check_kept
+from accelwatch.web.protection.passwords import PasswordChecker
+from accelwatch.web.protection.roles import Role
+from accelwatch.web.protection.web_config import Protection, load_protection
 from agent.credentials import HASH, TOKEN, basic, bearer
 
 USERS = f"basic_auth_users: {{kim: '{HASH}', lee: '{HASH}', sam: '{HASH}', eve: '{HASH}'}}\n"

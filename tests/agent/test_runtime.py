@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.config.layers import effective
-from accelwatch.config.model import Settings, Web
-from accelwatch.errors import ConfigError
-from accelwatch.runtime import (
+from accelwatch.agent.runtime import (
     collect_settings,
     standing_selection,
     state_folder,
     workload_settings,
 )
-from accelwatch.web.exposure import check_exposure, protection_of
+from accelwatch.base.errors import ConfigError
+from accelwatch.config.layers import effective
+from accelwatch.config.model import Settings, Web
 from accelwatch.web.front import server_limits
-from accelwatch.web.web_config import Protection
+from accelwatch.web.protection.exposure import check_exposure, protection_of
+from accelwatch.web.protection.web_config import Protection
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from accelwatch.agent.settings_check import checked, read_settings
-from accelwatch.cli.config_command import config_check
+from accelwatch.base.errors import ConfigError
+from accelwatch.cli.servers.config_command import config_check
 from accelwatch.config.layers import Effective, effective
 from accelwatch.config.model import Collect, Settings, Web
-from accelwatch.errors import ConfigError
 
 MANY = """\
 rules: {packs: [nvida]}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.web.web_config import load_protection
+from accelwatch.web.protection.web_config import load_protection
 from authority import Authority
 
 SHIPPED = Path(__file__).resolve().parents[2] / "examples/systemd/web-config.yml"

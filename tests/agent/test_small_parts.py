@@ -15,7 +15,7 @@ from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.daemon.logs import JsonFormatter, TextFormatter
 from accelwatch.daemon.notify import Notifier, notifier_of
 from accelwatch.exposition.text import OPENMETRICS, TEXT
-from accelwatch.web.negotiation import choose, takes_gzip
+from accelwatch.web.pages.negotiation import choose, takes_gzip
 
 
 @given(st.text(max_size=300))

@@ -12,11 +12,11 @@ import pytest
 import machines
 from accelwatch.agent.server import ServerLimits
 from accelwatch.agent.stream import Pulse, send_stream
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.schema.compact import Hello, Layout, Message, Tick
 from accelwatch.schema.context import Backends, Event, Processes
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.web.stream import MSGPACK, NDJSON, SSE, Stalled, framed
+from accelwatch.web.http.stream import MSGPACK, NDJSON, SSE, Stalled, framed
 from fake_feed import FakeFeed
 from streams import StreamFollower
 from waiting import GUARD_S

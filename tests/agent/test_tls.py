@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from accelwatch.web.authentication import Verdict, judge
-from accelwatch.web.passwords import PasswordChecker
-from accelwatch.web.web_config import Protection, load_protection
+from accelwatch.web.protection.authentication import Verdict, judge
+from accelwatch.web.protection.passwords import PasswordChecker
+from accelwatch.web.protection.web_config import Protection, load_protection
 from agent.credentials import HASH, RIGHT, Serve
 from agents import AgentProcess
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from accelwatch.errors import ConfigError
-from accelwatch.web.web_config import Protection, load_protection
+from accelwatch.base.errors import ConfigError
+from accelwatch.web.protection.web_config import Protection, load_protection
 from agent.credentials import HASH, TOKEN
 
 BAD = [

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.model import Web
-from accelwatch.errors import ConfigError
-from accelwatch.web.exposure import check_kept
 from accelwatch.web.front import Front
-from accelwatch.web.http_server import ServerLimits
-from accelwatch.web.watch import Watch
-from accelwatch.web.web_config import Protection, load_protection
+from accelwatch.web.http.http_server import ServerLimits
+from accelwatch.web.protection.exposure import check_kept
+from accelwatch.web.protection.watch import Watch
+from accelwatch.web.protection.web_config import Protection, load_protection
 from agent.credentials import HASH, RIGHT, TOKEN, Serve, basic, bearer
 from waiting import GUARD_S, wait_until
 

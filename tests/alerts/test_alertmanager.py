@@ -12,8 +12,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from accelwatch.alert import NoticeKind, Sink, Status
-from accelwatch.rules.document import Severity
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.sink import NoticeKind, Sink, Status
 from accelwatch_alertmanager import alert
 from notices import ASKED, LONG, NOTICE, notice
 from receivers import code, receiver

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.alert import NoticeKind, Outcome, Status
+from accelwatch.alerting.sink import NoticeKind, Outcome, Status
 from notices import LONG, NOTICE, notice
 from receivers import Receiver, code, receiver
 from sink_tests import delivered, sink

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from accelwatch.alert import Outcome, Status
+from accelwatch.alerting.sink import Outcome, Status
 from notices import NOTICE
 from receivers import Receiver, code, receiver
 from sink_tests import delivered, sink

@@ -5,21 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch import plugins
+from accelwatch.plugins import entry_points as plugins
 
 _ROOT = Path(__file__).parents[2] / "alerts"
 _MODULES = sorted(_ROOT.glob("accelwatch_*/*.py"))
 _ALLOWED = (
-    "accelwatch.alert",
-    "accelwatch.delivery.blocking",
-    "accelwatch.delivery.post",
-    "accelwatch.delivery.text",
-    "accelwatch.errors",
-    "accelwatch.plugin_options",
-    "accelwatch.rules.document",
+    "accelwatch.alerting.sink",
+    "accelwatch.alerting.delivery.blocking",
+    "accelwatch.alerting.delivery.post",
+    "accelwatch.alerting.delivery.text",
+    "accelwatch.base.errors",
+    "accelwatch.plugins.options",
+    "accelwatch.alerting.rules.document",
     "accelwatch.schema.moments",
-    "accelwatch.standard_webhooks",
-    "accelwatch.untrusted_text",
+    "accelwatch.base.standard_webhooks",
+    "accelwatch.base.untrusted_text",
 )
 
 

@@ -15,7 +15,7 @@ import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 
-from accelwatch.alert import NoticeKind, Outcome, Status
+from accelwatch.alerting.sink import NoticeKind, Outcome, Status
 from authority import Authority
 from notices import LONG, NOTICE, notice
 from sink_tests import delivered, sink

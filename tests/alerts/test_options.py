@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.errors import ConfigError, OptionsError
+from accelwatch.base.errors import ConfigError, OptionsError
 from sink_tests import sink
 
 # Of the standard library's modules that apprise still imports.

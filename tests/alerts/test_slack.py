@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.alert import NoticeKind, Outcome, Status
+from accelwatch.alerting.sink import NoticeKind, Outcome, Status
 from notices import ASKED, LONG, NOTICE, notice
 from receivers import Receiver, code, receiver
 from sink_tests import delivered, sink

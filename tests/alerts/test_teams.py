@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.alert import NoticeKind
+from accelwatch.alerting.sink import NoticeKind
 from accelwatch_teams import MOST_BYTES
 from notices import ASKED, LONG, NOTICE, notice
 from receivers import Request, code, receiver

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from accelwatch.alert import Asked, NoticeKind, Planned
+from accelwatch.alerting.sink import Asked, NoticeKind, Planned
 from notices import LONG, NOTICE, notice
 from receivers import Request, code, receiver
 from sink_tests import delivered, sink

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from accelwatch.errors import ReadError
-from accelwatch.failed_cells import with_failed_cells
+from accelwatch.backend_kit.failed_cells import with_failed_cells
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Number, Reading

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import DeviceLost, ReadError
-from accelwatch.unlisted import RUNS
+from accelwatch.backend_kit.unlisted import RUNS
+from accelwatch.base.errors import DeviceLost, ReadError
 from fixture_machines import MACHINES
 from pci_nodes import bind
 from polling import Poll

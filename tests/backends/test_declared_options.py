@@ -11,8 +11,8 @@ from types import ModuleType
 import msgspec
 import pytest
 
-from accelwatch import plugins
 from accelwatch.backend import Configurable
+from accelwatch.plugins import entry_points as plugins
 from accelwatch_replay.options import Options
 
 ROOT = Path(__file__).parents[2]
@@ -70,8 +70,8 @@ def test_the_page_of_a_backend_names_its_options(name: str) -> None:
 def test_knowing_them_loads_no_library_of_a_vendor() -> None:
     code = (
         "import sys\n"
-        "from accelwatch import plugins\n"
-        "from accelwatch.sampler.declared_options import loaded\n"
+        "from accelwatch.plugins import entry_points as plugins\n"
+        "from accelwatch.node.sampler.declared_options import loaded\n"
         "print(len(loaded(plugins.names(plugins.BACKENDS))))\n"
         "print({'pynvml', 'amdsmi', 'pyluwen', 'furiosa_smi_py', 'psutil'} & set(sys.modules))\n"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import DevicePermission, ReadError
+from accelwatch.base.errors import DevicePermission, ReadError
 from backends.ascend.machines import staged as ascend
 from backends.cambricon.machines import staged as cambricon
 from backends.iluvatar.machines import staged as iluvatar

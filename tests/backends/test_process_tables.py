@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from accelwatch.errors import ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch_ascend import table as ascend
 from accelwatch_cambricon import table as cambricon
 from accelwatch_hygon.document import jobs_of

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from accelwatch.backend import Backend, Context
-from accelwatch.clock import ManualClock
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
 from accelwatch.schema.reading import Collected
 from accelwatch_ascend import AscendBackend
 from accelwatch_ascend.document import Detail

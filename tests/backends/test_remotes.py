@@ -8,19 +8,19 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from accelwatch import plugins
-from accelwatch.errors import (
+from accelwatch.backend_kit.remote import CommandOutput, Outputs, Remote, RemotelyRead, RemoteRow
+from accelwatch.backend_kit.unlisted import RUNS
+from accelwatch.base.errors import (
     AccelwatchError,
     DeviceLost,
     DevicePermission,
     DeviceTimeout,
     ReadError,
 )
-from accelwatch.remote import CommandOutput, Outputs, Remote, RemotelyRead, RemoteRow
-from accelwatch.sampler.contract import sound_devices, sound_readings
+from accelwatch.node.sampler.turns.contract import sound_devices, sound_readings
+from accelwatch.plugins import entry_points as plugins
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.reading import Reading
-from accelwatch.unlisted import RUNS
 from samples import FIXTURES
 
 BACKENDS, FAILURES = plugins.load_all(plugins.BACKENDS)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 import machines
-from accelwatch.blackbox import places
-from accelwatch.blackbox.files import Frozen, frozen_files
-from accelwatch.blackbox.writer import Writer
-from accelwatch.cli.entry import dispatch
-from accelwatch.recording import Recording
+from accelwatch.archive.blackbox import places
+from accelwatch.archive.blackbox.files import Frozen, frozen_files
+from accelwatch.archive.blackbox.writer import Writer
+from accelwatch.archive.recording import Recording
+from accelwatch.cli.startup.entry import dispatch
 from blackbox.test_writer import LOST, SHORT, play
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.agent.taking import Taking
-from accelwatch.blackbox.keeping import BlackBox
-from accelwatch.blackbox.writer import Writer
-from accelwatch.recording import Recording
+from accelwatch.archive.blackbox.keeping import BlackBox
+from accelwatch.archive.blackbox.writer import Writer
+from accelwatch.archive.recording import Recording
 from accelwatch.schema.snapshot import Snapshot
 from blackbox.test_writer import shot
 from fake_feed import FakeFeed

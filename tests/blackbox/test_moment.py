@@ -7,14 +7,14 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.blackbox.moment import Moment, read_moment
-from accelwatch.recording import Recorder
-from accelwatch.schema.absence import Absence
+from accelwatch.archive.blackbox.moment import Moment, read_moment
+from accelwatch.archive.recording import Recorder
+from accelwatch.base.absence import Absence
+from accelwatch.kernel.xid import category_of
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Process, wholly_absent
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.xid import category_of
 
 NOW = machines.NOW
 XID = ErrorEvent(

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.blackbox.moment import Moment, read_moment
-from accelwatch.recording import Recorder
+from accelwatch.archive.blackbox.moment import Moment, read_moment
+from accelwatch.archive.recording import Recorder
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
 from accelwatch.tui.views.moment_lines import about, lines

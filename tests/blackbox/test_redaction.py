@@ -3,7 +3,7 @@
 import msgspec
 
 import machines
-from accelwatch.blackbox.redaction import redacted, without_argv
+from accelwatch.archive.blackbox.redaction import redacted, without_argv
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Owner, Snapshot
 from accelwatch.schema.wire import decode, encode

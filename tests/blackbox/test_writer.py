@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.blackbox import freezer as freezing
-from accelwatch.blackbox.bounds import Bounds
-from accelwatch.blackbox.files import Frozen, frozen_files, part_of, segments
-from accelwatch.blackbox.writer import Writer
-from accelwatch.recording import Recording
+from accelwatch.archive.blackbox import freezer as freezing
+from accelwatch.archive.blackbox.bounds import Bounds
+from accelwatch.archive.blackbox.files import Frozen, frozen_files, part_of, segments
+from accelwatch.archive.blackbox.writer import Writer
+from accelwatch.archive.recording import Recording
+from accelwatch.kernel.xid import category_of
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.xid import category_of
 
 NOW = machines.NOW
 SHORT = Bounds(before_s=60.0, after_s=10.0, most_after_s=30.0, segment_s=20.0)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.recording import Recorder
+from accelwatch.archive.recording import Recorder
 from accelwatch.schema.event import ErrorEvent
 from backends.kernel_log.memory_log import Log, start
 from installed_command import accelwatch

@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.alerting.rules.loading import load, pack_file, pack_names
+from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.recording import Recorder
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.run import told
-from accelwatch.history.reader import Archive
-from accelwatch.recording import Recorder
-from accelwatch.rules.loading import load, pack_file, pack_names
 from accelwatch.schema.event import ErrorEvent
 from backends.kernel_log.memory_log import Log, start
 from installed_command import accelwatch

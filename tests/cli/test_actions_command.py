@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.cli.app import invoke
-from accelwatch.errors import ConfigError, UsageError
+from accelwatch.base.errors import ConfigError, UsageError
+from accelwatch.cli.startup.app import invoke
 from hook_samples import program, saying
 
 

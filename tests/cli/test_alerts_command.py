@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from accelwatch.cli.app import invoke
+from accelwatch.cli.startup.app import invoke
 
 
 class _Receiver(http.server.BaseHTTPRequestHandler):
@@ -58,14 +58,14 @@ def test_all_of_which_one_fails(file: Path, capfd: pytest.CaptureFixture[str]) -
 
 
 def test_a_sink_that_is_not_there(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    from accelwatch.errors import UsageError
+    from accelwatch.base.errors import UsageError
 
     with pytest.raises(UsageError, match="there is no sink 'other'; there are good, bad"):
         invoke(["alerts", "test", "-c", str(file), "other"])
 
 
 def test_a_file_without_sinks(tmp_path: Path) -> None:
-    from accelwatch.errors import UsageError
+    from accelwatch.base.errors import UsageError
 
     config = tmp_path / "hub.yaml"
     config.write_text("")
@@ -81,7 +81,7 @@ def test_an_agents_file_is_taken_too(file: Path, capfd: pytest.CaptureFixture[st
 
 
 def test_an_agents_file_with_a_mistake_is_told_as_such(file: Path) -> None:
-    from accelwatch.errors import ConfigError
+    from accelwatch.base.errors import ConfigError
 
     agents = file.with_name("agent.yaml")
     agents.write_text(f"collect: {{interval: 2s}}\n{file.read_text()}  stormwait: 3s\n")

@@ -3,8 +3,8 @@
 import pytest
 import typer
 
-from accelwatch.cli.app import build
 from accelwatch.cli.arguments import OPTIONS, Arguments, normalised, parse, split_list
+from accelwatch.cli.startup.app import build
 
 
 def test_the_table_and_the_struct_have_the_same_options() -> None:
@@ -50,7 +50,7 @@ def typed(words: list[str]) -> Arguments:
     """What typer makes of the same words."""
     import typer
 
-    from accelwatch.cli import app
+    from accelwatch.cli.startup import app
 
     command = typer.main.get_command(build())
     with command.make_context("accelwatch", normalised(words)) as context:

@@ -9,10 +9,9 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from accelwatch.cli.app import build
-from accelwatch.incidents.journal.file import FILE, JournalFile
-from accelwatch.incidents.journal.opening import LOCK
-from accelwatch.incidents.journal.records import (
+from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.opening import LOCK
+from accelwatch.alerting.incidents.journal.records import (
     GONE,
     Batch,
     IncidentRecord,
@@ -23,6 +22,7 @@ from accelwatch.incidents.journal.records import (
     SilenceRecord,
     StateRecord,
 )
+from accelwatch.cli.startup.app import build
 from incidents.incident_rules import START
 from incidents.test_journal import incident, silence, window
 

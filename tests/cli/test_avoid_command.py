@@ -8,9 +8,9 @@ import yaml
 from typer.testing import CliRunner
 
 import machines
-from accelwatch.cli.app import build
+from accelwatch.base.host_ranges import expand, listed
+from accelwatch.cli.startup.app import build
 from accelwatch.config.model import RuleSettings
-from accelwatch.host_ranges import expand, listed
 from hub_peers import agent, hub
 
 RULES = """\

@@ -13,12 +13,12 @@ import backends.cambricon.machines
 import machines
 from accelwatch.agent.rules.counts import DeviceCounts
 from accelwatch.agent.rules.glance import Finding
-from accelwatch.cli.check_options import CHECK_OPTIONS, CheckOptions, parse
-from accelwatch.cli.check_report import Report, Status, document, nagios, slurm
-from accelwatch.cli.check_sources import of_snapshot
-from accelwatch.recording import Recorder
-from accelwatch.rules.document import Severity
-from accelwatch.rules.loading import RuleFiles, load, pack_file, pack_names
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.rules.loading import RuleFiles, load, pack_file, pack_names
+from accelwatch.archive.recording import Recorder
+from accelwatch.cli.check.check_options import CHECK_OPTIONS, CheckOptions, parse
+from accelwatch.cli.check.check_report import Report, Status, document, nagios, slurm
+from accelwatch.cli.check.check_sources import of_snapshot
 from accelwatch.schema.event import Category, ErrorEvent
 from agents import AgentProcess
 from installed_command import accelwatch
@@ -154,7 +154,7 @@ def test_the_packs_that_fit_the_machine_are_asked(driver: NvmlScenario) -> None:
 
 WITHOUT_TYPER = """
 import sys
-from accelwatch.cli.entry import dispatch
+from accelwatch.cli.startup.entry import dispatch
 code = dispatch(["check", "--agent", "none", "-b", "nvidia", "--slurm", "--timeout", "50s"])
 print(code, [name for name in ("typer", "numpy", "asyncio") if name in sys.modules])
 """

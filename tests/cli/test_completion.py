@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import machines
-from accelwatch import snapshots
 from accelwatch.cli.completion import completer
+from accelwatch.node import snapshots
 from installed_command import accelwatch
 from standins import NvmlScenario
 from waiting import wait_until

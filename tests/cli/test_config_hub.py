@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.cli.config_command import hub_config_check
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
+from accelwatch.cli.servers.config_command import hub_config_check
 
 
 def test_an_address_without_protection_is_named_with_file_and_line(tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import accelwatch
-from accelwatch.recording import Recording
+from accelwatch.archive.recording import Recording
 from accelwatch.schema.snapshot import BackendState, Snapshot
 from installed_command import accelwatch as command
 from standins import NvmlScenario
 
 DIES = """
 import os, sys
-if "accelwatch.sampler.child" in sys.orig_argv:
+if "accelwatch.node.sampler.child" in sys.orig_argv:
     os._exit(7)
 """
 SAID = "accelwatch: nvidia: the collector process ended with exit_7"

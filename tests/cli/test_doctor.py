@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from accelwatch.backend import Check, Probe
-from accelwatch.cli.doctor import _headline, _report
-from accelwatch.diagnosis import Verdict, diagnose
+from accelwatch.cli.node.doctor import _headline, _report
+from accelwatch.node.diagnosis import Verdict, diagnose
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from installed_command import accelwatch
 from standins import NvmlScenario

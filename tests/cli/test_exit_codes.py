@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from accelwatch import errors, exit_codes
+from accelwatch.base import errors, exit_codes
 
 PAGE = Path(__file__).parents[2] / "docs/commands.md"
 ROW = re.compile(r"^\| (\d+) \| ", re.MULTILINE)

@@ -5,13 +5,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.blackbox.files import Frozen
-from accelwatch.blackbox.places import Box
-from accelwatch.cli.blackbox_report import rows
+from accelwatch.archive.blackbox.files import Frozen
+from accelwatch.archive.blackbox.places import Box
 from accelwatch.cli.fitted import fitted
-from accelwatch.cli.fleet_groups import group_table
-from accelwatch.cli.process_table import processes_table
-from accelwatch.cli.table import render
+from accelwatch.cli.fleet.fleet_groups import group_table
+from accelwatch.cli.node.process_table import processes_table
+from accelwatch.cli.node.table import render
+from accelwatch.cli.past.blackbox_report import rows
 from accelwatch.cli.table_lines import Style
 from accelwatch.fleet.api.documents import GroupRow
 from accelwatch.fleet.hub_client.once import Answer

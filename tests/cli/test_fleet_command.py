@@ -20,7 +20,7 @@ import pytest
 
 import machines
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.web.web_config import load_protection
+from accelwatch.web.protection.web_config import load_protection
 from fake_store import FakeStore, fake_store
 from hub_peers import agent, hub, peer
 from warm_command import accelwatch
@@ -478,7 +478,7 @@ def test_a_closed_pipe_ends_it_without_a_word_and_leaves_nothing(environ: dict[s
 
 def test_importing_the_commands_loads_neither_client_nor_interface() -> None:
     code = (
-        "import sys; from accelwatch.cli.app import build; build(); "
+        "import sys; from accelwatch.cli.startup.app import build; build(); "
         "print([name for name in ('aiohttp', 'textual', 'asyncio', 'numpy') if name in sys.modules])"
     )
     run = subprocess.run(

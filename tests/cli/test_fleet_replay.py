@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from accelwatch.cli import history_command
-from accelwatch.cli.app import build
-from accelwatch.cli.fleet_replay import Replaying, judging_words
-from accelwatch.errors import AccelwatchError, UsageError
+from accelwatch.base.errors import AccelwatchError, UsageError
+from accelwatch.cli.fleet.fleet_replay import Replaying, judging_words
+from accelwatch.cli.past import history_command
+from accelwatch.cli.startup.app import build
 from accelwatch.fleet.replay.archive import ReplayedArchive
 from replay_archives import bad_day
 

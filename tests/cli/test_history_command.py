@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from accelwatch.cli.app import build
-from accelwatch.history import layout
+from accelwatch.archive.history import layout
+from accelwatch.cli.startup.app import build
 from history_archives import DAY, steady, write
 
 

@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 import machines
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli import hub_asking
-from accelwatch.cli.app import build
-from accelwatch.cli.entry import dispatch
+from accelwatch.cli.startup.app import build
+from accelwatch.cli.startup.entry import dispatch
 from accelwatch.config.model import RuleSettings
-from accelwatch.errors import AccelwatchError
 from hub_peers import agent, hub
 
 RULES = """\

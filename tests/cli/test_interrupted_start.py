@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from accelwatch.exit_codes import INTERRUPTED
+from accelwatch.base.exit_codes import INTERRUPTED
 
 PROGRAM = """
 import os, signal, sys
@@ -38,12 +38,12 @@ def interrupted(module: str, words: tuple[str, ...]) -> "subprocess.CompletedPro
     ("module", "words"),
     [
         ("accelwatch.fleet.hub_client.early", FLEET),
-        ("accelwatch.sampler.frames", FLEET),
+        ("accelwatch.node.sampler.protocol.frames", FLEET),
         ("aiohappyeyeballs", FLEET),
-        ("accelwatch.cli.entry", FLEET),
-        ("accelwatch.cli.entry", ("--hub", "127.0.0.1:1")),
-        ("accelwatch.sampler.early", ("--json",)),
-        ("accelwatch.cli.snapshot", ("--json",)),
+        ("accelwatch.cli.startup.entry", FLEET),
+        ("accelwatch.cli.startup.entry", ("--hub", "127.0.0.1:1")),
+        ("accelwatch.node.sampler.early", ("--json",)),
+        ("accelwatch.cli.node.snapshot", ("--json",)),
     ],
 )
 def test_nothing_is_said_before_a_command_runs(module: str, words: tuple[str, ...]) -> None:
@@ -52,12 +52,12 @@ def test_nothing_is_said_before_a_command_runs(module: str, words: tuple[str, ..
 
 
 def test_a_command_that_runs_ends_by_its_own_code() -> None:
-    ended = interrupted("accelwatch.cli.app", ("doctor",))
+    ended = interrupted("accelwatch.cli.startup.app", ("doctor",))
     assert (ended.returncode, ended.stdout, ended.stderr) == (INTERRUPTED, b"", b"")
 
 
 def test_what_ignores_interrupts_from_the_start_goes_on() -> None:
     ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN){PROGRAM}"
-    program = ignoring.format(module="accelwatch.cli.entry", words=["--version"])
+    program = ignoring.format(module="accelwatch.cli.startup.entry", words=["--version"])
     ended = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
     assert ended.stdout.startswith(b"accelwatch ")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from accelwatch.cli.dashboard import override
-from accelwatch.durations import LEAST_INTERVAL_S, reading_interval
-from accelwatch.errors import UsageError
+from accelwatch.base.durations import LEAST_INTERVAL_S, reading_interval
+from accelwatch.base.errors import UsageError
+from accelwatch.cli.startup.dashboard import override
 from accelwatch.tui.drawing.preferences import INTERVALS, Preferences
 from installed_command import accelwatch
 

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from accelwatch.cli import long_lived
+from accelwatch.cli.startup import long_lived
 
 CASES: dict[str, list[list[str]]] = {
     "agent": [
@@ -68,7 +68,8 @@ def test_it_reads_what_typer_reads(
     run = long_lived.prepared([command, *words])
     assert run is not None
     assert run() == 0
-    from accelwatch.cli import app, arguments
+    from accelwatch.cli import arguments
+    from accelwatch.cli.startup import app
 
     result = CliRunner().invoke(app.build(command), arguments.normalised([command, *words]))
     assert result.exit_code == 0, result.output
@@ -108,7 +109,7 @@ def test_an_exit_code_is_the_commands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_typers_parser_is_not_loaded() -> None:
     program = (
-        "import sys; from accelwatch.cli import long_lived;"
+        "import sys; from accelwatch.cli.startup import long_lived;"
         "assert all(long_lived.prepared([name]) for name in long_lived.COMMANDS);"
         "print([name for name in ('pydantic', 'rich') if name in sys.modules])"
     )

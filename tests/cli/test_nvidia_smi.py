@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch_nvidia_smi import (

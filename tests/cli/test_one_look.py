@@ -14,15 +14,15 @@ import pytest
 
 import machines
 from accelwatch.agent.rules.node_note import node_note
-from accelwatch.cli.check_report import Report, Status, slurm
-from accelwatch.cli.check_sources import expecting, of_incidents, of_snapshot
+from accelwatch.alerting.evaluation.documents import IncidentsPage, NodeNote
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.rules.loading import RuleFiles, pack_file, pack_names
+from accelwatch.base.absence import Absence
+from accelwatch.cli.check.check_report import Report, Status, slurm
+from accelwatch.cli.check.check_sources import expecting, of_incidents, of_snapshot
 from accelwatch.fleet.picture.why.answer import answer
 from accelwatch.fleet.picture.why.scene import scene_of_machine
 from accelwatch.fleet.picture.why.subject import subject_of
-from accelwatch.judging.documents import IncidentsPage, NodeNote
-from accelwatch.rules.document import Severity
-from accelwatch.rules.loading import RuleFiles, pack_file, pack_names
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import wholly_absent

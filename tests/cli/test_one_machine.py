@@ -14,9 +14,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from accelwatch.cli.dashboard_command import dashboard_command
-from accelwatch.cli.serve import ServeOptions, dashboard_words
-from accelwatch.recording import Recording
+from accelwatch.archive.recording import Recording
+from accelwatch.cli.servers.serve import ServeOptions, dashboard_words
+from accelwatch.cli.startup.dashboard_command import dashboard_command
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
 from installed_command import PATIENT, accelwatch
@@ -104,7 +104,7 @@ def test_the_dashboard(machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_pa
         async with asyncio.timeout(60):
             await asyncio.gather(running, return_exceptions=True)
 
-    monkeypatch.setattr("accelwatch.cli.dashboard_command.on_terminal", lambda: True)
+    monkeypatch.setattr("accelwatch.cli.startup.dashboard_command.on_terminal", lambda: True)
     monkeypatch.setattr(Dashboard, "run", lambda app: asyncio.run(follow(app.source)))
     app = typer.Typer()
     app.command()(dashboard_command)

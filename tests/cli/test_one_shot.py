@@ -332,7 +332,7 @@ def test_version_needs_nothing_else() -> None:
 @pytest.mark.parametrize("words", [["--json"], ["--format", "csv"], ["--format", "prometheus"], []])
 def test_the_one_shot_path_loads_no_heavy_module(h100: NvmlScenario, words: list[str]) -> None:
     probe = (
-        "import sys; from accelwatch.cli.entry import dispatch; dispatch(sys.argv[1:]); "
+        "import sys; from accelwatch.cli.startup.entry import dispatch; dispatch(sys.argv[1:]); "
         "heavy = 'textual numpy aiohttp typer rich asyncio prometheus_client'.split(); "
         "sys.stderr.write(repr([m for m in heavy if m in sys.modules]))"
     )

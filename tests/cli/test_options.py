@@ -8,15 +8,15 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from accelwatch.cli.agent_command import AgentOptions
-from accelwatch.cli.dashboard_command import DashboardOptions
-from accelwatch.cli.demo import DemoOptions
-from accelwatch.cli.fleet_plan import Asking, Keeping, Look, Targeting
-from accelwatch.cli.hub import HubOptions
+from accelwatch.cli.fleet.fleet_plan import Asking, Keeping, Look, Targeting
+from accelwatch.cli.node.pick import PickOptions
 from accelwatch.cli.options import Given, Setting, command, given, row, settings_named
-from accelwatch.cli.pick import PickOptions
-from accelwatch.cli.serve import ServeOptions
-from accelwatch.cli.sim import SimPlan
+from accelwatch.cli.servers.agent_command import AgentOptions
+from accelwatch.cli.servers.hub import HubOptions
+from accelwatch.cli.servers.serve import ServeOptions
+from accelwatch.cli.startup.dashboard_command import DashboardOptions
+from accelwatch.cli.trial.demo import DemoOptions
+from accelwatch.cli.trial.sim import SimPlan
 
 
 class Inner(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,8 @@ import pytest
 import typer
 
 import warm_command
-from accelwatch.cli.app import build
 from accelwatch.cli.arguments import OPTIONS
+from accelwatch.cli.startup.app import build
 from installed_command import accelwatch
 
 COMMANDS = [

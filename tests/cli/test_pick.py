@@ -8,19 +8,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.cli.pick import text_of
-from accelwatch.errors import UnmetError
+from accelwatch.backend_kit.visibility import Declared
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import UnmetError
+from accelwatch.cli.node.pick import text_of
 from accelwatch.expr import compile_condition, device_names
 from accelwatch.query import picking
 from accelwatch.query.memory import free_memory
 from accelwatch.query.picking import Criteria, Pick
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.visibility import Declared
 from installed_command import PATIENT, accelwatch
 from machines import GIB, device, lost_view, mig_view, view
 from packed_trees import FakeTree

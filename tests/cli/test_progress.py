@@ -11,12 +11,12 @@ import pytest
 from msgspec import structs
 
 import machines
+from accelwatch.archive.history import layout
+from accelwatch.archive.history.check import check
+from accelwatch.archive.recording import Recorder
 from accelwatch.cli import progress
 from accelwatch.cli.progress import counting, recorded_time, table
 from accelwatch.fleet.archive.replayed import replayed
-from accelwatch.history import layout
-from accelwatch.history.check import check
-from accelwatch.recording import Recorder
 from history_archives import DAY, steady, write
 
 RULES = """\

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 import smi_pages
-from accelwatch.errors import UnmetError, UsageError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series, opt_in_groups
 from accelwatch.schema.reading import Number, Reading

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import machines
-from accelwatch import plugins
-from accelwatch.cli.remedy_outcome import code_of
-from accelwatch.clock import SystemClock
+from accelwatch.base.clock import SystemClock
+from accelwatch.cli.remedy.remedy_outcome import code_of
 from accelwatch.config.model import RuleSettings
-from accelwatch.remedy.settings import ActionSettings, DataGuard, RemedySettings
+from accelwatch.plugins import entry_points as plugins
+from accelwatch.remediation.settings import ActionSettings, DataGuard, RemedySettings
 from cli.test_silence_commands import typed
 from hub_peers import agent, hub
 from remedy.fake_scheduler import FakeAction, FakeScheduler

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from accelwatch.cli.app import build
-from accelwatch.cli.remedy_outcome import code_of
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.cli.remedy.remedy_outcome import code_of
+from accelwatch.cli.startup.app import build
 from accelwatch.fleet.remedies.documents import RemediesPage
 from accelwatch.fleet.remedies.standing_documents import SpareDocument, SparesPage
 from canned_answers import answering

@@ -7,11 +7,12 @@ import pytest
 import typer
 
 import warm_command
-from accelwatch.cli import default_command, options
-from accelwatch.cli.app import build
+from accelwatch.cli import options
 from accelwatch.cli.arguments import OPTIONS
-from accelwatch.cli.commands import COMMANDS, HEADINGS
-from accelwatch.cli.dashboard_command import dashboard_command
+from accelwatch.cli.startup import default_command
+from accelwatch.cli.startup.app import build
+from accelwatch.cli.startup.commands import COMMANDS, HEADINGS
+from accelwatch.cli.startup.dashboard_command import dashboard_command
 
 NAMES = [name for name, command in COMMANDS.items() if command.heading]
 OLDER = {

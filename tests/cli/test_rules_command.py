@@ -8,8 +8,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from accelwatch.cli.app import build
-from accelwatch.rules.loading import PACKS, pack_names
+from accelwatch.alerting.rules.loading import PACKS, pack_names
+from accelwatch.cli.startup.app import build
 
 RULES = """\
 version: 1

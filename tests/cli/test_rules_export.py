@@ -8,7 +8,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from accelwatch.cli.app import build
+from accelwatch.cli.startup.app import build
 
 RULES = """\
 version: 1

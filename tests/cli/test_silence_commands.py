@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 import machines
-from accelwatch.cli.app import build
 from accelwatch.cli.hub_asking import HubFlags, NobodyAnswersError, changed
+from accelwatch.cli.startup.app import build
 from accelwatch.config.model import RuleSettings
 from hub_peers import agent, hub
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.archive.recording import Recording
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.output import opened_stdout
 from accelwatch.cli.terminal import on_terminal
-from accelwatch.errors import AccelwatchError
-from accelwatch.recording import Recording
 from installed_command import PATIENT
 from standins import NvmlScenario
 from waiting import wait_until
@@ -21,7 +21,7 @@ from waiting import wait_until
 CLOSED = ["<&-", "2>&-", "<&- 2>&-"]
 BEGUN = """
 import os, sys
-from accelwatch.cli.standard_files import open_missing
+from accelwatch.cli.startup.standard_files import open_missing
 open_missing()
 opened = os.open(os.devnull, os.O_RDONLY)
 os.write({told}, f"{{opened}} {{sys.stdin is None}} {{sys.stdout is None}}".encode())

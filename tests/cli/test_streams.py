@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.cli.app import invoke
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.output import emit, write_file, write_stdout
-from accelwatch.display import colour, utf8
-from accelwatch.errors import AccelwatchError
+from accelwatch.cli.startup.app import invoke
+from accelwatch.exposition.display import colour, utf8
 from installed_command import accelwatch
 
 COMMAND = (sys.executable, "-m", "accelwatch")

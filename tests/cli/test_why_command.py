@@ -8,12 +8,13 @@ import pytest
 from typer.testing import CliRunner
 
 import machines
-from accelwatch.cli import hub_asking, why_command
-from accelwatch.cli.app import build
-from accelwatch.cli.entry import dispatch
+from accelwatch.archive.recording import Recorder
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.cli import hub_asking
+from accelwatch.cli.incidents import why_command
+from accelwatch.cli.startup.app import build
+from accelwatch.cli.startup.entry import dispatch
 from accelwatch.config.model import RuleSettings
-from accelwatch.errors import AccelwatchError
-from accelwatch.recording import Recorder
 from hub_peers import agent, hub
 
 RULES = """\

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.forms import duration_text, seconds
 from accelwatch.config.layers import SYSTEM_FILE, find_file, leaves, variable
 from accelwatch.config.model import Settings
 from accelwatch.config.show import shown
-from accelwatch.errors import ConfigError
 from config.loading import Write, load
 
 

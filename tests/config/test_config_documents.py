@@ -5,12 +5,12 @@ from pathlib import Path
 import typer
 import yaml
 
-from accelwatch.cli.agent_command import AgentOptions, agent
 from accelwatch.cli.options import settings_named
+from accelwatch.cli.servers.agent_command import AgentOptions, agent
 from accelwatch.config.layers import flag_name, leaves
 from accelwatch.config.model import Settings
 from accelwatch.config.reader import Reader
-from accelwatch.web.web_config import WebConfig
+from accelwatch.web.protection.web_config import WebConfig
 from config.loading import load
 
 

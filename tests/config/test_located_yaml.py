@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
 from accelwatch.located_yaml.document import Document, parse
 
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accelwatch.base.errors import ConfigError
 from accelwatch.config import layers
 from accelwatch.config.model import Settings
 from accelwatch.config.reader import Reader
-from accelwatch.errors import ConfigError
 from accelwatch.fleet.hub import model
-from accelwatch.web.web_config import WebConfig
+from accelwatch.web.protection.web_config import WebConfig
 from config.loading import Write, load
 
 BAD = [

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.alerts import Alerts, DeadMan, SinkSettings
 from accelwatch.config.model import RuleSettings, Settings
 from accelwatch.config.otlp import Otlp
 from accelwatch.config.reloading import check_filled, losses
-from accelwatch.errors import ConfigError
 from accelwatch.fleet.hub.model import effective as of_hub
 from config.loading import Write, load
 

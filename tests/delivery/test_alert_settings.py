@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.alerts import Alerts, Quiet
-from accelwatch.errors import ConfigError
 from accelwatch.fleet.hub.model import load_settings
 
 # Of the standard library's modules that apprise still imports.

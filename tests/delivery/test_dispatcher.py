@@ -11,17 +11,17 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from accelwatch.alert import Asked, Notice, Outcome, Sink, Status
-from accelwatch.clock import SystemClock
+from accelwatch.alerting.delivery.asking import NobodyAsks
+from accelwatch.alerting.delivery.dispatcher import Dispatcher
+from accelwatch.alerting.delivery.message import Key
+from accelwatch.alerting.delivery.outbox import JournalOutbox, MemoryOutbox, Outbox
+from accelwatch.alerting.delivery.sinks import sinks_of
+from accelwatch.alerting.incidents.incident import Facts, Incident
+from accelwatch.alerting.incidents.journal.file import JournalError, JournalFile
+from accelwatch.alerting.incidents.journal.writer import JournalWriter
+from accelwatch.alerting.sink import Asked, Notice, Outcome, Sink, Status
+from accelwatch.base.clock import SystemClock
 from accelwatch.config.alerts import Alerts, DeadMan, Route, SinkSettings
-from accelwatch.delivery.asking import NobodyAsks
-from accelwatch.delivery.dispatcher import Dispatcher
-from accelwatch.delivery.message import Key
-from accelwatch.delivery.outbox import JournalOutbox, MemoryOutbox, Outbox
-from accelwatch.delivery.sinks import sinks_of
-from accelwatch.incidents.incident import Facts, Incident
-from accelwatch.incidents.journal.file import JournalError, JournalFile
-from accelwatch.incidents.journal.writer import JournalWriter
 from incident_samples import incident, over, storm
 from receivers import Receiver, code, receiver
 

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
+from accelwatch.alerting.delivery.ending import MOST_WORK_S, WORK_AGAIN_S, end_wait_s
+from accelwatch.alerting.incidents.incident import Incident, Moment, MomentKind
 from accelwatch.config.alerts import Alerts
-from accelwatch.delivery.ending import MOST_WORK_S, WORK_AGAIN_S, end_wait_s
-from accelwatch.incidents.incident import Incident, Moment, MomentKind
 from incident_samples import START, incident, over
 
 

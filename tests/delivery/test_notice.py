@@ -5,20 +5,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.alert import Asked, Notice, NoticeKind, Planned
-from accelwatch.delivery.notice import notice_of
-from accelwatch.delivery.text import body, fitted, headline, lasting
-from accelwatch.incidents.incident import (
+from accelwatch.alerting.delivery.notice import notice_of
+from accelwatch.alerting.delivery.text import body, fitted, headline, lasting
+from accelwatch.alerting.incidents.incident import (
     Facts,
     Incident,
     Moment,
     MomentKind,
 )
-from accelwatch.rules.document import Advice, Confidence, Scope, Severity
-from accelwatch.rules.verdict import (
+from accelwatch.alerting.rules.document import Advice, Confidence, Scope, Severity
+from accelwatch.alerting.rules.verdict import (
     Entity,
     Evidence,
 )
+from accelwatch.alerting.sink import Asked, Notice, NoticeKind, Planned
 
 START = 1_795_317_247.0
 LOST = Incident(

@@ -5,12 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.alert import Notice, NoticeKind, Outcome, Status
-from accelwatch.config.alerts import Alerts, Quiet, Route, SinkSettings
-from accelwatch.delivery.calling import call_of, entity_of
-from accelwatch.delivery.message import NEVER, Message
-from accelwatch.delivery.notice import notice_of
-from accelwatch.delivery.queue import (
+from accelwatch.alerting.delivery.calling import call_of, entity_of
+from accelwatch.alerting.delivery.message import NEVER, Message
+from accelwatch.alerting.delivery.notice import notice_of
+from accelwatch.alerting.delivery.queue import (
     EDIT_EVERY_S,
     GIVEN_UP_S,
     KEPT_S,
@@ -19,11 +17,19 @@ from accelwatch.delivery.queue import (
     Queue,
     Traits,
 )
-from accelwatch.delivery.routing import Routes
-from accelwatch.delivery.text import headline
-from accelwatch.incidents.incident import Facts, Incident, IncidentState, Moment, MomentKind
-from accelwatch.rules.document import Scope, Severity
-from accelwatch.rules.verdict import Entity
+from accelwatch.alerting.delivery.routing import Routes
+from accelwatch.alerting.delivery.text import headline
+from accelwatch.alerting.incidents.incident import (
+    Facts,
+    Incident,
+    IncidentState,
+    Moment,
+    MomentKind,
+)
+from accelwatch.alerting.rules.document import Scope, Severity
+from accelwatch.alerting.rules.verdict import Entity
+from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, Status
+from accelwatch.config.alerts import Alerts, Quiet, Route, SinkSettings
 from incident_samples import START, incident, later, over, storm
 
 TAKEN = Outcome(status=Status.DELIVERED, reference="m1")
@@ -600,7 +606,7 @@ def test_a_call_without_an_incident_goes_the_way_of_incidents() -> None:
     scene = Scene(
         Route(match=("node=n4",), sinks=("a",)),
         Route(min_severity="critical", sinks=("b",)),
-        Route(match=("rule=accelwatch.remedy",), sinks=("c",), quiet=night),
+        Route(match=("rule=accelwatch.remediation",), sinks=("c",), quiet=night),
         names=("a", "b", "c"),
     )
     assert scene.queue.call(spoken(), scene.now) == {"a", "c"}

@@ -5,9 +5,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from accelwatch.alerting.delivery.quiet import after_quiet
+from accelwatch.alerting.rules.document import Severity
 from accelwatch.config.alerts import Quiet
-from accelwatch.delivery.quiet import after_quiet
-from accelwatch.rules.document import Severity
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

@@ -4,10 +4,10 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from accelwatch.clock import SystemClock
+from accelwatch.alerting.delivery.refused_start import FILE, RefusedStart
+from accelwatch.base.clock import SystemClock
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.alerts import Alerts, SinkSettings
-from accelwatch.delivery.refused_start import FILE, RefusedStart
-from accelwatch.errors import ConfigError
 from installed_command import accelwatch
 from receivers import Receiver, code, receiver
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from accelwatch.base.default_addresses import AGENT_PORT
 from accelwatch.config import Settings, effective
 from accelwatch.config.layers import flag_name, leaves
-from accelwatch.default_addresses import AGENT_PORT
 
 
 def load(folder: Path, text: str) -> Settings:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from accelwatch.sampler.supervisor import Limits
+from accelwatch.node.sampler.supervisor import Limits
 
 Manifest = dict[str, Any]
 

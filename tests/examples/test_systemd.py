@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from accelwatch.sampler.supervisor import Limits
+from accelwatch.node.sampler.supervisor import Limits
 
 SERVER_BYTES = 160 << 20
 """Twice what an agent's server has resident with eight devices."""

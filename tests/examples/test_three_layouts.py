@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import yaml
 
+from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import HttpSd, Targets
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
-from accelwatch.judging.runner import RuleRunner
 from accelwatch.schema.moments import unix_seconds
 from hub_peers import served_hub
 from sick_fleet import AFFECTED, Node, nodes

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.exposition import families
 from accelwatch.exposition.families import Sample, device_samples, node_samples, owner_of
 from accelwatch.exposition.selection import Selection, selected, selection

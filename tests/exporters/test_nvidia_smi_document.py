@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ET
 import msgspec
 import pytest
 
-from accelwatch.errors import DeviceLost, DevicePermission
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import DeviceLost, DevicePermission
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.metrics import Series, opt_in_groups
 from accelwatch.schema.reading import Number, Process, Reading, wholly_absent

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.errors import UnmetError, UsageError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Process, Reading

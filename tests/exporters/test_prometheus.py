@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as strict_parse
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.exposition.selection import Selection, selection
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import Kind, MetricSource, Series, Tier, catalogue, opt_in_groups

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import PluginError, UsageError
+from accelwatch.base.errors import PluginError, UsageError
 from accelwatch.exporter import Exporter
-from accelwatch.rendering import exporter_of, formats, rendered
+from accelwatch.node.rendering import exporter_of, formats, rendered
 from accelwatch.schema.snapshot import Snapshot
 from installed_command import PATIENT, accelwatch
 from machines import device, snapshot, view

@@ -3,7 +3,7 @@
 import pytest
 
 import machines
-from accelwatch.errors import ExpressionError
+from accelwatch.base.errors import ExpressionError
 from accelwatch.expr import compile_condition, compile_expression, device_names
 from accelwatch.expr.as_read import SPOKEN, as_read
 from accelwatch.fleet.names import fleet_names

@@ -2,10 +2,10 @@
 
 import pytest
 
-from accelwatch.expr.kleene import UNKNOWN
+from accelwatch.expr.checking.tree import Event
 from accelwatch.expr.outcomes import ANY, Facts, Outcomes, outcomes, pruned
 from accelwatch.expr.rule import compile_rule
-from accelwatch.expr.tree import Event
+from accelwatch.expr.vocabulary.kleene import UNKNOWN
 
 NEVER, ALWAYS, UNSURE = frozenset({False}), frozenset({True}), frozenset({UNKNOWN})
 NEVER_TRUE, NEVER_FALSE = frozenset({False, UNKNOWN}), frozenset({True, UNKNOWN})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.expr.duration import DurationError, duration, spoken
+from accelwatch.expr.syntax.duration import DurationError, duration, spoken
 
 DAY = 86400
 EXAMPLES = 'write for example "30s", "5m", "1h" or "7d"'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.errors import ExpressionError
+from accelwatch.base.errors import ExpressionError
 from accelwatch.expr import compile_condition, compile_expression, device_names
 
 

@@ -1,8 +1,8 @@
 """Every event that is told belongs to a kind that rules can name."""
 
+from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.event_match import matcher
-from accelwatch.expr.events import EVENT_KINDS
-from accelwatch.expr.tree import EventPattern
+from accelwatch.expr.vocabulary.events import EVENT_KINDS
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch_kernel_log.interpreter import PATTERNS
 from accelwatch_kernel_log.pattern import find

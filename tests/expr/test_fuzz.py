@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.errors import ExpressionError
+from accelwatch.base.errors import ExpressionError
 from accelwatch.expr import (
     MISSING,
     UNKNOWN,
@@ -18,7 +18,7 @@ from accelwatch.expr import (
     compile_expression,
     device_names,
 )
-from accelwatch.expr.pattern import compile_pattern
+from accelwatch.expr.vocabulary.pattern import compile_pattern
 
 WORDS = [
     *("power_watts", "vendor", "model", "throttle_active", ".power", "[0]", '["x"]', "health"),

@@ -5,10 +5,10 @@ from enum import StrEnum
 
 import pytest
 
-from accelwatch.errors import ExpressionError
+from accelwatch.base.errors import ExpressionError
 from accelwatch.expr import compile_condition, compile_expression, device_names
-from accelwatch.expr.kleene import MISSING, UNKNOWN, Missing, Truth, Value
-from accelwatch.expr.pattern import MAX_SUBJECT, compile_pattern
+from accelwatch.expr.vocabulary.kleene import MISSING, UNKNOWN, Missing, Truth, Value
+from accelwatch.expr.vocabulary.pattern import MAX_SUBJECT, compile_pattern
 
 LONG = "x" * 200
 

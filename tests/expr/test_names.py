@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from accelwatch.expr.events import EVENT_FUNCTIONS, EVENT_KINDS
-from accelwatch.expr.functions import FUNCTIONS
-from accelwatch.expr.names import (
+from accelwatch.expr.vocabulary.events import EVENT_FUNCTIONS, EVENT_KINDS
+from accelwatch.expr.vocabulary.functions import FUNCTIONS
+from accelwatch.expr.vocabulary.names import (
     FLAGS,
     IDENTITY,
     STATE_FAMILIES,
@@ -13,9 +13,9 @@ from accelwatch.expr.names import (
     Type,
     device_names,
 )
-from accelwatch.expr.peers import FOLDS, GROUPS, PEERS
-from accelwatch.expr.rule_names import of_host, rule_names
-from accelwatch.expr.windows import WINDOWS
+from accelwatch.expr.vocabulary.peers import FOLDS, GROUPS, PEERS
+from accelwatch.expr.vocabulary.rule_names import of_host, rule_names
+from accelwatch.expr.vocabulary.windows import WINDOWS
 from accelwatch.fleet.names import fleet_names
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Kind, Scope, catalogue

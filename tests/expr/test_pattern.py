@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.expr.pattern import compile_pattern
+from accelwatch.expr.vocabulary.pattern import compile_pattern
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from accelwatch.expr.kleene import MISSING, Missing, Value
 from accelwatch.expr.rule import compile_rule_value
+from accelwatch.expr.vocabulary.kleene import MISSING, Missing, Value
 from rule_worlds import NOW, World
 
 Numbers = list[float | None]

@@ -2,11 +2,11 @@
 
 import pytest
 
-from accelwatch.errors import ExpressionError
+from accelwatch.base.errors import ExpressionError
 from accelwatch.expr import compile_condition, device_names
-from accelwatch.expr.kleene import UNKNOWN
 from accelwatch.expr.rule import compile_rule, compile_rule_value
-from accelwatch.expr.rule_names import rule_names
+from accelwatch.expr.vocabulary.kleene import UNKNOWN
+from accelwatch.expr.vocabulary.rule_names import rule_names
 from rule_worlds import World
 
 

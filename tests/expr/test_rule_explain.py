@@ -5,9 +5,9 @@ import math
 from accelwatch.expr import MISSING, UNKNOWN, Key
 from accelwatch.expr.cost import Cost
 from accelwatch.expr.explain import Part, explain
-from accelwatch.expr.kleene import Lookup
 from accelwatch.expr.rule import compile_rule
 from accelwatch.expr.scene import HOST, Keeper, Scene
+from accelwatch.expr.vocabulary.kleene import Lookup
 from accelwatch.schema.metrics import Series
 from rule_worlds import NOW, World
 

@@ -5,8 +5,8 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.expr.kleene import MISSING, UNKNOWN
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
+from accelwatch.expr.vocabulary.kleene import MISSING, UNKNOWN
 from naive_rules import naive
 from rule_worlds import World, conditions, values, worlds
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from accelwatch.errors import ExpressionError
+from accelwatch.base.errors import ExpressionError
+from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.needs import EventNeed, WindowNeed, refuse_costly, window_bytes
 from accelwatch.expr.rule import compile_rule
-from accelwatch.expr.tree import EventPattern
-from accelwatch.expr.windows import WindowKind
+from accelwatch.expr.vocabulary.windows import WindowKind
 
 POWER, GPU, JUNCTION = (
     ("power_watts",),

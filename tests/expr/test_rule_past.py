@@ -6,14 +6,14 @@ from collections.abc import Iterable
 import pytest
 
 from accelwatch.expr import MISSING, UNKNOWN, Key, Missing, Value
+from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.environment import Group
 from accelwatch.expr.heard import MOST_REMEMBERED, Heard
-from accelwatch.expr.kleene import Lookup
 from accelwatch.expr.needs import EventNeed, WindowNeed
 from accelwatch.expr.past import Past, quantile
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
 from accelwatch.expr.scene import HOST, Device, Keeper, Scene
-from accelwatch.expr.tree import EventPattern
+from accelwatch.expr.vocabulary.kleene import Lookup
 from accelwatch.schema.event import Category, ErrorEvent
 
 POWER, ENERGY = ("power_watts",), ("energy_joules_total",)

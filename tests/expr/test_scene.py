@@ -6,10 +6,10 @@ from operator import or_
 
 import pytest
 
-from accelwatch.expr.kleene import MISSING, Key, Lookup, Missing, Value
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule import compile_rule
 from accelwatch.expr.scene import HOST, Device, Keeper, Scene
+from accelwatch.expr.vocabulary.kleene import MISSING, Key, Lookup, Missing, Value
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
 

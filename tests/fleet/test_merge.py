@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import machines
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import merge
 from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.merge import identity
@@ -17,7 +18,6 @@ from accelwatch.fleet.state.joined import merged
 from accelwatch.fleet.state.source import TargetSource
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.target import targets_of
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series

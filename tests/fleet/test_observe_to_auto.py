@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.cli.config_command import hub_config_check
+from accelwatch.alerting.rules.document import Mode
+from accelwatch.alerting.rules.doubts import doubts
+from accelwatch.alerting.rules.loading import load, pack_file
+from accelwatch.alerting.rules.rule import RuleSet
+from accelwatch.cli.servers.config_command import hub_config_check
 from accelwatch.fleet.hub.model import HubSettings, load_settings
-from accelwatch.rules.document import Mode
-from accelwatch.rules.doubts import doubts
-from accelwatch.rules.loading import load, pack_file
-from accelwatch.rules.rule import RuleSet
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet" / "observe-to-auto.md"
 RULES = "/etc/accelwatch/rules.d/acting.yaml"

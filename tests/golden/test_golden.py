@@ -18,7 +18,7 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from accelwatch.cli.table import render
+from accelwatch.cli.node.table import render
 from accelwatch.cli.table_lines import Style
 from accelwatch.schema.metrics import PREFIX, Kind, catalogue
 from accelwatch.schema.wire import decode, encode

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from accelwatch.history import files, layout
-from accelwatch.history.bounds import Bounds, size_of
-from accelwatch.history.check import Finding, check
-from accelwatch.history.layout import DEVICES, ArchiveError
-from accelwatch.history.reader import Archive
-from accelwatch.history.summary import summary
+from accelwatch.archive.history import files, layout
+from accelwatch.archive.history.bounds import Bounds, size_of
+from accelwatch.archive.history.check import Finding, check
+from accelwatch.archive.history.layout import DEVICES, ArchiveError
+from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.summary import summary
 from history_archives import DAY, HEAT, MODEL, POWER, Sample, gathered, steady, write, writer
 
 _WRITES = """

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.history import files, layout, writer
-from accelwatch.history.admission import Admission
-from accelwatch.history.check import check
-from accelwatch.history.layout import DAY_MS, DEVICES, NODES, ArchiveError
-from accelwatch.history.reader import Archive
-from accelwatch.history.rows import Batch, Gathering
-from accelwatch.history.tables import columns_within
+from accelwatch.archive.history import files, layout, writer
+from accelwatch.archive.history.admission import Admission
+from accelwatch.archive.history.check import check
+from accelwatch.archive.history.layout import DAY_MS, DEVICES, NODES, ArchiveError
+from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.rows import Batch, Gathering
+from accelwatch.archive.history.tables import columns_within
 from accelwatch.schema.metrics import Series
 from history_archives import DAY, HEAT, MODEL, POWER
 from history_archives import writer as writer_of

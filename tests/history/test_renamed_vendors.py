@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from accelwatch.history.layout import DEVICES, JOBS
-from accelwatch.history.reader import Archive, event_rows, jobs_of
-from accelwatch.history.summary import summary
+from accelwatch.archive.history.layout import DEVICES, JOBS
+from accelwatch.archive.history.reader import Archive, event_rows, jobs_of
+from accelwatch.archive.history.summary import summary
 from accelwatch.schema.renamed import current_id
 from history_archives import DAY, POWER, Sample, gathered, writer
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.history.layout import DEVICES, NODES, SPAN_MS
-from accelwatch.history.names import column_of, series_of
-from accelwatch.history.reader import Archive
-from accelwatch.history.rows import EventRow, JobRow
+from accelwatch.archive.history.layout import DEVICES, NODES, SPAN_MS
+from accelwatch.archive.history.names import column_of, series_of
+from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.rows import EventRow, JobRow
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from history_archives import DAY, HEAT, LOAD, POWER, SENT, Sample, gathered, steady, write, writer

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from accelwatch.history import layout
-from accelwatch.history.layout import DEVICES, NODES
-from accelwatch.history.presence import Presence
-from accelwatch.history.row_groups import RowGroups
-from accelwatch.history.samples import Samples
+from accelwatch.archive.history import layout
+from accelwatch.archive.history.layout import DEVICES, NODES
+from accelwatch.archive.history.presence import Presence
+from accelwatch.archive.history.row_groups import RowGroups
+from accelwatch.archive.history.samples import Samples
 from history_archives import DAY, HEAT, POWER, steady, write
 
 HOUR = 3_600_000

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from accelwatch.expr.rule import compile_rule
-from accelwatch.rules.document import Advice, Confidence, Mode, Scope, Severity, Trust
-from accelwatch.rules.rule import Grouping, Origin, Rule
-from accelwatch.rules.timing import Timing, Transition
-from accelwatch.rules.verdict import (
+from accelwatch.alerting.rules.document import Advice, Confidence, Mode, Scope, Severity, Trust
+from accelwatch.alerting.rules.rule import Grouping, Origin, Rule
+from accelwatch.alerting.rules.timing import Timing, Transition
+from accelwatch.alerting.rules.verdict import (
     Entity,
     Evidence,
     VerdictChange,
 )
+from accelwatch.expr.rule import compile_rule
 
 START = 1_800_000_000.0
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.incidents.causes import AGAIN_S, TOGETHER_S, Causes, level_of
-from accelwatch.incidents.incident import Facts, Incident
-from accelwatch.incidents.incident_manager import IncidentManager
-from accelwatch.incidents.incident_store import IncidentStore
-from accelwatch.incidents.silence import Silence, matchers
-from accelwatch.rules.document import Severity
-from accelwatch.rules.rule import RuleSet
-from accelwatch.rules.timing import Transition
-from accelwatch.rules.verdict import Entity
+from accelwatch.alerting.incidents.causes import AGAIN_S, TOGETHER_S, Causes, level_of
+from accelwatch.alerting.incidents.incident import Facts, Incident
+from accelwatch.alerting.incidents.incident_manager import IncidentManager
+from accelwatch.alerting.incidents.incident_store import IncidentStore
+from accelwatch.alerting.incidents.silence import Silence, matchers
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.rules.rule import RuleSet
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.alerting.rules.verdict import Entity
 from incidents.incident_rules import START, change, device, rule
 
 FIRED, CLEARED = Transition.FIRED, Transition.CLEARED

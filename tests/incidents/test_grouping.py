@@ -5,16 +5,16 @@ import itertools
 
 import pytest
 
-from accelwatch.incidents.incident import (
+from accelwatch.alerting.incidents.incident import (
     Facts,
     Incident,
     MomentKind,
 )
-from accelwatch.incidents.incident_manager import IncidentManager
-from accelwatch.rules.document import Advice
-from accelwatch.rules.rule import Grouping
-from accelwatch.rules.timing import Transition
-from accelwatch.rules.verdict import (
+from accelwatch.alerting.incidents.incident_manager import IncidentManager
+from accelwatch.alerting.rules.document import Advice
+from accelwatch.alerting.rules.rule import Grouping
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.alerting.rules.verdict import (
     Entity,
 )
 from incidents.incident_rules import START, change, device, rule

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from accelwatch.incidents.incident import (
+from accelwatch.alerting.incidents.incident import (
     ENGINE,
     MOST_MOMENTS,
     Facts,
@@ -15,11 +15,11 @@ from accelwatch.incidents.incident import (
     MomentKind,
     notes,
 )
-from accelwatch.incidents.incident_manager import IncidentManager
-from accelwatch.rules.document import Scope, Severity
-from accelwatch.rules.rule import Rule
-from accelwatch.rules.timing import Transition
-from accelwatch.rules.verdict import (
+from accelwatch.alerting.incidents.incident_manager import IncidentManager
+from accelwatch.alerting.rules.document import Scope, Severity
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.alerting.rules.verdict import (
     Entity,
     Evidence,
 )

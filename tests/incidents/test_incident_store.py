@@ -9,15 +9,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.errors import UnmetError, UsageError
-from accelwatch.incidents.incident import MOST_NOTES, Facts, Incident, MomentKind
-from accelwatch.incidents.incident_store import IncidentStore, Line
-from accelwatch.incidents.journal.file import FILE, JournalError, JournalFile
-from accelwatch.incidents.journal.patient import PatientJournal
-from accelwatch.incidents.journal.records import MOST_BODY, Batch, SilenceRecord, StateRecord
-from accelwatch.incidents.silence import Maintenance, Silence, matchers
-from accelwatch.rules.rule import RuleSet
-from accelwatch.rules.timing import Transition
+from accelwatch.alerting.incidents.incident import MOST_NOTES, Facts, Incident, MomentKind
+from accelwatch.alerting.incidents.incident_store import IncidentStore, Line
+from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
+from accelwatch.alerting.incidents.journal.patient import PatientJournal
+from accelwatch.alerting.incidents.journal.records import (
+    MOST_BODY,
+    Batch,
+    SilenceRecord,
+    StateRecord,
+)
+from accelwatch.alerting.incidents.silence import Maintenance, Silence, matchers
+from accelwatch.alerting.rules.rule import RuleSet
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.base.errors import UnmetError, UsageError
 from incidents.incident_rules import START, change, device, rule
 
 FIRED, CLEARED = Transition.FIRED, Transition.CLEARED

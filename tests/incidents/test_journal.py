@@ -13,8 +13,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.incidents.incident import Facts, Incident, IncidentState, Moment, MomentKind
-from accelwatch.incidents.journal.file import (
+from accelwatch.alerting.incidents.incident import (
+    Facts,
+    Incident,
+    IncidentState,
+    Moment,
+    MomentKind,
+)
+from accelwatch.alerting.incidents.journal.file import (
     FILE,
     KEPT_S,
     RECENT_S,
@@ -23,8 +29,8 @@ from accelwatch.incidents.journal.file import (
     JournalError,
     JournalFile,
 )
-from accelwatch.incidents.journal.opening import MARK, open_journal
-from accelwatch.incidents.journal.records import (
+from accelwatch.alerting.incidents.journal.opening import MARK, open_journal
+from accelwatch.alerting.incidents.journal.records import (
     GONE,
     Batch,
     IncidentRecord,
@@ -35,9 +41,9 @@ from accelwatch.incidents.journal.records import (
     SilenceRecord,
     StateRecord,
 )
-from accelwatch.incidents.journal.writer import JournalWriter
-from accelwatch.incidents.silence import Maintenance, Silence, matchers
-from accelwatch.rules.document import Advice, Confidence, Severity
+from accelwatch.alerting.incidents.journal.writer import JournalWriter
+from accelwatch.alerting.incidents.silence import Maintenance, Silence, matchers
+from accelwatch.alerting.rules.document import Advice, Confidence, Severity
 from incidents.incident_rules import START, device
 
 
@@ -374,9 +380,9 @@ def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
     script = f"""
         import asyncio, os, signal
         from pathlib import Path
-        from accelwatch.incidents.journal.file import JournalFile
-        from accelwatch.incidents.journal.records import Batch, NoteRecord
-        from accelwatch.incidents.journal.writer import JournalWriter
+        from accelwatch.alerting.incidents.journal.file import JournalFile
+        from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
+        from accelwatch.alerting.incidents.journal.writer import JournalWriter
 
         async def main():
             writer = JournalWriter(JournalFile(Path({str(tmp_path / FILE)!r})))

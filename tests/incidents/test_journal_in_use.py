@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.incidents.incident import Facts
-from accelwatch.incidents.incident_store import IncidentStore
-from accelwatch.incidents.journal import checking, patient
-from accelwatch.incidents.journal.file import FILE, JournalError, JournalFile
-from accelwatch.incidents.journal.records import Batch, NoteRecord
-from accelwatch.incidents.journal.schema import VERSION
-from accelwatch.rules.rule import RuleSet
+from accelwatch.alerting.incidents.incident import Facts
+from accelwatch.alerting.incidents.incident_store import IncidentStore
+from accelwatch.alerting.incidents.journal import checking, patient
+from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
+from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
+from accelwatch.alerting.incidents.journal.schema import VERSION
+from accelwatch.alerting.rules.rule import RuleSet
 from incidents.incident_rules import START
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.incidents.journal.file import (
+from accelwatch.alerting.incidents.journal.file import (
     FILE,
     JournalClaimedError,
     JournalDamagedError,
@@ -15,8 +15,14 @@ from accelwatch.incidents.journal.file import (
     JournalFile,
     JournalRefusedError,
 )
-from accelwatch.incidents.journal.records import GONE, MOST_BODY, Batch, NoteRecord, StateRecord
-from accelwatch.incidents.journal.schema import VERSION
+from accelwatch.alerting.incidents.journal.records import (
+    GONE,
+    MOST_BODY,
+    Batch,
+    NoteRecord,
+    StateRecord,
+)
+from accelwatch.alerting.incidents.journal.schema import VERSION
 from incidents.incident_rules import START
 
 OLD = Path(__file__).parent / "journal_version_1.sql"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.incidents.incident import Facts
-from accelwatch.incidents.incident_store import IncidentStore
-from accelwatch.incidents.journal import patient
-from accelwatch.incidents.journal.file import JournalError, JournalFile
-from accelwatch.incidents.journal.records import Batch
-from accelwatch.rules.rule import RuleSet
+from accelwatch.alerting.incidents.incident import Facts
+from accelwatch.alerting.incidents.incident_store import IncidentStore
+from accelwatch.alerting.incidents.journal import patient
+from accelwatch.alerting.incidents.journal.file import JournalError, JournalFile
+from accelwatch.alerting.incidents.journal.records import Batch
+from accelwatch.alerting.rules.rule import RuleSet
 from incidents.incident_rules import START
 
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from accelwatch.incidents.incident import Facts, Incident, MomentKind
-from accelwatch.incidents.incident_manager import IncidentManager
-from accelwatch.incidents.incident_store import IncidentStore
-from accelwatch.rules.rule import Grouping, RuleSet
-from accelwatch.rules.timing import Transition
+from accelwatch.alerting.incidents.incident import Facts, Incident, MomentKind
+from accelwatch.alerting.incidents.incident_manager import IncidentManager
+from accelwatch.alerting.incidents.incident_store import IncidentStore
+from accelwatch.alerting.rules.rule import Grouping, RuleSet
+from accelwatch.alerting.rules.timing import Transition
 from incidents.incident_rules import START, change, device, rule
 
 FIRED, CLEARED = Transition.FIRED, Transition.CLEARED

@@ -2,10 +2,10 @@
 
 import pytest
 
-from accelwatch.errors import UsageError
-from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.muting import MOST_SILENCES, MOST_WINDOWS, Muting
-from accelwatch.incidents.silence import Maintenance, Silence, matchers
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.muting import MOST_SILENCES, MOST_WINDOWS, Muting
+from accelwatch.alerting.incidents.silence import Maintenance, Silence, matchers
+from accelwatch.base.errors import UsageError
 from incident_samples import START, incident, over, storm
 
 ENDS = START + 3600

@@ -2,8 +2,8 @@
 
 import pytest
 
-from accelwatch.errors import UsageError
-from accelwatch.incidents.silence import Maintenance, Silence, matchers
+from accelwatch.alerting.incidents.silence import Maintenance, Silence, matchers
+from accelwatch.base.errors import UsageError
 
 LABELS = {"node": "n12", "rule": "nvidia.gpu.lost", "pool": "train,big"}
 

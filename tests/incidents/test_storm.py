@@ -4,12 +4,12 @@ import itertools
 
 import pytest
 
-from accelwatch.incidents.incident import Facts, Incident
-from accelwatch.incidents.incident_manager import IncidentManager
-from accelwatch.rules.document import Severity
-from accelwatch.rules.rule import Grouping, Rule
-from accelwatch.rules.timing import Transition
-from accelwatch.rules.verdict import Entity
+from accelwatch.alerting.incidents.incident import Facts, Incident
+from accelwatch.alerting.incidents.incident_manager import IncidentManager
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.rules.rule import Grouping, Rule
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.alerting.rules.verdict import Entity
 from incidents.incident_rules import START, change, device, rule
 
 FIRED, CLEARED = Transition.FIRED, Transition.CLEARED

@@ -3,16 +3,20 @@
 import msgspec
 import pytest
 
-from accelwatch.alert import Notice, NoticeKind, Outcome, Status
+from accelwatch.alerting.delivery.notice import notice_of
+from accelwatch.alerting.delivery.own_problem import OwnProblem, incident_of, is_own
+from accelwatch.alerting.delivery.queue import Queue, Traits
+from accelwatch.alerting.delivery.routing import Routes
+from accelwatch.alerting.evaluation.own_problems import (
+    NOTIFIED_AFTER_S,
+    OwnProblems,
+    journal_problem,
+)
+from accelwatch.alerting.evaluation.runner import LOOK_EVERY_S
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.journal.patient import COMMIT_WAIT_S
+from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, Status
 from accelwatch.config.alerts import Alerts, Quiet, Route, SinkSettings
-from accelwatch.delivery.notice import notice_of
-from accelwatch.delivery.own_problem import OwnProblem, incident_of, is_own
-from accelwatch.delivery.queue import Queue, Traits
-from accelwatch.delivery.routing import Routes
-from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.journal.patient import COMMIT_WAIT_S
-from accelwatch.judging.own_problems import NOTIFIED_AFTER_S, OwnProblems, journal_problem
-from accelwatch.judging.runner import LOOK_EVERY_S
 from incident_samples import incident
 
 T = 1_800_000_000.0

@@ -8,13 +8,13 @@ import pytest
 import machines
 from accelwatch.agent.hub_presence import HubPresence
 from accelwatch.agent.rules.evaluator import NodeEvaluator
-from accelwatch.clock import ManualClock
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.evaluation.teller import Teller
+from accelwatch.base.clock import ManualClock
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.judging.teller import Teller
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.web.stream import ALERTING, HUB_HEADER
+from accelwatch.web.http.stream import ALERTING, HUB_HEADER
 from fake_feed import FakeFeed
 from receivers import Receiver, receiver
 

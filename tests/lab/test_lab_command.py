@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.cli.app import invoke
-from accelwatch.errors import UnmetError, UsageError
+from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.cli.startup.app import invoke
 from accelwatch.lab import lab as lab_module
 from accelwatch.lab import playing, slurm_scheduler
 from accelwatch.lab.lab import Lab, Record

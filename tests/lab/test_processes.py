@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.kernel.proc import start_ticks
 from accelwatch.lab.processes import MARK, Begun, Processes, marked
 from accelwatch.lab.waiting import until
-from accelwatch.proc import start_ticks
 
 SLEEP = ("sleep", "600")
 DEAF = (

@@ -1,4 +1,4 @@
-"""Judge the mutants of a module or package: `judge.py src/accelwatch/store tests/store/...`.
+"""Judge the mutants of a module or package: `judge.py src/accelwatch/node/store tests/store/...`.
 
 mutmut writes the mutants and keeps the verdicts (`mutmut results`, `mutmut show NAME`). Its own `run`
 starts pytest anew for each mutant: half a second or more of imports and collection. Here pytest collects

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from accelwatch.remedy.changes import Command, Verb
+from accelwatch.remediation.policy.state.changes import Command, Verb
 from night.story import Fault, Kind
 
 if TYPE_CHECKING:

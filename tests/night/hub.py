@@ -13,9 +13,14 @@ from typing import Any
 
 import pytest
 
-from accelwatch import plugins, slices
-from accelwatch.alert import Notice, Outcome, Status
-from accelwatch.clock import Clock
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.journal import opening, patient
+from accelwatch.alerting.incidents.journal.file import JournalFile
+from accelwatch.alerting.incidents.journal.records import Batch
+from accelwatch.alerting.sink import Notice, Outcome, Status
+from accelwatch.base import slices
+from accelwatch.base.clock import Clock
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.approval.asking import HubAsking
@@ -25,15 +30,11 @@ from accelwatch.fleet.rules import evaluator
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
-from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.journal import opening, patient
-from accelwatch.incidents.journal.file import JournalFile
-from accelwatch.incidents.journal.records import Batch
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.remedy import engine
-from accelwatch.remedy.effect import Site
-from accelwatch.remedy.settings import RemedySettings
-from accelwatch.remedy.stop_file import StopFile
+from accelwatch.plugins import entry_points as plugins
+from accelwatch.remediation.execution import engine
+from accelwatch.remediation.execution.effect import Site
+from accelwatch.remediation.execution.stop_file import StopFile
+from accelwatch.remediation.settings import RemedySettings
 from night.machines import AGENT_EVERY_S, Machines
 from night.scheduler import NightAction
 

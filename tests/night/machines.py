@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 import machines
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.source import TargetSource
 from accelwatch.fleet.target import Target, targets_of
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.context import Event
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent

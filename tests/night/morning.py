@@ -4,8 +4,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from accelwatch.action.observed import Standing
-from accelwatch.alert import NoticeKind
-from accelwatch.remedy.stage import Stage
+from accelwatch.alerting.sink import NoticeKind
+from accelwatch.remediation.policy.state.stage import Stage
 from night.observer import TOLERANCE_S, Property
 from night.story import Fault
 from remedy.virtual_time import START

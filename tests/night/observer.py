@@ -5,12 +5,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from accelwatch.action.observed import JobState
-from accelwatch.remedy.changes import Change, Heard, Started
-from accelwatch.remedy.model import RemedyState
-from accelwatch.remedy.outcome import Outcome
-from accelwatch.remedy.pursued import Pursued
-from accelwatch.remedy.settings import RemedySettings
-from accelwatch.remedy.step import step
+from accelwatch.remediation.policy.state.changes import Change, Heard, Started
+from accelwatch.remediation.policy.state.model import RemedyState
+from accelwatch.remediation.policy.state.outcome import Outcome
+from accelwatch.remediation.policy.state.pursued import Pursued
+from accelwatch.remediation.policy.step.step import step
+from accelwatch.remediation.settings import RemedySettings
 from night.machines import AGENT_EVERY_S
 from night.story import Fault, Kind
 from remedy.virtual_time import START

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from accelwatch.action.observed import JobState, Standing
-from accelwatch.incidents.journal.audit import Audit, look_over
-from accelwatch.incidents.journal.file import FILE
-from accelwatch.remedy.settings import ActionSettings, Budget, RemedySettings, SpareSettings
+from accelwatch.alerting.incidents.journal.audit import Audit, look_over
+from accelwatch.alerting.incidents.journal.file import FILE
+from accelwatch.remediation.settings import ActionSettings, Budget, RemedySettings, SpareSettings
 from night import morning
 from night.admin import Admin
 from night.hub import Hub, Phone, surroundings

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import JobState, Observed
 from accelwatch.action.step import Committed, Proposal, Step, Told
-from accelwatch.clock import Clock
+from accelwatch.base.clock import Clock
 from remedy.fake_scheduler import MESSAGE_S, START_AFTER_S, FakeAction, FakeScheduler, Job
 
 PING_S = 100.0

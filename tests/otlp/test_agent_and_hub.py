@@ -7,7 +7,7 @@ import sys
 import machines
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.pushing import Pushing
-from accelwatch.clock import SystemClock
+from accelwatch.base.clock import SystemClock
 from accelwatch.config.model import Web
 from accelwatch.config.otlp import Otlp
 from accelwatch.fleet.hub.model import HubSettings
@@ -86,7 +86,7 @@ def test_a_hub_pushes_each_node_as_a_resource() -> None:
 
 def test_whoever_does_not_push_loads_nothing_of_it() -> None:
     code = (
-        "import sys, accelwatch.runtime, accelwatch.fleet.hub.serve\n"
+        "import sys, accelwatch.agent.runtime, accelwatch.fleet.hub.serve\n"
         "from accelwatch.config.otlp import installed\n"
         "installed()\n"
         "ours = [name for name in sys.modules if name.startswith(('google', 'accelwatch.otlp'))]\n"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.clock import SystemClock
+from accelwatch.alerting.delivery.push_queue import NotTaken, Request
+from accelwatch.base.clock import SystemClock
 from accelwatch.config.otlp import Otlp, mistakes
-from accelwatch.delivery.push_queue import NotTaken, Request
 from accelwatch.otlp.encoding import parts
 from accelwatch.otlp.grpc_receiver import METHOD, GrpcReceiver
 from accelwatch.otlp.outbox import Outbox

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from accelwatch.clock import SystemClock
+from accelwatch.alerting.delivery.push_queue import NotTaken, Request
+from accelwatch.base.clock import SystemClock
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.otlp import Otlp, mistakes
-from accelwatch.delivery.push_queue import NotTaken, Request
-from accelwatch.errors import ConfigError
 from accelwatch.otlp.encoding import parts
 from accelwatch.otlp.outbox import Outbox
 from accelwatch.otlp.receiver import Receiver, from_environment

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 import machines
-from accelwatch.recording import Recorder, Recording
+from accelwatch.archive.recording import Recorder, Recording
 from accelwatch.schema.snapshot import Snapshot
 
 

@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.recording import Recorder
+from accelwatch.archive.recording import Recorder
+from accelwatch.node.snapshots import first_recorded
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.wire import encode
-from accelwatch.snapshots import first_recorded
 from installed_command import accelwatch
 from recording.shots import shot, write
 

@@ -12,7 +12,7 @@ from recording.shots import numbers, write
 _WRITE = """
 import itertools, sys
 from pathlib import Path
-from accelwatch.recording import Recorder
+from accelwatch.archive.recording import Recorder
 from recording.shots import shot
 recorder = Recorder(Path(sys.argv[1]), max_bytes=64 << 10, keep=50)
 for number in itertools.count():

@@ -5,8 +5,8 @@ import random
 import pytest
 import zstandard
 
-from accelwatch.recording.layout import Compression
-from accelwatch.recording.packing import new_packer
+from accelwatch.archive.recording.layout import Compression
+from accelwatch.archive.recording.packing import new_packer
 
 
 @pytest.mark.parametrize("size", [100, 10_000, 100_000, 900_000])

@@ -12,10 +12,16 @@ import pytest
 import zstandard
 
 import machines
+from accelwatch.archive.recording import (
+    Recorder,
+    Recording,
+    block_index,
+    is_recording,
+    names_recording,
+)
+from accelwatch.archive.recording.block_index import BlockIndex
+from accelwatch.base.errors import AccelwatchError, UsageError, WireError
 from accelwatch.cli.replayed import replayed
-from accelwatch.errors import AccelwatchError, UsageError, WireError
-from accelwatch.recording import Recorder, Recording, block_index, is_recording, names_recording
-from accelwatch.recording.block_index import BlockIndex
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.wire import decode, encode
 from recording.shots import notes, number_of, numbers, shot, write
@@ -176,7 +182,7 @@ def test_a_newer_major_version_is_refused_with_the_mend(
 
     pack = block_index.pack
     with monkeypatch.context() as patch:
-        patch.setattr("accelwatch.recording.recorder.encode", newer)
+        patch.setattr("accelwatch.archive.recording.recorder.encode", newer)
         patch.setattr(block_index, "pack", newer_index)
         path = write(tmp_path / name, 3)
     refusal = r"accelwatch/3, newer than .*; upgrade accelwatch"
@@ -225,7 +231,7 @@ def test_damaged_lines_are_skipped_and_counted(tmp_path: Path, packed: bool) -> 
 
 
 def test_an_overlong_line_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accelwatch.recording.lines.MAX_LINE", 100_000)
+    monkeypatch.setattr("accelwatch.archive.recording.lines.MAX_LINE", 100_000)
     path = tmp_path / "r"
     path.write_bytes(b"{" + b"x" * 350_000 + b"\n" + lines(1))
     assert numbers(path) == [0]
@@ -340,9 +346,9 @@ def _bombs() -> dict[str, bytes]:
 def test_a_bomb_neither_fills_the_memory_nor_takes_for_ever(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accelwatch.recording.survey.MAX_DOCUMENTS", 200_000)
-    monkeypatch.setattr("accelwatch.recording.survey._FREE_BYTES", 64 << 20)
-    monkeypatch.setattr("accelwatch.recording.survey._MAX_RATIO", 10)
+    monkeypatch.setattr("accelwatch.archive.recording.survey.MAX_DOCUMENTS", 200_000)
+    monkeypatch.setattr("accelwatch.archive.recording.survey._FREE_BYTES", 64 << 20)
+    monkeypatch.setattr("accelwatch.archive.recording.survey._MAX_RATIO", 10)
     path = tmp_path / "bomb.zst"
     path.write_bytes(_bombs()[kind])
     try:
@@ -392,8 +398,8 @@ def _clock(monkeypatch: pytest.MonkeyPatch, moments: Iterable[float]) -> list[fl
         seen.append(next(coming))
         return seen[-1]
 
-    monkeypatch.setattr("accelwatch.recording.recording.monotonic", lambda: 0.0)
-    monkeypatch.setattr("accelwatch.recording.survey.monotonic", look)
+    monkeypatch.setattr("accelwatch.archive.recording.recording.monotonic", lambda: 0.0)
+    monkeypatch.setattr("accelwatch.archive.recording.survey.monotonic", look)
     return seen
 
 

@@ -14,11 +14,11 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.archive.recording import Recording
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.cli.collect_flags import MachineOptions
-from accelwatch.cli.record import RecordOptions, collect_settings, open_recorder, record
-from accelwatch.clock import ManualClock
-from accelwatch.errors import AccelwatchError, UsageError
-from accelwatch.recording import Recording
+from accelwatch.cli.past.record import RecordOptions, collect_settings, open_recorder, record
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from recording.shots import numbers, shot
 from standins import NvmlScenario
@@ -26,8 +26,8 @@ from standins import NvmlScenario
 _COMMAND = """
 import signal, sys, typer
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a suite under nohup would have it ignored
-from accelwatch.cli.entry import guarded
-from accelwatch.cli.record import record_command
+from accelwatch.cli.startup.entry import guarded
+from accelwatch.cli.past.record import record_command
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(record_command)
 def run():

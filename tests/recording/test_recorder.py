@@ -14,9 +14,9 @@ import msgspec
 import pytest
 import zstandard
 
-from accelwatch.errors import AccelwatchError, UsageError
-from accelwatch.recording import Compression, Recorder, Recording
-from accelwatch.recording.layout import compression_by_name
+from accelwatch.archive.recording import Compression, Recorder, Recording
+from accelwatch.archive.recording.layout import compression_by_name
+from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.schema.wire import encode
 from recording.shots import notes, number_of, numbers, shot, write
 
@@ -231,7 +231,7 @@ def test_a_document_that_could_not_be_read_is_not_written(
 ) -> None:
     with Recorder(tmp_path / "r.zst") as recorder:
         recorder.write(shot(0))
-        monkeypatch.setattr("accelwatch.recording.recorder.MAX_LINE", 1000)
+        monkeypatch.setattr("accelwatch.archive.recording.recorder.MAX_LINE", 1000)
         with pytest.raises(AccelwatchError, match="too long"):
             recorder.write(shot(1))
     assert numbers(tmp_path / "r.zst") == [0]
@@ -240,8 +240,8 @@ def test_a_document_that_could_not_be_read_is_not_written(
 _FILL = """
 import resource, sys
 from pathlib import Path
-from accelwatch.errors import AccelwatchError
-from accelwatch.recording import Recorder
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.archive.recording import Recorder
 from recording.shots import shot
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 recorder = Recorder(Path(sys.argv[1]))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from accelwatch.errors import WireError
-from accelwatch.recording import Recording
+from accelwatch.archive.recording import Recording
+from accelwatch.base.errors import WireError
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.wire import encode
 from recording.shots import shot, write

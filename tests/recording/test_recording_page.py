@@ -7,8 +7,8 @@ from pathlib import Path
 import typer
 import zstandard
 
-from accelwatch.cli.record import record_command
-from accelwatch.recording.layout import BLOCK_BYTES, BLOCK_DOCUMENTS
+from accelwatch.archive.recording.layout import BLOCK_BYTES, BLOCK_DOCUMENTS
+from accelwatch.cli.past.record import record_command
 from accelwatch.schema.wire import encode
 from installed_command import accelwatch
 from recording.shots import shot, write

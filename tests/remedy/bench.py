@@ -6,13 +6,18 @@ from collections.abc import Callable, Sequence
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
 from accelwatch.action.step import Step
-from accelwatch.incidents.journal.records import StateRecord
-from accelwatch.remedy.effect import Site
-from accelwatch.remedy.lanes import Lanes
-from accelwatch.remedy.ledger import Ledger
-from accelwatch.remedy.operations import KIND, Operation, OperationState, operation_of
-from accelwatch.remedy.pursued import Pursued
-from accelwatch.remedy.pursuit import Pursuit
+from accelwatch.alerting.incidents.journal.records import StateRecord
+from accelwatch.remediation.execution.effect import Site
+from accelwatch.remediation.execution.lanes import Lanes
+from accelwatch.remediation.execution.ledger import Ledger
+from accelwatch.remediation.execution.operations import (
+    KIND,
+    Operation,
+    OperationState,
+    operation_of,
+)
+from accelwatch.remediation.execution.pursuit import Pursuit
+from accelwatch.remediation.policy.state.pursued import Pursued
 from remedy.fake_scheduler import FakeAction, FakeScheduler
 from remedy.memory_journal import MemoryJournal
 from remedy.virtual_time import START, LoopClock, VirtualLoop

@@ -5,8 +5,8 @@ from enum import StrEnum
 
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import JobState
-from accelwatch.incidents.journal.records import Batch, StateRecord
-from accelwatch.remedy.operations import KIND, OperationState, operation_of
+from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
+from accelwatch.remediation.execution.operations import KIND, OperationState, operation_of
 from remedy.bench import MARK, Bench, intent
 
 

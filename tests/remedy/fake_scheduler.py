@@ -33,7 +33,7 @@ from accelwatch.action.step import (
     ToldStatus,
     Wait,
 )
-from accelwatch.clock import Clock
+from accelwatch.base.clock import Clock
 
 START_AFTER_S = 2.0
 """From requeue to start: what batch_sched_delay is in Slurm."""

@@ -5,16 +5,16 @@ from functools import partial
 from pathlib import Path
 
 from accelwatch.action.observed import Standing
-from accelwatch.remedy.case import Case, Limit, Policy
-from accelwatch.remedy.changes import CaseChanged
-from accelwatch.remedy.data_guard import Sight
-from accelwatch.remedy.engine import Engine
-from accelwatch.remedy.outcome import Note
-from accelwatch.remedy.settings import Budget, RemedySettings
-from accelwatch.remedy.step import step
-from accelwatch.remedy.stop_file import StopFile
-from accelwatch.remedy.world import NodeHeard
-from accelwatch.rules.document import JobPolicy, Mode, QuarantineLevel, When
+from accelwatch.alerting.rules.document import JobPolicy, Mode, QuarantineLevel, When
+from accelwatch.remediation.execution.engine import Engine
+from accelwatch.remediation.execution.stop_file import StopFile
+from accelwatch.remediation.policy.guards.data_guard import Sight
+from accelwatch.remediation.policy.state.case import Case, Limit, Policy
+from accelwatch.remediation.policy.state.changes import CaseChanged
+from accelwatch.remediation.policy.state.outcome import Note
+from accelwatch.remediation.policy.state.world import NodeHeard
+from accelwatch.remediation.policy.step.step import step
+from accelwatch.remediation.settings import Budget, RemedySettings
 from remedy.bench import NAME, Bench
 
 POLICY = Policy(

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.incidents.journal.file import FILE, JournalFile
-from accelwatch.incidents.journal.writer import JournalWriter
-from accelwatch.remedy.ledger import Ledger
+from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.writer import JournalWriter
+from accelwatch.remediation.execution.ledger import Ledger
 from remedy.bench import Bench
 from remedy.crash import PLAYS, KilledError, Point, kill_at
 

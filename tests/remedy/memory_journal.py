@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from accelwatch.incidents.journal.file import JournalClaimedError, JournalError
-from accelwatch.incidents.journal.records import GONE, Batch, Record, StateRecord
+from accelwatch.alerting.incidents.journal.file import JournalClaimedError, JournalError
+from accelwatch.alerting.incidents.journal.records import GONE, Batch, Record, StateRecord
 
 
 class MemoryJournal:

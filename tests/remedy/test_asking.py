@@ -4,13 +4,13 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.remedy.changes import CaseChanged, Verb
-from accelwatch.remedy.denial import DenialKind
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.plan import planned
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import Mode, Severity
+from accelwatch.alerting.rules.document import Mode, Severity
+from accelwatch.remediation.policy.guards.denial import DenialKind
+from accelwatch.remediation.policy.plan.plan import planned
+from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import POLICY, SETTINGS, Ground
 
 ASKS = msgspec.structs.replace(POLICY, mode=Mode.APPROVE)

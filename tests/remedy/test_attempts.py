@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from accelwatch.remedy.attempts import (
+from accelwatch.remediation.policy.guards.attempts import (
     AttemptState,
     begin,
     ended,
@@ -12,9 +12,9 @@ from accelwatch.remedy.attempts import (
     release,
     tidied,
 )
-from accelwatch.remedy.census import Place
-from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remedy.settings import Budget
+from accelwatch.remediation.policy.guards.census import Place
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.settings import Budget
 
 DAY = 86_400.0
 HERE = Place(node="n1", pools=("train",), domains=("rack=r1", "leaf=s1"))

@@ -7,11 +7,11 @@ from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobSeen, JobState, Observed
 from accelwatch.action.step import Achieved, Proposal, Step
-from accelwatch.remedy.avoiding import as_of_now
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.operations import OperationState
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.pursued import Ending
+from accelwatch.remediation.execution.operations import OperationState
+from accelwatch.remediation.policy.jobs.avoiding import as_of_now
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending
 from remedy.bench import Bench, intent
 from remedy_ground import JOB, Ground, job_policy
 

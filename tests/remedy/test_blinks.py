@@ -3,9 +3,9 @@
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.remedy.changes import CaseChanged
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import Fence
+from accelwatch.alerting.rules.document import Fence
+from accelwatch.remediation.policy.state.changes import CaseChanged
+from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import JOB, Ground, job_policy
 
 QUARANTINE, FENCE, MOVE = IntentKind.QUARANTINE, IntentKind.FENCE, IntentKind.MOVE_JOB

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from accelwatch.remedy.breaker import (
+from accelwatch.remediation.policy.guards.breaker import (
     BreakerStanding,
     BreakerState,
     advanced,
@@ -19,9 +19,9 @@ from accelwatch.remedy.breaker import (
     stormed,
     trial_over,
 )
-from accelwatch.remedy.denial import PERMIT, Denial, DenialKind
-from accelwatch.remedy.order import Waiting, in_order, standing
-from accelwatch.remedy.settings import Breaker
+from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind
+from accelwatch.remediation.policy.guards.order import Waiting, in_order, standing
+from accelwatch.remediation.settings import Breaker
 
 LIMITS = Breaker()
 CLOSED, OPEN, HALF_OPEN = BreakerStanding.CLOSED, BreakerStanding.OPEN, BreakerStanding.HALF_OPEN

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.remedy.budget import (
+from accelwatch.remediation.policy.guards.budget import (
     BudgetState,
     adopt,
     bound,
@@ -17,10 +17,10 @@ from accelwatch.remedy.budget import (
     reserve,
     spend,
 )
-from accelwatch.remedy.census import NO_POOL, Census, Place, census
-from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remedy.pace import free_at, within
-from accelwatch.remedy.settings import Budget
+from accelwatch.remediation.policy.guards.census import NO_POOL, Census, Place, census
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.pace import free_at, within
+from accelwatch.remediation.settings import Budget
 
 HOUR = 3600.0
 FAST = Budget(per_hour=1000, spacing_s=0.0)

@@ -6,19 +6,25 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.remedy.canary import CanaryState, FirstSeen, may_act, noted, position
-from accelwatch.remedy.ceiling import (
+from accelwatch.alerting.rules.document import Mode, Trust
+from accelwatch.alerting.rules.loading import CEILINGS
+from accelwatch.alerting.rules.rule import Canary
+from accelwatch.remediation.policy.guards.canary import (
+    CanaryState,
+    FirstSeen,
+    may_act,
+    noted,
+    position,
+)
+from accelwatch.remediation.policy.guards.ceiling import (
     NEEDS,
     UNDOING,
     Bearing,
     Ceiling,
     answers,
 )
-from accelwatch.remedy.denial import PERMIT, Denial, DenialKind, denials
-from accelwatch.remedy.settings import CeilingName
-from accelwatch.rules.document import Mode, Trust
-from accelwatch.rules.loading import CEILINGS
-from accelwatch.rules.rule import Canary
+from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind, denials
+from accelwatch.remediation.settings import CeilingName
 
 DAY = 86_400.0
 SPARED = Denial(why=DenialKind.CANARY, text="new")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import accelwatch.remedy
+import accelwatch.remediation
 
-PACKAGE = Path(accelwatch.remedy.__file__).parents[1]
+PACKAGE = Path(accelwatch.remediation.__file__).parents[1]
 FILES = sorted(
     path
-    for folder in ("remedy", "fleet/remedies", "fleet/approval", "judging", "delivery", "incidents")
+    for folder in ("remediation", "fleet/remedies", "fleet/approval", "alerting")
     for path in (PACKAGE / folder).rglob("*.py")
 )
 NEEDS_REASON = re.compile(

@@ -4,13 +4,13 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remedy.case import Policy
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.denial import DenialKind
-from accelwatch.remedy.model import Remedy
-from accelwatch.remedy.plan import planned
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import Confidence, Mode, Severity
+from accelwatch.alerting.rules.document import Confidence, Mode, Severity
+from accelwatch.remediation.policy.guards.denial import DenialKind
+from accelwatch.remediation.policy.plan.plan import planned
+from accelwatch.remediation.policy.state.case import Policy
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import JOB, POLICY, Ground, job_policy
 
 NODE = "n03"

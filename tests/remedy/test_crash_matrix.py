@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.remedy.operations import OPEN, OperationState
-from accelwatch.remedy.pursued import Ending, Pursued
+from accelwatch.remediation.execution.operations import OPEN, OperationState
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued
 from remedy.bench import MARK, NAME, Bench
 from remedy.crash import CASES, HAPPENED, PLAYS, KilledError, Point, kill_at, revived, spare
 from remedy.fake_scheduler import IRREVERSIBLE, NEVER_AGAIN

@@ -3,10 +3,10 @@
 import random
 
 from accelwatch.action.observed import NodeSeen, Standing
-from accelwatch.remedy.identity import prove
-from accelwatch.remedy.places import crowd_of, machine_of, proven
-from accelwatch.remedy.settings import RemedySettings
-from accelwatch.remedy.world import NodeHeard, World
+from accelwatch.remediation.policy.guards.identity import prove
+from accelwatch.remediation.policy.state.places import crowd_of, machine_of, proven
+from accelwatch.remediation.policy.state.world import NodeHeard, World
+from accelwatch.remediation.settings import RemedySettings
 
 HOSTS = ("", "n1", "N1.", "n1.site.org", "n1.other.org", "n2", "n2.site.org", "10.0.0.1", "10")
 BOOTS = ("", "b1", "B1 ", "b2", "b3")

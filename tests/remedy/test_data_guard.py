@@ -3,9 +3,15 @@
 import msgspec
 import pytest
 
-from accelwatch.remedy.data_guard import DataGuardState, Sight, may_begin, most_silent, seen
-from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remedy.settings import DataGuard
+from accelwatch.remediation.policy.guards.data_guard import (
+    DataGuardState,
+    Sight,
+    may_begin,
+    most_silent,
+    seen,
+)
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.settings import DataGuard
 
 LIMITS = DataGuard()
 

@@ -7,16 +7,16 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.case import Case, Limit, Policy
-from accelwatch.remedy.changes import CaseChanged, Verb
-from accelwatch.remedy.ignored import IGNORED
-from accelwatch.remedy.machine import ROWS, TABLE
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.settings import SpareSettings
-from accelwatch.remedy.stage import Stage, Trigger
-from accelwatch.rules.document import Fence, JobPolicy, When
-from accelwatch.rules.rule import Deadlines
+from accelwatch.alerting.rules.document import Fence, JobPolicy, When
+from accelwatch.alerting.rules.rule import Deadlines
+from accelwatch.remediation.policy.state.case import Case, Limit, Policy
+from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.stage import Stage, Trigger
+from accelwatch.remediation.policy.table.ignored import IGNORED
+from accelwatch.remediation.policy.table.machine import ROWS, TABLE
+from accelwatch.remediation.settings import SpareSettings
 from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
 
 NODE = "n03"

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from accelwatch.remedy.denial import (
+from accelwatch.remediation.policy.guards.denial import (
     PERMIT,
     Answer,
     Denial,

@@ -4,9 +4,9 @@ import pytest
 
 from accelwatch.action.intent import Intent, IntentKind, Mark
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.ending import trigger_of
-from accelwatch.remedy.pursued import Ending, Pursued
-from accelwatch.remedy.stage import Trigger
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.stage import Trigger
+from accelwatch.remediation.policy.step.ending import trigger_of
 
 
 @pytest.mark.parametrize(

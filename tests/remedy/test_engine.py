@@ -10,14 +10,15 @@ import pytest
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import Standing
 from accelwatch.action.step import Told, ToldStatus
-from accelwatch.incidents.journal.records import Batch, StateRecord
-from accelwatch.remedy.changes import Change, Command, Heard, Started, Verb
-from accelwatch.remedy.denial import PERMIT, Denial, DenialKind
-from accelwatch.remedy.engine import STOP_FILE, Engine, Reply
-from accelwatch.remedy.journaling import restored
-from accelwatch.remedy.model import Remedy, RemedyState, Stop
-from accelwatch.remedy.operations import KIND, OperationState
-from accelwatch.remedy.outcome import (
+from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
+from accelwatch.remediation.execution.engine import STOP_FILE, Engine, Reply
+from accelwatch.remediation.execution.journaling import restored
+from accelwatch.remediation.execution.operations import KIND, OperationState
+from accelwatch.remediation.execution.stop_file import StopFile
+from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind
+from accelwatch.remediation.policy.state.changes import Change, Command, Heard, Started, Verb
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState, Stop
+from accelwatch.remediation.policy.state.outcome import (
     Loudness,
     Note,
     Outcome,
@@ -26,11 +27,10 @@ from accelwatch.remedy.outcome import (
     StopRecord,
     replay,
 )
-from accelwatch.remedy.outcome import StateRecord as PureRecord
-from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.stop_file import StopFile
-from accelwatch.remedy.world import World
+from accelwatch.remediation.policy.state.outcome import StateRecord as PureRecord
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued, Surveyed
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.world import World
 from remedy.bench import NAME, Bench, intent
 from remedy.fake_scheduler import FakeAction, FakeScheduler
 from remedy.virtual_time import START
@@ -535,7 +535,7 @@ def test_a_pursuit_that_ends_by_a_mistake_is_not_waited_for(
     async def broken(_: object) -> None:
         raise RuntimeError("ours")
 
-    monkeypatch.setattr("accelwatch.remedy.pursuit.Pursuit.run", broken)
+    monkeypatch.setattr("accelwatch.remediation.execution.pursuit.Pursuit.run", broken)
     site.toy.wanted = [QUARANTINE]
     site.run(5.0)
     (end,) = pursued(site)

@@ -6,14 +6,14 @@ import pytest
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import Standing
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.case import Limit, Policy
-from accelwatch.remedy.changes import CaseChanged, Started, Verb
-from accelwatch.remedy.denial import DenialKind
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.settings import Budget, SpareSettings
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import Fence, Trust
+from accelwatch.alerting.rules.document import Fence, Trust
+from accelwatch.remediation.policy.guards.denial import DenialKind
+from accelwatch.remediation.policy.state.case import Limit, Policy
+from accelwatch.remediation.policy.state.changes import CaseChanged, Started, Verb
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.settings import Budget, SpareSettings
 from remedy_ground import BEGIN, JOB, POLICY, SETTINGS, Ground, job_policy
 
 QUARANTINE, REBOOT, RELEASE = IntentKind.QUARANTINE, IntentKind.REBOOT, IntentKind.RELEASE

@@ -8,16 +8,16 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import Standing
-from accelwatch.remedy.breaker import BreakerState, overridden
-from accelwatch.remedy.changes import CaseChanged, Verb
-from accelwatch.remedy.clocks import FRESH_S
-from accelwatch.remedy.denial import DenialKind
-from accelwatch.remedy.plan import planned
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.settings import Budget
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import Mode, Severity, Trust, When
-from accelwatch.rules.rule import Canary
+from accelwatch.alerting.rules.document import Mode, Severity, Trust, When
+from accelwatch.alerting.rules.rule import Canary
+from accelwatch.remediation.policy.guards.breaker import BreakerState, overridden
+from accelwatch.remediation.policy.guards.denial import DenialKind
+from accelwatch.remediation.policy.plan.plan import planned
+from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
+from accelwatch.remediation.policy.state.clocks import FRESH_S
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.settings import Budget
 from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
 
 NODE = "n03"

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.incidents.incident import Incident
-from accelwatch.remedy.denial import PERMIT, Denial, DenialKind
-from accelwatch.remedy.group_hold import across_nodes, may_act
-from accelwatch.rules.document import Scope
-from accelwatch.rules.verdict import Entity
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.verdict import Entity
+from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind
+from accelwatch.remediation.policy.guards.group_hold import across_nodes, may_act
 from incident_samples import incident, over, storm
 
 

@@ -5,12 +5,12 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobSeen, JobState, Observed
-from accelwatch.remedy.avoiding import as_of_now
-from accelwatch.remedy.case import Case
-from accelwatch.remedy.changes import CaseChanged, Verb
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.pursued import Ending, Pursued
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.policy.jobs.avoiding import as_of_now
+from accelwatch.remediation.policy.state.case import Case
+from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import JOB, Ground, job_policy
 
 NODE, OTHER = "n03", "n04"

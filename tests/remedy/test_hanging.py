@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.remedy.clocks import HANGS_S
-from accelwatch.remedy.outcome import Loudness
+from accelwatch.remediation.policy.state.clocks import HANGS_S
+from accelwatch.remediation.policy.state.outcome import Loudness
 from remedy_ground import JOB, Ground, job_policy
 
 MOVE = IntentKind.MOVE_JOB

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from accelwatch.action.observed import NodeSeen, Standing
-from accelwatch.remedy.denial import Denial, DenialKind
-from accelwatch.remedy.identity import Machine, Proof, ProofKind, prove
+from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
+from accelwatch.remediation.policy.guards.identity import Machine, Proof, ProofKind, prove
 
 
 def machine(node: str, **others: Any) -> Machine:

@@ -8,13 +8,13 @@ import pytest
 from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.step import RefusalKind
-from accelwatch.errors import ConfigError
-from accelwatch.remedy.actions import check_in_job
-from accelwatch.remedy.plan import planned
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import JobPolicy, Mode, When
-from accelwatch.rules.loading import load
+from accelwatch.alerting.rules.document import JobPolicy, Mode, When
+from accelwatch.alerting.rules.loading import load
+from accelwatch.base.errors import ConfigError
+from accelwatch.remediation.actions import check_in_job
+from accelwatch.remediation.policy.plan.plan import planned
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch_script import ScriptAction
 from remedy_ground import JOB, POLICY, SETTINGS, Ground
 

@@ -1,11 +1,11 @@
 """What waits for a decision: the newest word on each thing, every end, and nothing is lost."""
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.remedy.case import Case, Policy
-from accelwatch.remedy.changes import CaseChanged
-from accelwatch.remedy.inbox import MOST_CHANGES, Inbox
-from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
-from accelwatch.remedy.world import NodeHeard
+from accelwatch.remediation.execution.inbox import MOST_CHANGES, Inbox
+from accelwatch.remediation.policy.state.case import Case, Policy
+from accelwatch.remediation.policy.state.changes import CaseChanged
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued, Surveyed
+from accelwatch.remediation.policy.state.world import NodeHeard
 from remedy.bench import intent
 from remedy.virtual_time import START, VirtualLoop, run
 

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind, JobKey
-from accelwatch.incidents.journal.file import FILE, JournalFile
-from accelwatch.incidents.journal.records import MOST_BODY, Batch, StateRecord
-from accelwatch.remedy import outcome
-from accelwatch.remedy.journaling import PART, kept, restored
-from accelwatch.remedy.model import Departed, Remedy, RemedyState, Stop, Veto
-from accelwatch.remedy.stage import Stage
+from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.records import MOST_BODY, Batch, StateRecord
+from accelwatch.remediation.execution.journaling import PART, kept, restored
+from accelwatch.remediation.policy.state import outcome
+from accelwatch.remediation.policy.state.model import Departed, Remedy, RemedyState, Stop, Veto
+from accelwatch.remediation.policy.state.stage import Stage
 from remedy.bench import intent
 from remedy.virtual_time import START
 

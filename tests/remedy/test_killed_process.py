@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.incidents.journal.file import FILE, JournalFile
-from accelwatch.incidents.journal.records import Batch
-from accelwatch.remedy.operations import operation_of
-from accelwatch.remedy.pursued import Ending
+from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.records import Batch
+from accelwatch.remediation.execution.operations import operation_of
+from accelwatch.remediation.policy.state.pursued import Ending
 from remedy import killed_engine
 from remedy.bench import MARK, Bench
 from remedy.crash import PLAYS, Point

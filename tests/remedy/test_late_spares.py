@@ -6,12 +6,12 @@ import pytest
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobSeen, JobState
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.pursued import Ending, Pursued
-from accelwatch.remedy.settings import SpareSettings
-from accelwatch.remedy.spares import SpareStanding
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.spares import SpareStanding
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.settings import SpareSettings
 from remedy_ground import JOB, SETTINGS, Ground, job_policy
 
 NODE, SPARE = "n03", "n39"

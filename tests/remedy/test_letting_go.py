@@ -5,14 +5,14 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import Standing
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.plan import planned
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.score import Failing, added, keys_of
-from accelwatch.remedy.settings import SpareSettings
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import When
+from accelwatch.alerting.rules.document import When
+from accelwatch.remediation.policy.plan.plan import planned
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.score import Failing, added, keys_of
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.settings import SpareSettings
 from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
 
 NODE, SPARE = "n03", "n39"

@@ -7,17 +7,17 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import JobSeen, JobState, Observed
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy import departures
-from accelwatch.remedy.case import Policy
-from accelwatch.remedy.jobs import jobs_of
-from accelwatch.remedy.model import RemedyState
-from accelwatch.remedy.outcome import DepartedRecord, Loudness, replay
-from accelwatch.remedy.plan import planned
-from accelwatch.remedy.pursued import Ending, Pursued
-from accelwatch.remedy.settings import SpareSettings
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.step_context import StepContext
-from accelwatch.rules.document import JobPolicy, Mode, When
+from accelwatch.alerting.rules.document import JobPolicy, Mode, When
+from accelwatch.remediation.policy.jobs import departures
+from accelwatch.remediation.policy.jobs.jobs import jobs_of
+from accelwatch.remediation.policy.plan.plan import planned
+from accelwatch.remediation.policy.state.case import Policy
+from accelwatch.remediation.policy.state.model import RemedyState
+from accelwatch.remediation.policy.state.outcome import DepartedRecord, Loudness, replay
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.settings import SpareSettings
 from remedy_ground import JOB, SETTINGS, Ground, job_policy
 from remedy_invariants import BrokenError, Watch
 

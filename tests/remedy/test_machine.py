@@ -3,13 +3,13 @@
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.remedy.conditions import CONDITIONS
-from accelwatch.remedy.effects import EFFECTS
-from accelwatch.remedy.ignored import IGNORED
-from accelwatch.remedy.ladder import INTENTS, SERVICE
-from accelwatch.remedy.machine import ROWS, TABLE, Row
-from accelwatch.remedy.stage import Stage, Trigger
-from accelwatch.rules.checks import REMEDIES
+from accelwatch.alerting.rules.checks import REMEDIES
+from accelwatch.remediation.policy.plan.ladder import INTENTS, SERVICE
+from accelwatch.remediation.policy.state.stage import Stage, Trigger
+from accelwatch.remediation.policy.table.conditions import CONDITIONS
+from accelwatch.remediation.policy.table.effects import EFFECTS
+from accelwatch.remediation.policy.table.ignored import IGNORED
+from accelwatch.remediation.policy.table.machine import ROWS, TABLE, Row
 
 ALLOWED_BY = {
     IntentKind.QUARANTINE: {"may_quarantine", "may_take_out"},

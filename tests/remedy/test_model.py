@@ -5,13 +5,15 @@ import pytest
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
 from accelwatch.action.observed import NodeSeen, Standing
-from accelwatch.remedy.attempts import AttemptState
-from accelwatch.remedy.breaker import BreakerState
-from accelwatch.remedy.budget import BudgetState
-from accelwatch.remedy.canary import CanaryState, FirstSeen
-from accelwatch.remedy.case import Case, Limit, Policy
-from accelwatch.remedy.denial import Denial, DenialKind
-from accelwatch.remedy.model import (
+from accelwatch.alerting.rules.document import Mode, QuarantineLevel
+from accelwatch.remediation.policy.guards.attempts import AttemptState
+from accelwatch.remediation.policy.guards.breaker import BreakerState
+from accelwatch.remediation.policy.guards.budget import BudgetState
+from accelwatch.remediation.policy.guards.canary import CanaryState, FirstSeen
+from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
+from accelwatch.remediation.policy.guards.retry import JobHistory, RetryState
+from accelwatch.remediation.policy.state.case import Case, Limit, Policy
+from accelwatch.remediation.policy.state.model import (
     Attempt,
     Boundary,
     Denied,
@@ -24,7 +26,7 @@ from accelwatch.remedy.model import (
     Verification,
     Veto,
 )
-from accelwatch.remedy.outcome import (
+from accelwatch.remediation.policy.state.outcome import (
     AttemptsRecord,
     BoundaryRecord,
     BreakerRecord,
@@ -47,13 +49,11 @@ from accelwatch.remedy.outcome import (
     VetoRecord,
     replay,
 )
-from accelwatch.remedy.relapses import Relapses
-from accelwatch.remedy.retry import JobHistory, RetryState
-from accelwatch.remedy.score import Level, ScoreState
-from accelwatch.remedy.spares import Spare, SpareState
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.world import Good, NodeHeard, Scheduler, World
-from accelwatch.rules.document import Mode, QuarantineLevel
+from accelwatch.remediation.policy.state.relapses import Relapses
+from accelwatch.remediation.policy.state.score import Level, ScoreState
+from accelwatch.remediation.policy.state.spares import Spare, SpareState
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.world import Good, NodeHeard, Scheduler, World
 
 MARK = Mark("i1", 3)
 INTENT = Intent(

@@ -9,12 +9,12 @@ import pytest
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import Observed, Standing
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.plan import planned
-from accelwatch.remedy.pursued import Ending, Pursued
-from accelwatch.remedy.resuming import name_of
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import Fence
+from accelwatch.alerting.rules.document import Fence
+from accelwatch.remediation.policy.jobs.resuming import name_of
+from accelwatch.remediation.policy.plan.plan import planned
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import JOB, Ground, job_policy
 
 QUARANTINE, FENCE, MOVE = IntentKind.QUARANTINE, IntentKind.FENCE, IntentKind.MOVE_JOB

@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from accelwatch.expr.rule import compile_rule
-from accelwatch.fleet.names import fleet_names
-from accelwatch.incidents.incident import Incident, Moment, MomentKind
-from accelwatch.remedy.case import Case, Limit
-from accelwatch.remedy.of_incident import acting_rule, case_changed, policy_of
-from accelwatch.rules.document import (
+from accelwatch.alerting.incidents.incident import Incident, Moment, MomentKind
+from accelwatch.alerting.rules.document import (
     Advice,
     Confidence,
     Mode,
@@ -20,9 +16,13 @@ from accelwatch.rules.document import (
     Severity,
     Trust,
 )
-from accelwatch.rules.rule import Action, Origin, Rule, Rung
-from accelwatch.rules.timing import Timing
-from accelwatch.rules.verdict import Entity, Evidence
+from accelwatch.alerting.rules.rule import Action, Origin, Rule, Rung
+from accelwatch.alerting.rules.timing import Timing
+from accelwatch.alerting.rules.verdict import Entity, Evidence
+from accelwatch.expr.rule import compile_rule
+from accelwatch.fleet.names import fleet_names
+from accelwatch.remediation.policy.plan.of_incident import acting_rule, case_changed, policy_of
+from accelwatch.remediation.policy.state.case import Case, Limit
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.provenance import Provenance
 from incident_samples import START, incident, over, storm

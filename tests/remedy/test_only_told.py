@@ -4,14 +4,14 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remedy.breaker import BreakerStanding
-from accelwatch.remedy.case import Case, Policy
-from accelwatch.remedy.changes import CaseChanged, Verb
-from accelwatch.remedy.settings import Budget, RemedySettings
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.standing_in import candidate
-from accelwatch.remedy.step_context import StepContext
-from accelwatch.rules.document import Mode, Severity
+from accelwatch.alerting.rules.document import Mode, Severity
+from accelwatch.remediation.policy.guards.breaker import BreakerStanding
+from accelwatch.remediation.policy.plan.standing_in import candidate
+from accelwatch.remediation.policy.state.case import Case, Policy
+from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.settings import Budget, RemedySettings
 from remedy_ground import JOB, POLICY, Ground, job_policy
 
 NODE, OTHER = "n03", "n10"

@@ -7,15 +7,15 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobSeen, JobState
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy import own_ends
-from accelwatch.remedy.cases import bad_nodes
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.model import Remedy, RemedyState
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.step_context import StepContext
-from accelwatch.rules.document import When
+from accelwatch.alerting.rules.document import When
+from accelwatch.remediation.policy.state.cases import bad_nodes
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.step import own_ends
 from remedy_ground import BEGIN, JOB, SETTINGS, Ground, job_policy
 from remedy_invariants import Watch
 

@@ -7,8 +7,8 @@ import pytest
 
 from accelwatch.action.intent import Mark
 from accelwatch.action.observed import NodeSeen, Standing
-from accelwatch.remedy.foreign_reasons import BEGINNINGS, Holder, holder_of
-from accelwatch.remedy.ownership import (
+from accelwatch.remediation.policy.guards.foreign_reasons import BEGINNINGS, Holder, holder_of
+from accelwatch.remediation.policy.guards.ownership import (
     Imprint,
     Ownership,
     ownership,

@@ -6,14 +6,14 @@ import pytest
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import Standing
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.clocks import MOST_FAILURES
-from accelwatch.remedy.denial import DenialKind
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.plan import Plan, Worth, planned
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import Mode, Severity
+from accelwatch.alerting.rules.document import Mode, Severity
+from accelwatch.remediation.policy.guards.denial import DenialKind
+from accelwatch.remediation.policy.plan.plan import Plan, Worth, planned
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.clocks import MOST_FAILURES
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
 
 WORTH = Worth(devices=8, job_devices=512, checkpoint_age_s=1800.0)

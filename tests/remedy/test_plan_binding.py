@@ -10,15 +10,15 @@ import pytest
 
 from accelwatch.action.intent import IntentKind, JobKey
 from accelwatch.action.observed import NodeSeen
-from accelwatch.remedy.case import Limit
-from accelwatch.remedy.changes import CaseChanged, Command, Verb
-from accelwatch.remedy.clocks import FRESH_S
-from accelwatch.remedy.engine import Reply
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.plan import Plan, planned
-from accelwatch.remedy.settings import SpareSettings
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import JobPolicy, Mode, When
+from accelwatch.alerting.rules.document import JobPolicy, Mode, When
+from accelwatch.remediation.execution.engine import Reply
+from accelwatch.remediation.policy.plan.plan import Plan, planned
+from accelwatch.remediation.policy.state.case import Limit
+from accelwatch.remediation.policy.state.changes import CaseChanged, Command, Verb
+from accelwatch.remediation.policy.state.clocks import FRESH_S
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.settings import SpareSettings
 from remedy import fleet_watch
 from remedy.fleet_watch import FleetWatch
 from remedy_ground import JOB, POLICY, SETTINGS, Ground, Node

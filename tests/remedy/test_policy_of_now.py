@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remedy.case import Case, Policy
-from accelwatch.remedy.changes import CaseChanged, Verb
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import Mode
+from accelwatch.alerting.rules.document import Mode
+from accelwatch.remediation.policy.state.case import Case, Policy
+from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import POLICY, Ground
 
 NODE = "n03"

@@ -7,11 +7,11 @@ import pytest
 
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import Standing
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.clocks import FRESH_S, PROBE_AGAIN_S, PROBE_S
-from accelwatch.remedy.outcome import ChoreRecord
-from accelwatch.remedy.probing import INCIDENT, MOST_PROBES
-from accelwatch.remedy.pursued import Ending
+from accelwatch.remediation.policy.jobs.probing import INCIDENT, MOST_PROBES
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.clocks import FRESH_S, PROBE_AGAIN_S, PROBE_S
+from accelwatch.remediation.policy.state.outcome import ChoreRecord
+from accelwatch.remediation.policy.state.pursued import Ending
 from remedy_ground import JOB, Ground
 
 NAME = "n03"

@@ -19,10 +19,10 @@ from accelwatch.action.step import (
     ToldStatus,
     Wait,
 )
-from accelwatch.incidents.journal.records import StateRecord
-from accelwatch.remedy.lanes import Lanes
-from accelwatch.remedy.operations import KIND, OperationState, operation_of
-from accelwatch.remedy.pursued import Ending, Pursued
+from accelwatch.alerting.incidents.journal.records import StateRecord
+from accelwatch.remediation.execution.lanes import Lanes
+from accelwatch.remediation.execution.operations import KIND, OperationState, operation_of
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued
 from remedy.bench import Bench, intent
 from remedy.fake_scheduler import STEPS
 from remedy.virtual_time import START

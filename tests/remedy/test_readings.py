@@ -4,14 +4,14 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.clocks import FRESH_S
-from accelwatch.remedy.denial import DenialKind
-from accelwatch.remedy.model import Remedy
-from accelwatch.remedy.plan import planned
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.world import NodeHeard
-from accelwatch.rules.document import JobPolicy, Mode, When
+from accelwatch.alerting.rules.document import JobPolicy, Mode, When
+from accelwatch.remediation.policy.guards.denial import DenialKind
+from accelwatch.remediation.policy.plan.plan import planned
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.clocks import FRESH_S
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.world import NodeHeard
 from remedy_ground import JOB, POLICY, Ground, job_policy
 
 NODE = "n03"

@@ -5,14 +5,14 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.breaker import BreakerStanding
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.denial import DenialKind
-from accelwatch.remedy.plan import planned
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.settings import Budget
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import Mode
+from accelwatch.alerting.rules.document import Mode
+from accelwatch.remediation.policy.guards.breaker import BreakerStanding
+from accelwatch.remediation.policy.guards.denial import DenialKind
+from accelwatch.remediation.policy.plan.plan import planned
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.settings import Budget
 from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
 
 FAST = msgspec.structs.replace(

@@ -4,13 +4,13 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remedy.case import Case, Limit, Policy
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.plan import planned
-from accelwatch.remedy.relapses import MOST
-from accelwatch.remedy.score import keys_of, score
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.policy.plan.plan import planned
+from accelwatch.remediation.policy.state.case import Case, Limit, Policy
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.relapses import MOST
+from accelwatch.remediation.policy.state.score import keys_of, score
+from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
 
 NODE = "n03"

@@ -10,14 +10,14 @@ import pytest
 from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import ReservationSeen
 from accelwatch.action.step import Told, ToldStatus
-from accelwatch.remedy.changes import Command, Verb
-from accelwatch.remedy.clocks import RETRY_S
-from accelwatch.remedy.model import RemedyState
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.reservations import is_being_moved
-from accelwatch.remedy.settings import SpareSettings
-from accelwatch.remedy.surveying import SURVEY_EVERY_S
+from accelwatch.remediation.execution.surveying import SURVEY_EVERY_S
+from accelwatch.remediation.policy.state.changes import Command, Verb
+from accelwatch.remediation.policy.state.clocks import RETRY_S
+from accelwatch.remediation.policy.state.model import RemedyState
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.step.reservations import is_being_moved
+from accelwatch.remediation.settings import SpareSettings
 from remedy.bench import Bench, intent
 from remedy.crash import KilledError, Point, kill_at
 from remedy.fleet_watch import FleetWatch

@@ -7,15 +7,15 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobSeen, JobState
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.another_try import another
-from accelwatch.remedy.case import Case, Policy
-from accelwatch.remedy.changes import CaseChanged, Verb
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.retry import JobHistory, Try
-from accelwatch.remedy.score import WEIGHTS, Failing, score
-from accelwatch.remedy.step_context import StepContext
-from accelwatch.rules.document import When
+from accelwatch.alerting.rules.document import When
+from accelwatch.remediation.policy.guards.retry import JobHistory, Try
+from accelwatch.remediation.policy.jobs.another_try import another
+from accelwatch.remediation.policy.state.case import Case, Policy
+from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.score import WEIGHTS, Failing, score
+from accelwatch.remediation.policy.state.step_context import StepContext
 from remedy_ground import JOB, SETTINGS, Ground, job_policy
 
 NODE, OTHER, SPARE = "n03", "n10", "n20"

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remedy.retry import (
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.retry import (
     MOST_DEATHS,
     Death,
     RetryState,
@@ -17,7 +17,7 @@ from accelwatch.remedy.retry import (
     resumed,
     tidied,
 )
-from accelwatch.remedy.settings import Resume
+from accelwatch.remediation.settings import Resume
 
 LIMITS = Resume()
 JOB = "cluster/17"

@@ -5,11 +5,11 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.case import Limit
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.plan import planned
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.policy.plan.plan import planned
+from accelwatch.remediation.policy.state.case import Limit
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import POLICY, Ground
 
 NO_PROGRAM = "RebootProgram is not defined in slurm.conf"

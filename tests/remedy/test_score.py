@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.remedy.score import (
+from accelwatch.remediation.policy.state.score import (
     HALF_LIFE_S,
     WEIGHTS,
     Failing,

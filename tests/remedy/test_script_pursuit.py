@@ -14,8 +14,8 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.operations import OperationState
-from accelwatch.remedy.pursued import Ending, Pursued
+from accelwatch.remediation.execution.operations import OperationState
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued
 from hook_samples import program, saying, script
 from remedy.bench import Bench, intent
 

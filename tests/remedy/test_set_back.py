@@ -5,14 +5,14 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import Observed, Standing
-from accelwatch.remedy.case import Case, Policy
-from accelwatch.remedy.changes import CaseChanged, Verb
-from accelwatch.remedy.jobs import silent
-from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
-from accelwatch.remedy.settings import DataGuard
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.step_context import StepContext
-from accelwatch.rules.document import Mode
+from accelwatch.alerting.rules.document import Mode
+from accelwatch.remediation.policy.jobs.jobs import silent
+from accelwatch.remediation.policy.state.case import Case, Policy
+from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued, Surveyed
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.settings import DataGuard
 from remedy_ground import ACTION, JOB, POLICY, SETTINGS, Ground
 
 HOUR_S = 3600.0

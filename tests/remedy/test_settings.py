@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.layers import leaves
-from accelwatch.errors import ConfigError
 from accelwatch.fleet.hub.model import HubSettings, load_settings
-from accelwatch.remedy.settings import RemedySettings, SpareSettings
+from accelwatch.remediation.settings import RemedySettings, SpareSettings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet" / "remedy-settings.md"
 

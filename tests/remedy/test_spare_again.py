@@ -5,13 +5,13 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.case import Case
-from accelwatch.remedy.changes import CaseChanged, Verb
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.settings import SpareSettings
-from accelwatch.remedy.spares import Spare, SpareStanding
-from accelwatch.rules.document import Severity
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.remediation.policy.state.case import Case
+from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.spares import Spare, SpareStanding
+from accelwatch.remediation.settings import SpareSettings
 from remedy_ground import JOB, SETTINGS, Ground, job_policy
 
 NODE, FIRST, SECOND = "n03", "n38", "n39"

@@ -7,11 +7,11 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import Standing
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.settings import RemedySettings, SpareSettings, mistakes
-from accelwatch.remedy.spares import Spare, SpareStanding
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.spares import Spare, SpareStanding
+from accelwatch.remediation.settings import RemedySettings, SpareSettings, mistakes
 from remedy_ground import JOB, SETTINGS, Ground
 
 DAY = 86_400.0

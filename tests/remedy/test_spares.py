@@ -6,9 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.remedy.denial import Denial, DenialKind
-from accelwatch.remedy.settings import SpareSettings
-from accelwatch.remedy.spares import (
+from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
+from accelwatch.remediation.policy.state.spares import (
     Candidate,
     Drawn,
     Spare,
@@ -25,6 +24,7 @@ from accelwatch.remedy.spares import (
     returning,
     taken,
 )
+from accelwatch.remediation.settings import SpareSettings
 
 DAY = 86_400.0
 H100 = {"model": "H100", "rack": "r1", "leaf": "s1"}

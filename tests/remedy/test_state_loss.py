@@ -5,14 +5,14 @@ import pytest
 
 from accelwatch.action.intent import IntentKind, Mark
 from accelwatch.action.observed import Standing
-from accelwatch.remedy.case import Policy
-from accelwatch.remedy.changes import CaseChanged, Verb
-from accelwatch.remedy.conditions import plan_of
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.step_context import StepContext
-from accelwatch.rules.document import Confidence, Mode
+from accelwatch.alerting.rules.document import Confidence, Mode
+from accelwatch.remediation.policy.state.case import Policy
+from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.table.conditions import plan_of
 from remedy_ground import POLICY, Ground
 
 OUT = msgspec.structs.replace(POLICY, ladder=())

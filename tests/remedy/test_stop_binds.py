@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.incidents.journal.records import Batch
-from accelwatch.remedy.changes import Change, Command, Heard, Started, Verb
-from accelwatch.remedy.denial import PERMIT
-from accelwatch.remedy.engine import Engine
-from accelwatch.remedy.model import RemedyState, Stop
-from accelwatch.remedy.operations import OperationState
-from accelwatch.remedy.outcome import Outcome, StartedRecord, StopRecord
-from accelwatch.remedy.outcome import StateRecord as PureRecord
-from accelwatch.remedy.stop_file import LOOK_EVERY_S, StopFile
+from accelwatch.alerting.incidents.journal.records import Batch
+from accelwatch.remediation.execution.engine import Engine
+from accelwatch.remediation.execution.operations import OperationState
+from accelwatch.remediation.execution.stop_file import LOOK_EVERY_S, StopFile
+from accelwatch.remediation.policy.guards.denial import PERMIT
+from accelwatch.remediation.policy.state.changes import Change, Command, Heard, Started, Verb
+from accelwatch.remediation.policy.state.model import RemedyState, Stop
+from accelwatch.remediation.policy.state.outcome import Outcome, StartedRecord, StopRecord
+from accelwatch.remediation.policy.state.outcome import StateRecord as PureRecord
 from remedy.bench import NAME, Bench, intent
 from remedy.virtual_time import START
 

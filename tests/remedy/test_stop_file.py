@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.clock import ManualClock
-from accelwatch.remedy.stop_file import STALE_S, StopFile
+from accelwatch.base.clock import ManualClock
+from accelwatch.remediation.execution.stop_file import STALE_S, StopFile
 from waiting import wait_until
 
 

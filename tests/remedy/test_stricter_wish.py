@@ -4,12 +4,7 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remedy.case import Case, Limit, Policy
-from accelwatch.remedy.changes import CaseChanged, Verb
-from accelwatch.remedy.model import Remedy
-from accelwatch.remedy.plan import planned
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import (
+from accelwatch.alerting.rules.document import (
     Confidence,
     JobPolicy,
     Mode,
@@ -17,6 +12,11 @@ from accelwatch.rules.document import (
     Severity,
     When,
 )
+from accelwatch.remediation.policy.plan.plan import planned
+from accelwatch.remediation.policy.state.case import Case, Limit, Policy
+from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import JOB, POLICY, SETTINGS, Ground
 
 NODE = "n03"

@@ -5,8 +5,13 @@ import itertools
 
 import pytest
 
-from accelwatch.remedy.pursued import Surveyed
-from accelwatch.remedy.surveying import LEAST_PAUSE_S, MOST_PAUSE_S, SURVEY_EVERY_S, Surveys
+from accelwatch.remediation.execution.surveying import (
+    LEAST_PAUSE_S,
+    MOST_PAUSE_S,
+    SURVEY_EVERY_S,
+    Surveys,
+)
+from accelwatch.remediation.policy.state.pursued import Surveyed
 from remedy.fake_scheduler import FakeAction, FakeScheduler
 from remedy.virtual_time import LoopClock, VirtualLoop, run
 

@@ -6,10 +6,10 @@ import pytest
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import Standing
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import POLICY, SETTINGS, Ground
 
 ONLY_QUARANTINE = msgspec.structs.replace(POLICY, ladder=())

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 import remedy_walker
-from accelwatch.remedy.changes import Change, Heard
-from accelwatch.remedy.model import RemedyState
-from accelwatch.remedy.outcome import Outcome, StateRecord
-from accelwatch.remedy.settings import RemedySettings
-from accelwatch.remedy.step import step
-from accelwatch.remedy.world import Looked
+from accelwatch.remediation.policy.state.changes import Change, Heard
+from accelwatch.remediation.policy.state.model import RemedyState
+from accelwatch.remediation.policy.state.outcome import Outcome, StateRecord
+from accelwatch.remediation.policy.state.world import Looked
+from accelwatch.remediation.policy.step.step import step
+from accelwatch.remediation.settings import RemedySettings
 from remedy_walker import History
 
 HISTORIES = 60

@@ -5,9 +5,9 @@ import pytest
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import Standing
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.pursued import Ending
-from accelwatch.rules.document import Fence
+from accelwatch.alerting.rules.document import Fence
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.pursued import Ending
 from remedy_ground import JOB, Ground, job_policy
 
 MOVE, RESTORE = IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB

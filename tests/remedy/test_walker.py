@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.remedy.case import Case, Policy
-from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import Mode, Severity
+from accelwatch.alerting.rules.document import Mode, Severity
+from accelwatch.remediation.policy.state.case import Case, Policy
+from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import POLICY, Node
 from remedy_invariants import BrokenError, check_release
 from remedy_turns import MOVES, Event, Turn, histories, play

@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.incidents.journal.audit import look_over
-from accelwatch.incidents.journal.file import FILE, JournalFile
-from accelwatch.incidents.journal.records import Batch
-from accelwatch.remedy.changes import Command, Verb
-from accelwatch.remedy.journaling import restored
-from accelwatch.remedy.world import World
+from accelwatch.alerting.incidents.journal.audit import look_over
+from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.records import Batch
+from accelwatch.remediation.execution.journaling import restored
+from accelwatch.remediation.policy.state.changes import Command, Verb
+from accelwatch.remediation.policy.state.world import World
 from remedy.crash import KilledError
 from remedy.fake_scheduler import IRREVERSIBLE
 from remedy.fleet_watch import FleetWatch

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import ConfigError
-from accelwatch.rules.document import Confidence, Mode, QuarantineLevel, Trust
-from accelwatch.rules.loading import RuleFiles, load, pack_file
-from accelwatch.rules.rule import Canary, RuleSet
+from accelwatch.alerting.rules.document import Confidence, Mode, QuarantineLevel, Trust
+from accelwatch.alerting.rules.loading import RuleFiles, load, pack_file
+from accelwatch.alerting.rules.rule import Canary, RuleSet
+from accelwatch.base.errors import ConfigError
 
 ACTS = """\
 version: 1

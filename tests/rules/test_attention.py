@@ -7,16 +7,16 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accelwatch.alerting.rules.attention import Stir
+from accelwatch.alerting.rules.engine import Engine
+from accelwatch.alerting.rules.loading import load, pack_file, pack_names
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.timing import Timing
+from accelwatch.alerting.rules.verdict import VerdictChange
+from accelwatch.alerting.rules.world import Member, World
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule import compile_rule
-from accelwatch.expr.rule_names import of_host
-from accelwatch.rules.attention import Stir
-from accelwatch.rules.engine import Engine
-from accelwatch.rules.loading import load, pack_file, pack_names
-from accelwatch.rules.rule import Rule
-from accelwatch.rules.timing import Timing
-from accelwatch.rules.verdict import VerdictChange
-from accelwatch.rules.world import Member, World
+from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Kind, Series, by_key
 from rule_worlds import conditions

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.rules.loading import load, pack_file, pack_names
+from accelwatch.alerting.rules.rule import Rule
 from accelwatch.fleet.dialects import read_devices
-from accelwatch.rules.document import Severity
-from accelwatch.rules.loading import load, pack_file, pack_names
-from accelwatch.rules.rule import Rule
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series

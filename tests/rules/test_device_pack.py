@@ -8,14 +8,14 @@ import pytest
 
 import machines
 from accelwatch.agent.rules.evaluator import NodeEvaluator
-from accelwatch.clock import ManualClock
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.rules.document import Confidence, Severity
+from accelwatch.alerting.rules.loading import load, pack_file, pack_names
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from accelwatch.incidents.incident import Incident
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.rules.document import Confidence, Severity
-from accelwatch.rules.loading import load, pack_file, pack_names
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import BY_EXPORTER, WITHOUT_DRIVER, Health, Unread, judge
 from accelwatch.schema.reading import wholly_absent

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import ConfigError
+from accelwatch.alerting.rules.budget import MOST_OVERRUNS, Budgets
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.engine import Engine
+from accelwatch.alerting.rules.loading import load
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.alerting.rules.verdict import Entity, Evidence, VerdictChange
+from accelwatch.alerting.rules.world import Member, World
+from accelwatch.base.errors import ConfigError
 from accelwatch.expr.needs import Needs
-from accelwatch.rules.budget import MOST_OVERRUNS, Budgets
-from accelwatch.rules.document import Scope
-from accelwatch.rules.engine import Engine
-from accelwatch.rules.loading import load
-from accelwatch.rules.rule import Rule
-from accelwatch.rules.timing import Transition
-from accelwatch.rules.verdict import Entity, Evidence, VerdictChange
-from accelwatch.rules.world import Member, World
 from accelwatch.schema.event import Category, ErrorEvent
 
 HOT = """\

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.amdgpu_ras import BLOCKS
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.rules.engine import Engine
+from accelwatch.alerting.rules.loading import load, pack_file, pack_names
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.alerting.rules.world import Member, World
 from accelwatch.expr.needs import Needs
-from accelwatch.rules.document import Severity
-from accelwatch.rules.engine import Engine
-from accelwatch.rules.loading import load, pack_file, pack_names
-from accelwatch.rules.rule import Rule
-from accelwatch.rules.timing import Transition
-from accelwatch.rules.world import Member, World
+from accelwatch.kernel.amdgpu_ras import BLOCKS
+from accelwatch.kernel.xid import XIDS
 from accelwatch.schema.event import FATAL, Category, ErrorEvent
-from accelwatch.xid import XIDS
 from accelwatch_kernel_log.interpreter import PATTERNS
 from accelwatch_kernel_log.nvgpu import NVGPU
 from accelwatch_kernel_log.nvidia import sxid_category, xid_category

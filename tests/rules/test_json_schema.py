@@ -7,9 +7,9 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from accelwatch.errors import ConfigError
-from accelwatch.rules.json_schema import rule_file_schema
-from accelwatch.rules.loading import load
+from accelwatch.alerting.rules.json_schema import rule_file_schema
+from accelwatch.alerting.rules.loading import load
+from accelwatch.base.errors import ConfigError
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "rules.schema.json"
 RULE = {"id": "test.hot", "title": "Too hot", "when": "temperature_celsius > 90"}

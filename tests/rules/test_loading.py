@@ -4,14 +4,22 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.alerting.rules.configured import loaded_rules
+from accelwatch.alerting.rules.document import (
+    JobPolicy,
+    Mode,
+    QuarantineLevel,
+    Scope,
+    Severity,
+    Trust,
+    When,
+)
+from accelwatch.alerting.rules.loading import RuleFiles, load, pack_file, pack_names
+from accelwatch.alerting.rules.rule import Deadlines, RuleSet, Rung
+from accelwatch.alerting.rules.world import Member, World
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.model import RuleSettings
-from accelwatch.errors import ConfigError
 from accelwatch.expr.rule import RuleExpression
-from accelwatch.rules.configured import loaded_rules
-from accelwatch.rules.document import JobPolicy, Mode, QuarantineLevel, Scope, Severity, Trust, When
-from accelwatch.rules.loading import RuleFiles, load, pack_file, pack_names
-from accelwatch.rules.rule import Deadlines, RuleSet, Rung
-from accelwatch.rules.world import Member, World
 
 HOT = """\
 version: 1

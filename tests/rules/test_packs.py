@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.alerting.rules.document import Mode, Severity
+from accelwatch.alerting.rules.loading import PACKS, load, pack_file, pack_names
+from accelwatch.alerting.rules.rule import Rule
 from accelwatch.expr.heard import Heard
 from accelwatch.expr.needs import Needs, window_bytes
-from accelwatch.rules.document import Mode, Severity
-from accelwatch.rules.loading import PACKS, load, pack_file, pack_names
-from accelwatch.rules.rule import Rule
+from accelwatch.kernel.xid import XIDS
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.xid import XIDS
 from accelwatch_simulator.fleet import Fleet
 from accelwatch_simulator.jobs import Job, Stall, StallKind
 from accelwatch_simulator.models import MODELS

@@ -11,14 +11,14 @@ import msgspec
 import pytest
 from hypothesis import Phase, given, settings
 
-from accelwatch.errors import ExpressionError
+from accelwatch.alerting.rules.loading import load, pack_file, pack_names
+from accelwatch.alerting.rules.prometheus import AlertingRule, Untranslated, exported
+from accelwatch.alerting.rules.prometheus_file import rule_file
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.testing import Play, read_case
+from accelwatch.base.errors import ExpressionError
 from accelwatch.expr.promql import Assumed, PromqlError, condition
 from accelwatch.expr.rule import compile_rule
-from accelwatch.rules.loading import load, pack_file, pack_names
-from accelwatch.rules.prometheus import AlertingRule, Untranslated, exported
-from accelwatch.rules.prometheus_file import rule_file
-from accelwatch.rules.rule import Rule
-from accelwatch.rules.testing import Play, read_case
 from promtool_worlds import write_tests
 from rule_worlds import conditions
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import ConfigError
-from accelwatch.rules.loading import load
-from accelwatch.rules.series_script import values_of
-from accelwatch.rules.testing import run
+from accelwatch.alerting.rules.loading import load
+from accelwatch.alerting.rules.series_script import values_of
+from accelwatch.alerting.rules.testing import run
+from accelwatch.base.errors import ConfigError
 
 DOCS = Path(__file__).parents[2] / "docs" / "rules.md"
 HOT = """\

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from accelwatch.expr.kleene import UNKNOWN, Truth
-from accelwatch.rules.timing import Phase, Spell, Timing, Transition, Truths, advance
+from accelwatch.alerting.rules.timing import Phase, Spell, Timing, Transition, Truths, advance
+from accelwatch.expr.vocabulary.kleene import UNKNOWN, Truth
 
 TIMING = Timing(for_s=20.0, keep_s=30.0, unknown_after_s=60.0)
 

@@ -4,14 +4,14 @@ import os
 import time
 from collections.abc import Callable
 
-from accelwatch.clock import Clock, SystemClock
-from accelwatch.sampler.launch import Child, spawn
-from accelwatch.sampler.settings import Begin, CollectSettings
-from accelwatch.sampler.stores import store_for
-from accelwatch.sampler.supervisor import Limits, Supervisor
+from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.node.sampler.launch import Child, spawn
+from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings
+from accelwatch.node.sampler.stores import store_for
+from accelwatch.node.sampler.supervisor import Limits, Supervisor
+from accelwatch.node.store import Store
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import BackendStatus, DeviceView, Snapshot
-from accelwatch.store import Store
 
 GUARD_S = 60.0
 """When a condition has not come true by then, the test has failed."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from accelwatch.backend import Context, Opened, Probe, Request
-from accelwatch.command import run
-from accelwatch.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
+from accelwatch.base.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
+from accelwatch.processes.command import run
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import Process, Reading

@@ -8,14 +8,14 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 
 from accelwatch.backend import Context, Opened, Probe, Request
-from accelwatch.clock import ManualClock
-from accelwatch.sampler.collector import Collector
-from accelwatch.sampler.settings import CollectSettings, HeldOut
-from accelwatch.sampler.worker import Message, Stop
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
+from accelwatch.node.sampler.collector import Collector
+from accelwatch.node.sampler.protocol.settings import CollectSettings, HeldOut
+from accelwatch.node.sampler.turns.worker import Message, Stop
+from accelwatch.node.store.reports import Cycle, EncodedOutcome, Noted, Outcome, Report, Written
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.store.reports import Cycle, EncodedOutcome, Noted, Outcome, Report, Written
 
 _Kind = TypeVar("_Kind")
 STEPS = 400

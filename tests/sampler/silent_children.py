@@ -5,15 +5,15 @@ import os
 import shutil
 import signal
 
-from accelwatch.clock import ManualClock
-from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode_order, encode, marked
-from accelwatch.sampler.launch import Child
-from accelwatch.sampler.marks import CallsOut, map_marks
-from accelwatch.sampler.printed import Printed, bounded_file
-from accelwatch.sampler.settings import Begin, CollectSettings, LetIn, Order
-from accelwatch.sampler.supervisor import Limits, Supervisor
+from accelwatch.base.clock import ManualClock
+from accelwatch.node.sampler.launch import Child
+from accelwatch.node.sampler.protocol.frames import MAX_FRAME_BYTES, decode_order, encode, marked
+from accelwatch.node.sampler.protocol.marks import CallsOut, map_marks
+from accelwatch.node.sampler.protocol.printed import Printed, bounded_file
+from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings, LetIn, Order
+from accelwatch.node.sampler.supervisor import Limits, Supervisor
+from accelwatch.node.store.reports import Called, Heartbeat, Part, Report, Returned
 from accelwatch.schema.frames import Splitter
-from accelwatch.store.reports import Called, Heartbeat, Part, Report, Returned
 from sampler.fakes import FAKE, SECOND
 
 ALIVE = Heartbeat(cpu_s=1.0, resident_bytes=1)

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import pytest
 
 from accelwatch.backend import Context
-from accelwatch.clock import ManualClock
-from accelwatch.sampler.collector import Collector
-from accelwatch.sampler.opening import (
+from accelwatch.base.clock import ManualClock
+from accelwatch.node.sampler.collector import Collector
+from accelwatch.node.sampler.protocol.settings import CollectSettings, HeldOut
+from accelwatch.node.sampler.turns.opening import (
     not_there,
 )
-from accelwatch.sampler.settings import CollectSettings, HeldOut
-from accelwatch.store.reports import (
+from accelwatch.node.store.reports import (
     BackendFound,
     Called,
     Cycle,

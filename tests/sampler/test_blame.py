@@ -1,5 +1,11 @@
-from accelwatch.sampler.blame import HOLD_FIRST_S, HoldOut, merged, part_of, suspects_of
-from accelwatch.store.reports import Called, Part
+from accelwatch.node.sampler.protocol.blame import (
+    HOLD_FIRST_S,
+    HoldOut,
+    merged,
+    part_of,
+    suspects_of,
+)
+from accelwatch.node.store.reports import Called, Part
 
 CRASH = b"""Fatal Python error: Segmentation fault
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from accelwatch.clock import ManualClock
-from accelwatch.sampler.calls import Calls
-from accelwatch.sampler.gate import PATIENCE_S
-from accelwatch.sampler.worker import Answer, Answers, Inbox, Worker
-from accelwatch.store.reports import (
+from accelwatch.base.clock import ManualClock
+from accelwatch.node.sampler.turns.calls import Calls
+from accelwatch.node.sampler.turns.gate import PATIENCE_S
+from accelwatch.node.sampler.turns.worker import Answer, Answers, Inbox, Worker
+from accelwatch.node.store.reports import (
     Called,
     Noted,
     Returned,

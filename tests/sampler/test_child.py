@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.sampler.child import first_order
-from accelwatch.sampler.frames import MarkedSplitter, Stream, decode, encode, marked
-from accelwatch.sampler.marks import calls_out, threads_inside
-from accelwatch.sampler.settings import Begin, CollectSettings, LetIn
-from accelwatch.store.reports import Cycle, Done, Heartbeat, Part
+from accelwatch.node.sampler.child import first_order
+from accelwatch.node.sampler.protocol.frames import MarkedSplitter, Stream, decode, encode, marked
+from accelwatch.node.sampler.protocol.marks import calls_out, threads_inside
+from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings, LetIn
+from accelwatch.node.store.reports import Cycle, Done, Heartbeat, Part
 from sampler.fakes import FAKE, TELLING
 from waiting import wait_until
 
-COMMAND = [sys.executable, "-c", "from accelwatch.sampler.child import main; main()"]
+COMMAND = [sys.executable, "-c", "from accelwatch.node.sampler.child import main; main()"]
 """As `python -m`, but under the name of the module that the mutation tests change."""
 PART = Part("nvidia", "nvidia:0")
 PREPARED = """
 import os, resource, signal, sys
-from accelwatch.sampler import child
+from accelwatch.node.sampler import child
 reading, writing = os.pipe()
 os.set_blocking(writing, False)
 signal.set_wakeup_fd(writing)
@@ -41,14 +41,14 @@ os.kill(os.getpid(), signal.SIGSEGV)
 """
 CERTAIN = """
 import signal, time
-from accelwatch.sampler import child
+from accelwatch.node.sampler import child
 signal.signal(signal.SIGALRM, signal.SIG_IGN)
 child._end_for_certain(0.01)
 time.sleep(60)
 """
 TIED = """
 import ctypes
-from accelwatch.sampler import child
+from accelwatch.node.sampler import child
 child._go_first()
 child.die_with_parent()
 number = ctypes.c_int()
@@ -57,7 +57,7 @@ print(number.value, open("/proc/self/oom_score_adj").read().strip())
 """
 OBEYED = """
 import os, sys, time
-from accelwatch.sampler import child
+from accelwatch.node.sampler import child
 class Inbox:
     def put(self, message):
         os.write(1, repr(message).encode() + b"\\n")
@@ -66,9 +66,9 @@ time.sleep(60)
 """
 REPORTED = """
 import os
-from accelwatch.sampler import child
-from accelwatch.sampler.frames import MAX_FRAME_BYTES
-from accelwatch.store.reports import Cycle, Heartbeat
+from accelwatch.node.sampler import child
+from accelwatch.node.sampler.protocol.frames import MAX_FRAME_BYTES
+from accelwatch.node.store.reports import Cycle, Heartbeat
 reading, writing = os.pipe()
 os.set_blocking(reading, False)
 told = child._Reports(writing)
@@ -268,7 +268,7 @@ def test_the_time_of_a_single_reading_runs_since_it_was_asked_for() -> None:
 
 SPEAKING = """
 import os, sys
-from accelwatch.sampler import child
+from accelwatch.node.sampler import child
 child.speak_apart(os.dup(1))
 sys.stderr.write("caf\\u00e9 \\udc80\\n")
 os._exit(0)

@@ -6,22 +6,21 @@ from typing import Any
 
 import pytest
 
-from accelwatch.clock import ManualClock
-from accelwatch.errors import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import (
     BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceSuspended,
     ReadError,
 )
-from accelwatch.sampler.calls import Calls
-from accelwatch.sampler.collector import Collector
-from accelwatch.sampler.gate import PATIENCE_S
-from accelwatch.sampler.settings import CollectSettings, HeldOut
-from accelwatch.sampler.worker import Admit, Batch, Message, Stop
-from accelwatch.schema.absence import Absence
-from accelwatch.schema.snapshot import BackendState
-from accelwatch.store.reports import (
+from accelwatch.node.sampler.collector import Collector
+from accelwatch.node.sampler.protocol.settings import CollectSettings, HeldOut
+from accelwatch.node.sampler.turns.calls import Calls
+from accelwatch.node.sampler.turns.gate import PATIENCE_S
+from accelwatch.node.sampler.turns.worker import Admit, Batch, Message, Stop
+from accelwatch.node.store.reports import (
     CRASHED,
     BackendFound,
     Called,
@@ -32,6 +31,7 @@ from accelwatch.store.reports import (
     Returned,
     Slots,
 )
+from accelwatch.schema.snapshot import BackendState
 from sampler.rig import Rig, Scripted, Searching, waited
 from waiting import wait_until
 

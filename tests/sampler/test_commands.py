@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from accelwatch.sampler.commands import end_commands
+from accelwatch.node.sampler.protocol.commands import end_commands
 
 _COLLECTOR = """
 import subprocess, sys
@@ -57,7 +57,7 @@ _UNREACHABLE = """
 import os, subprocess
 import pytest
 
-from accelwatch.sampler.commands import end_commands
+from accelwatch.node.sampler.protocol.commands import end_commands
 first = subprocess.Popen(["sleep", "60"])
 second = subprocess.Popen(["sleep", "60"])
 group = os.getpgid

@@ -6,12 +6,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.sampler import contract
-from accelwatch.sampler.contract import ContractError, encoded_readings, sound_readings
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel.sysfs import is_left_asleep
+from accelwatch.node.sampler.turns import contract
+from accelwatch.node.sampler.turns.contract import ContractError, encoded_readings, sound_readings
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.sysfs import is_left_asleep
 
 DEVICE = Device(id="v:1", vendor="v", backend="b", index=0, name="v0")
 

@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
-from accelwatch.sampler.contract import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
+from accelwatch.node.sampler.turns.contract import (
     MAX_DEVICES,
     MAX_EVENTS,
     ContractError,
@@ -17,11 +18,10 @@ from accelwatch.sampler.contract import (
     sound_identity,
     sound_readings,
 )
-from accelwatch.schema.absence import Absence
+from accelwatch.node.store.reports import Failure
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import MAX_PROCESSES, Process, Reading
-from accelwatch.store.reports import Failure
 
 DEVICE = Device(id="v:1", vendor="v", backend="b", index=0, name="v0")
 PART = msgspec.structs.replace(DEVICE, id="v:1/p", parent_id="v:1")

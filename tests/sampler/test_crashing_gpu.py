@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from accelwatch.sampler.blame import HOLD_FIRST_S
-from accelwatch.sampler.settings import CollectSettings
-from accelwatch.sampler.supervisor import Limits
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.node.sampler.protocol.blame import HOLD_FIRST_S
+from accelwatch.node.sampler.protocol.settings import CollectSettings
+from accelwatch.node.sampler.supervisor import Limits
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot

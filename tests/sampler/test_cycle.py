@@ -2,13 +2,13 @@
 
 import pytest
 
-from accelwatch.clock import ManualClock
-from accelwatch.sampler.calls import Calls, CollectorContext
-from accelwatch.sampler.cycle import CycleTracker
-from accelwatch.sampler.settings import CollectSettings
-from accelwatch.sampler.worker import Inbox
-from accelwatch.schema.absence import Absence
-from accelwatch.store.reports import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
+from accelwatch.node.sampler.protocol.settings import CollectSettings
+from accelwatch.node.sampler.turns.calls import Calls, CollectorContext
+from accelwatch.node.sampler.turns.cycle import CycleTracker
+from accelwatch.node.sampler.turns.worker import Inbox
+from accelwatch.node.store.reports import (
     Cycle,
     Failure,
     Written,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Option
-from accelwatch.sampler.declared_options import declared, loaded
+from accelwatch.node.sampler.declared_options import declared, loaded
 
 TALKATIVE = """
 import sys
@@ -83,6 +83,6 @@ def test_what_cannot_be_begun_is_told(
 
 
 def test_the_command_prints_json() -> None:
-    words = [sys.executable, "-m", "accelwatch.sampler.declared_options", "amd"]
+    words = [sys.executable, "-m", "accelwatch.node.sampler.declared_options", "amd"]
     run = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     assert run.stdout.startswith('{"amd":[{"name":"amdsmi"')

@@ -10,14 +10,14 @@ from standins import NvmlScenario
 
 WANTS_NOTHING = """
 import os, sys
-from accelwatch.sampler import early
+from accelwatch.node.sampler import early
 early.begin()
 pid, reports, orders, crash, _ = early.hand_over()
 os.close(orders)
 print(os.waitpid(pid, 0)[1])
 """
 TWICE = """
-from accelwatch.sampler import early
+from accelwatch.node.sampler import early
 early.begin()
 first = early._begun
 early.begin()
@@ -29,7 +29,7 @@ os.close(first[2])
 """
 LOADED = """
 import sys
-from accelwatch.sampler import early
+from accelwatch.node.sampler import early
 early.load_shared()
 shared = set(sys.modules)
 {imports}
@@ -37,11 +37,11 @@ print(*sorted(set(sys.modules) - shared))
 """
 ORDERED = """
 import os
-from accelwatch.sampler import early
+from accelwatch.node.sampler import early
 early.begin()
 pid, reports, orders, crash, _ = early.hand_over()
-from accelwatch.sampler.frames import MarkedSplitter, decode, encode
-from accelwatch.sampler.settings import Begin, CollectSettings
+from accelwatch.node.sampler.protocol.frames import MarkedSplitter, decode, encode
+from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings
 settings = CollectSettings(backends=("{backend}",), one_shot=True, timeout_s=30.0)
 os.write(orders, encode(Begin(settings=settings)))
 told = b""
@@ -51,7 +51,7 @@ print(os.waitpid(pid, 0)[1], type([*map(decode, MarkedSplitter().feed(told))][-1
 """
 DAMAGED = """
 import os
-from accelwatch.sampler import early
+from accelwatch.node.sampler import early
 early.begin()
 pid, reports, orders, crash, _ = early.hand_over()
 os.write(orders, b"\\0\\0\\0\\1\\xc1")
@@ -59,7 +59,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), os.pread(crash, 4096, 0)
 """
 SILENT = """
 import os, time
-from accelwatch.sampler import early
+from accelwatch.node.sampler import early
 early.begin()
 pid, reports, orders, crash, _ = early.hand_over()
 links = []
@@ -72,14 +72,14 @@ print(*links)
 os.close(orders)
 """
 OWNER = """
-import accelwatch.cli.entry, accelwatch.cli.snapshot, accelwatch.cli.documents
-import accelwatch.sampler.one_shot, accelwatch.sampler.stores
-accelwatch.cli.documents.load_renderer('json')
+import accelwatch.cli.startup.entry, accelwatch.cli.node.snapshot, accelwatch.cli.node.documents
+import accelwatch.node.sampler.one_shot, accelwatch.node.sampler.stores
+accelwatch.cli.node.documents.load_renderer('json')
 """
-COLLECTOR = "import accelwatch.sampler.child"
+COLLECTOR = "import accelwatch.node.sampler.child"
 REPLACED = """
 import sys
-from accelwatch.sampler import early
+from accelwatch.node.sampler import early
 early.load_shared()
 print([name for name, module in sys.modules.items() if module is None])
 """
@@ -112,7 +112,7 @@ def test_a_failure_of_its_own_is_told_with_its_end() -> None:
 
 STAYS = """
 import os, time
-from accelwatch.sampler import early
+from accelwatch.node.sampler import early
 early.begin(lasting=True)
 assert early.hand_over() is None
 pid, reports, orders, crash, printed = early.hand_over(lasting=True)
@@ -143,8 +143,8 @@ def loaded_by(imports: str) -> set[str]:
 
 def test_what_owner_and_collector_need_is_loaded_before_the_fork() -> None:
     owner, collector = loaded_by(OWNER), loaded_by(COLLECTOR)
-    assert "accelwatch.store.row" in owner
-    assert "accelwatch.sampler.collector" in collector
+    assert "accelwatch.node.store.row" in owner
+    assert "accelwatch.node.sampler.collector" in collector
     assert owner & collector == set()
 
 
@@ -170,11 +170,11 @@ def test_a_child_that_died_before_its_order_is_replaced(tmp_path: Path) -> None:
     scenario.write()
     program = (
         "import os, signal\n"
-        "from accelwatch.sampler import early\n"
+        "from accelwatch.node.sampler import early\n"
         "early.begin()\n"
         "os.kill(early._begun[0], signal.SIGKILL)\n"
         "os.waitpid(early._begun[0], 0)\n"
-        "from accelwatch.snapshots import CollectSettings, read_once\n"
+        "from accelwatch.node.snapshots import CollectSettings, read_once\n"
         "shot = read_once(CollectSettings(backends=('nvidia',), timeout_s=10.0), isolation='fork')\n"
         "print(len(shot.devices), shot.devices[0].state)\n"
     )

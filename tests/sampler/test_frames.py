@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.errors import WireError
-from accelwatch.sampler import frames
-from accelwatch.sampler.frames import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import WireError
+from accelwatch.node.sampler.protocol import frames
+from accelwatch.node.sampler.protocol.frames import (
     MAX_FRAME_BYTES,
     MarkedSplitter,
     Stream,
@@ -18,11 +19,8 @@ from accelwatch.sampler.frames import (
     marked,
     write_all,
 )
-from accelwatch.sampler.settings import Begin, CollectSettings, HeldOut, LetIn
-from accelwatch.schema.absence import Absence
-from accelwatch.schema.frames import Splitter
-from accelwatch.schema.reading import Process, Reading
-from accelwatch.store.reports import (
+from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings, HeldOut, LetIn
+from accelwatch.node.store.reports import (
     Cycle,
     EncodedOutcome,
     Failure,
@@ -31,6 +29,8 @@ from accelwatch.store.reports import (
     Part,
     Report,
 )
+from accelwatch.schema.frames import Splitter
+from accelwatch.schema.reading import Process, Reading
 
 READING = Reading(
     device_id="fake:0",

@@ -6,8 +6,8 @@ from threading import Event, Lock
 
 import pytest
 
-from accelwatch.sampler import gate as gate_module
-from accelwatch.sampler.gate import Gate
+from accelwatch.node.sampler.turns import gate as gate_module
+from accelwatch.node.sampler.turns.gate import Gate
 
 
 def test_workers_that_get_on_are_let_through_one_by_one() -> None:

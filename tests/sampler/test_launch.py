@@ -15,17 +15,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.child_process import anonymous_file
-from accelwatch.sampler import early, launch
-from accelwatch.sampler.frames import Stream, decode_order
-from accelwatch.sampler.launch import Child, post_mortem
-from accelwatch.sampler.marks import CallsOut, Inside, map_marks, threads_inside
-from accelwatch.sampler.one_shot import read_once
-from accelwatch.sampler.printed import Printed, bounded_file
-from accelwatch.sampler.settings import Begin, CollectSettings, LetIn
+from accelwatch.node.sampler import early, launch
+from accelwatch.node.sampler.launch import Child, post_mortem
+from accelwatch.node.sampler.one_shot import read_once
+from accelwatch.node.sampler.protocol.frames import Stream, decode_order
+from accelwatch.node.sampler.protocol.marks import CallsOut, Inside, map_marks, threads_inside
+from accelwatch.node.sampler.protocol.printed import Printed, bounded_file
+from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings, LetIn
+from accelwatch.node.store.reports import Called, CollectorEnded, Done, Part, Report
+from accelwatch.processes.child_process import anonymous_file
 from accelwatch.schema.frames import Splitter
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.store.reports import Called, CollectorEnded, Done, Part, Report
 from sampler.agents import GUARD_S
 from sampler.fakes import FAKE
 from waiting import wait_until
@@ -349,9 +349,9 @@ def read_in(monkeypatch: pytest.MonkeyPatch, forbidden: str) -> Snapshot:
 
 FORKED = """
 import sys
-from accelwatch.sampler import launch
-from accelwatch.sampler.one_shot import read_once
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.node.sampler import launch
+from accelwatch.node.sampler.one_shot import read_once
+from accelwatch.node.sampler.protocol.settings import CollectSettings
 
 def spawn(*_):
     raise AssertionError("spawn")

@@ -9,16 +9,16 @@ from queue import Empty
 import pytest
 
 from accelwatch.backend import Opened
-from accelwatch.backoff import Backoff
-from accelwatch.clock import ManualClock, SystemClock
-from accelwatch.errors import BackendUnavailable
-from accelwatch.sampler.listener import Listener
-from accelwatch.sampler.settings import HeldOut
-from accelwatch.sampler.worker import Admit, Batch, Inbox
+from accelwatch.base.backoff import Backoff
+from accelwatch.base.clock import ManualClock, SystemClock
+from accelwatch.base.errors import BackendUnavailable
+from accelwatch.node.sampler.protocol.settings import HeldOut
+from accelwatch.node.sampler.turns.listener import Listener
+from accelwatch.node.sampler.turns.worker import Admit, Batch, Inbox
+from accelwatch.node.store.reports import BackendFound, Called, Cycle, Events, Part, Returned
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import BackendState
-from accelwatch.store.reports import BackendFound, Called, Cycle, Events, Part, Returned
 from sampler.rig import Rig, Scripted
 from waiting import wait_until
 
@@ -185,7 +185,7 @@ def test_only_a_source_that_has_not_waited_is_paused(takes_s: float, pauses: lis
 def test_a_source_that_fails_is_told_of_once_and_asked_again(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accelwatch.sampler.listener.Backoff", lambda: Backoff(0.01))
+    monkeypatch.setattr("accelwatch.node.sampler.turns.listener.Backoff", lambda: Backoff(0.01))
     backend, inbox = Telling(), Inbox()
     backend.pending = [OSError("lost")]
     listener = Listener("scripted", backend, inbox, SystemClock(), nullcontext())

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch import plugins
-from accelwatch.clock import ManualClock
-from accelwatch.errors import PluginError
-from accelwatch.sampler.load import Absent, absent, resolve
-from accelwatch.sampler.one_shot import read_once
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import PluginError
+from accelwatch.node.sampler.one_shot import read_once
+from accelwatch.node.sampler.protocol.load import Absent, absent, resolve
+from accelwatch.node.sampler.protocol.settings import CollectSettings
+from accelwatch.plugins import entry_points as plugins
 from accelwatch.schema.snapshot import BackendState
 
 
@@ -131,7 +131,7 @@ def test_backends_that_are_brought_up_together_look_at_the_bus_once(
         time.sleep(0.01)  # so that the others come meanwhile
         return frozenset()
 
-    monkeypatch.setattr("accelwatch.sampler.load.on_bus", slow)
+    monkeypatch.setattr("accelwatch.node.sampler.protocol.load.on_bus", slow)
     reason = Absent(CollectSettings(root=str(tmp_path)), ManualClock())
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(reason, ["amd"] * 4))

@@ -8,9 +8,15 @@ from threading import get_ident
 import msgspec
 import pytest
 
-from accelwatch.sampler.gate import Gate
-from accelwatch.sampler.marks import CallsOut, Inside, calls_out, map_marks, threads_inside
-from accelwatch.store.reports import Called, Returned
+from accelwatch.node.sampler.protocol.marks import (
+    CallsOut,
+    Inside,
+    calls_out,
+    map_marks,
+    threads_inside,
+)
+from accelwatch.node.sampler.turns.gate import Gate
+from accelwatch.node.store.reports import Called, Returned
 
 BEHIND = 1 << 20
 """Where the marks begin: behind the longest crash report."""

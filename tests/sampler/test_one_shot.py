@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
-from accelwatch.cli.documents import status as status_code
-from accelwatch.clock import Clock
-from accelwatch.exit_codes import FAILED
-from accelwatch.sampler import launch
-from accelwatch.sampler.launch import reap_leftovers
-from accelwatch.sampler.marks import calls_out
-from accelwatch.sampler.one_shot import Isolation, read_once
-from accelwatch.sampler.settings import Begin, CollectSettings
-from accelwatch.sampler.stores import store_for
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import Clock
+from accelwatch.base.exit_codes import FAILED
+from accelwatch.cli.node.documents import status as status_code
+from accelwatch.node.sampler import launch
+from accelwatch.node.sampler.launch import reap_leftovers
+from accelwatch.node.sampler.one_shot import Isolation, read_once
+from accelwatch.node.sampler.protocol.marks import calls_out
+from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings
+from accelwatch.node.sampler.stores import store_for
+from accelwatch.node.store import Store
+from accelwatch.node.store.reports import Identified, Outcome, Report
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import MAX_PROCESSES
 from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
-from accelwatch.store import Store
-from accelwatch.store.reports import Identified, Outcome, Report
 from own_children import children
 from sampler.agents import AheadClock
 from sampler.fakes import ELSEWHERE, FAKE, LIGHT_SLEEPER, SECOND, SERIAL, TELLING, runs_sleep
@@ -98,7 +98,7 @@ def when(monkeypatch: pytest.MonkeyPatch) -> When:
             monkeypatch.setattr(store, "apply", watch)
             return store
 
-        monkeypatch.setattr("accelwatch.sampler.stores.store_for", watched)
+        monkeypatch.setattr("accelwatch.node.sampler.stores.store_for", watched)
         return clock
 
     return begin
@@ -421,7 +421,7 @@ def test_a_collector_that_fails_itself_says_why(monkeypatch: pytest.MonkeyPatch)
     def fail(*_: object) -> None:
         raise RuntimeError("a bug in the collector")
 
-    monkeypatch.setattr("accelwatch.sampler.child.collect", fail)
+    monkeypatch.setattr("accelwatch.node.sampler.child.collect", fail)
     snapshot = read_once(settings({FAKE: {}}), isolation="fork")
     assert [e.code for e in snapshot.errors] == ["exit_1"]
     assert "a bug in the collector" in snapshot.errors[0].message
@@ -454,8 +454,8 @@ def test_where_no_process_can_be_started_a_thread_reads(monkeypatch: pytest.Monk
     def fail(_: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr("accelwatch.sampler.launch.fork", fail)
-    monkeypatch.setattr("accelwatch.sampler.launch.spawn", fail)
+    monkeypatch.setattr("accelwatch.node.sampler.launch.fork", fail)
+    monkeypatch.setattr("accelwatch.node.sampler.launch.spawn", fail)
     snapshot = read_once(settings({FAKE: {}}))
     assert [v.state for v in snapshot.devices] == [DeviceState.OK]
     with pytest.raises(BlockingIOError):
@@ -494,7 +494,7 @@ def test_no_child_is_left_behind() -> None:
 
 def test_nothing_heavy_is_imported() -> None:
     script = (
-        "import sys; import accelwatch.sampler.one_shot, accelwatch.sampler.stores;"
+        "import sys; import accelwatch.node.sampler.one_shot, accelwatch.node.sampler.stores;"
         "print([m for m in ('asyncio', 'subprocess', 'typer', 'rich', 'textual', 'aiohttp', 'numpy',"
         " 'importlib.metadata', 'ctypes', 'pynvml', 'psutil') if m in sys.modules])"
     )

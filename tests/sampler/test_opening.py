@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Check, Context, Opened, Probe
-from accelwatch.clock import ManualClock
-from accelwatch.errors import BackendUnavailable, PluginError
-from accelwatch.sampler.contract import ContractError
-from accelwatch.sampler.opening import (
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import BackendUnavailable, PluginError
+from accelwatch.node.sampler.turns.contract import ContractError
+from accelwatch.node.sampler.turns.opening import (
     not_there,
     open_backend,
     status_of,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from accelwatch.sampler.printed import PRINTED_BYTES, Printed, bounded_file
+from accelwatch.node.sampler.protocol.printed import PRINTED_BYTES, Printed, bounded_file
 
 
 @pytest.fixture

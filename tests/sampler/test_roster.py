@@ -2,8 +2,8 @@
 
 import threading
 
+from accelwatch.node.store.reports import Called, Slots
 from accelwatch.schema.device import Device
-from accelwatch.store.reports import Called, Slots
 from sampler.rig import Rig, Scripted
 
 

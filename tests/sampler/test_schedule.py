@@ -1,4 +1,4 @@
-from accelwatch.sampler.schedule import Ticks
+from accelwatch.node.sampler.turns.schedule import Ticks
 
 
 def test_ticks_keep_to_their_grid_however_late_they_are_looked_at() -> None:

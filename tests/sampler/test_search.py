@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from accelwatch.sampler.search import FIRST_PAUSE_S, LONGEST_PAUSE_S, Search
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.node.sampler.turns.search import FIRST_PAUSE_S, LONGEST_PAUSE_S, Search
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process, Reading
 

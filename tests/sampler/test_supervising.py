@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from accelwatch.clock import ManualClock
-from accelwatch.sampler import supervising
-from accelwatch.sampler.settings import CollectSettings
-from accelwatch.sampler.supervising import supervise
-from accelwatch.sampler.supervisor import Limits
-from accelwatch.store.reports import (
+from accelwatch.base.clock import ManualClock
+from accelwatch.node.sampler import supervising
+from accelwatch.node.sampler.protocol.settings import CollectSettings
+from accelwatch.node.sampler.supervising import supervise
+from accelwatch.node.sampler.supervisor import Limits
+from accelwatch.node.store.reports import (
     CollectorEnded,
     Report,
 )

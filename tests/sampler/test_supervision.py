@@ -8,12 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from accelwatch.sampler.frames import MAX_FRAME_BYTES, marked
-from accelwatch.sampler.settings import HeldOut
-from accelwatch.sampler.supervisor import CHECK_S, STOP_S, Limits
-from accelwatch.schema.absence import Absence
-from accelwatch.schema.snapshot import BackendState, BackendStatus
-from accelwatch.store.reports import (
+from accelwatch.base.absence import Absence
+from accelwatch.node.sampler.protocol.frames import MAX_FRAME_BYTES, marked
+from accelwatch.node.sampler.protocol.settings import HeldOut
+from accelwatch.node.sampler.supervisor import CHECK_S, STOP_S, Limits
+from accelwatch.node.store.reports import (
     BackendFound,
     Called,
     CollectorEnded,
@@ -22,6 +21,7 @@ from accelwatch.store.reports import (
     Part,
     Returned,
 )
+from accelwatch.schema.snapshot import BackendState, BackendStatus
 from sampler.fakes import FAKE, SECOND
 from sampler.silent_children import ALIVE, MIB, Owner
 from waiting import wait_until
@@ -57,7 +57,7 @@ class Resident:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.mib = 0.0
-        name = "accelwatch.sampler.supervisor.resident_bytes"
+        name = "accelwatch.node.sampler.supervisor.resident_bytes"
         monkeypatch.setattr(name, lambda pid: int(self.mib * MIB) if pid else 0)
 
 
@@ -491,7 +491,7 @@ def test_a_crash_is_logged(own: Callable[..., Owner], caplog: pytest.LogCaptureF
     owner.crash(how=signal.SIGABRT)
     assert caplog.record_tuples == [
         (
-            "accelwatch.sampler.supervisor",
+            "accelwatch.node.sampler.supervisor",
             logging.WARNING,
             "collector ended code=SIGABRT message=the collector process ended with SIGABRT",
         )
@@ -547,7 +547,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[Wait]:
     def note(read: list[int], _: object, __: object, seconds: float) -> None:
         seen.append((read, seconds))
 
-    monkeypatch.setattr("accelwatch.sampler.supervisor.select", SimpleNamespace(select=note))
+    monkeypatch.setattr("accelwatch.node.sampler.supervisor.select", SimpleNamespace(select=note))
     return seen
 
 

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from accelwatch.clock import SystemClock
-from accelwatch.sampler.frames import encode, marked
-from accelwatch.sampler.launch import Child, spawn
-from accelwatch.sampler.settings import Begin, CollectSettings
-from accelwatch.sampler.stores import store_for
-from accelwatch.sampler.supervising import supervise
-from accelwatch.sampler.supervisor import Limits, Supervisor
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import SystemClock
+from accelwatch.node.sampler.launch import Child, spawn
+from accelwatch.node.sampler.protocol.frames import encode, marked
+from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings
+from accelwatch.node.sampler.stores import store_for
+from accelwatch.node.sampler.supervising import supervise
+from accelwatch.node.sampler.supervisor import Limits, Supervisor
+from accelwatch.node.store.reports import Heartbeat, Report
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendState
-from accelwatch.store.reports import Heartbeat, Report
 from own_children import children
 from sampler.agents import GUARD_S, Agent, is_state, status, view
 from sampler.fakes import FAKE, SECOND, TELLING

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.sampler.settings import CollectSettings
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import BackendState, Snapshot
 from sampler.agents import Agent, is_state, status, view

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.errors import DeviceLost, DeviceSuspended
-from accelwatch.sampler.settings import HeldOut
-from accelwatch.sampler.turn import matches
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import DeviceLost, DeviceSuspended
+from accelwatch.node.sampler.protocol.settings import HeldOut
+from accelwatch.node.sampler.turns.turn import matches
+from accelwatch.node.store.reports import Called, Identified, Outcome, Part, Returned
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.store.reports import Called, Identified, Outcome, Part, Returned
 from sampler.rig import Rig, Scripted
 
 DEVICE = Device(

@@ -2,11 +2,11 @@
 
 import pytest
 
-from accelwatch.sampler.one_shot import LATE, failure_of
-from accelwatch.sampler.settings import CollectSettings
-from accelwatch.sampler.unheard import statuses
+from accelwatch.node.sampler.one_shot import LATE, failure_of
+from accelwatch.node.sampler.protocol.settings import CollectSettings
+from accelwatch.node.sampler.unheard import statuses
+from accelwatch.node.store.reports import CollectorEnded
 from accelwatch.schema.snapshot import BackendState
-from accelwatch.store.reports import CollectorEnded
 from sampler.fakes import FAKE, SECOND
 
 DIED = failure_of(CollectorEnded(code="exit_7", message="the collector process ended", wall=1.0))
@@ -40,7 +40,9 @@ def test_silence_is_a_timeout(one_shot: bool, remedy: str) -> None:
 
 
 def test_what_this_machine_cannot_have_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accelwatch.sampler.unheard.absent", lambda _: {FAKE: "no PCI function"})
+    monkeypatch.setattr(
+        "accelwatch.node.sampler.unheard.absent", lambda _: {FAKE: "no PCI function"}
+    )
     first, second = statuses(settings(), (), DIED)
     assert (first.name, first.state, first.message) == (
         FAKE, BackendState.ABSENT, "no PCI function",

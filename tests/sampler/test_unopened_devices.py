@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Opened
-from accelwatch.errors import BackendUnavailable
+from accelwatch.base.errors import BackendUnavailable
+from accelwatch.node.store import Store
+from accelwatch.node.store.reports import BackendFound, Noted, Slots
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.store import Store
-from accelwatch.store.reports import BackendFound, Noted, Slots
 from sampler.rig import Rig, Scripted
 
 

@@ -3,8 +3,8 @@
 import threading
 from asyncio import CancelledError
 
-from accelwatch.clock import ManualClock
-from accelwatch.sampler.worker import Answer, Inbox, Worker
+from accelwatch.base.clock import ManualClock
+from accelwatch.node.sampler.turns.worker import Answer, Inbox, Worker
 
 
 def test_an_answer_tells_what_came_and_when() -> None:

@@ -5,7 +5,7 @@ import pickle
 import msgspec
 import pytest
 
-from accelwatch.schema.absence import Absence, reason_of
+from accelwatch.base.absence import Absence, reason_of
 
 
 @pytest.mark.parametrize("reason", Absence)

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.follow.faults import TargetFault
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.compact import CompactEncoder, Hello, Layout, Message, Tick
 from accelwatch.schema.context import Backends, Event, Processes
 from accelwatch.schema.reading import wholly_absent

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.compact import CompactEncoder, Message, Tick, is_spare
 from accelwatch.schema.context import (
     MAX_OWN,

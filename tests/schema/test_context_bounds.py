@@ -3,8 +3,8 @@
 import msgspec
 
 import machines
+from accelwatch.base.absence import Absence
 from accelwatch.schema import context
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.context import (
     MAX_OWNERS,
     MAX_PROCESSES,

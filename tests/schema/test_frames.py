@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.errors import WireError
+from accelwatch.base.errors import WireError
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import FrameReader
-from accelwatch.sampler.frames import encode
-from accelwatch.sampler.settings import LetIn
+from accelwatch.node.sampler.protocol.frames import encode
+from accelwatch.node.sampler.protocol.settings import LetIn
+from accelwatch.node.store.reports import Part
 from accelwatch.schema.compact import Hello
 from accelwatch.schema.frames import FrameSizeError, Splitter, body_size, frame
-from accelwatch.store.reports import Part
-from accelwatch.web.stream import MSGPACK, NDJSON, SSE, framed
+from accelwatch.web.http.stream import MSGPACK, NDJSON, SSE, framed
 
 
 @given(st.lists(st.binary(max_size=9), max_size=5), st.integers(1, 7))

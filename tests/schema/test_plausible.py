@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.sampler.contract import sound_readings
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.node.sampler.turns.contract import sound_readings
 from accelwatch.schema.metrics import (
     Kind,
     Metric,

@@ -2,7 +2,7 @@
 
 import math
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series, reading_metrics
 from accelwatch.schema.reading import Collected, Number, Reading, complete
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.recovery_action import ACTIONS, OF_DOMAIN, asks_device
+from accelwatch.backend_kit.recovery_action import ACTIONS, OF_DOMAIN, asks_device
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health, Judgement, judge
 from accelwatch.schema.reading import Reading

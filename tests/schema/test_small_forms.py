@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.errors import WireError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import WireError
 from accelwatch.schema.compact import (
     LETTERS,
     REASONS,

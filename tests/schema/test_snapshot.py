@@ -3,7 +3,7 @@
 import msgspec
 
 import machines
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.snapshot import DeviceView, absences, filled, with_absences
 
 OWN, OTHER = ("fan_speed_ratio",), ("voltage_volts",)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.errors import WireError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import WireError
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.moments import timestamp, unix_seconds
 from accelwatch.schema.reading import Reading

@@ -15,7 +15,7 @@ import aiohttp
 import psutil
 import pytest
 
-from accelwatch.cli.serve_visits import COLUMNS, ROWS, own_page, within
+from accelwatch.cli.servers.serve_visits import COLUMNS, ROWS, own_page, within
 from headless_browser import Page, browser, chromium
 from installed_command import accelwatch
 

@@ -4,20 +4,20 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.clock import ManualClock
-from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import Device
-from accelwatch.schema.metrics import Series
-from accelwatch.schema.reading import Number, Reading
-from accelwatch.schema.snapshot import DeviceView
-from accelwatch.store import Store
-from accelwatch.store.reports import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
+from accelwatch.node.store import Store
+from accelwatch.node.store.reports import (
     Cycle,
     Failure,
     Identified,
     Outcome,
     Slots,
 )
+from accelwatch.schema.device import Device
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.snapshot import DeviceView
 
 
 def device(number: int, **more: Any) -> Device:

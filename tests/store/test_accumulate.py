@@ -3,7 +3,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.accumulate import Accumulator, Distribution, RollingMax
+from accelwatch.node.store.accumulate import Accumulator, Distribution, RollingMax
 from accelwatch.schema.reading import Reading
 
 

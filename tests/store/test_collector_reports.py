@@ -2,13 +2,8 @@
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import DeviceState
-from accelwatch.schema.health import Health
-from accelwatch.schema.reading import Reading
-from accelwatch.schema.snapshot import BackendState, BackendStatus, absences
-from accelwatch.schema.verdict import CHECK_COLLECTION, verdict
-from accelwatch.store.reports import (
+from accelwatch.base.absence import Absence
+from accelwatch.node.store.reports import (
     BackendFound,
     CollectorEnded,
     EncodedOutcome,
@@ -17,6 +12,11 @@ from accelwatch.store.reports import (
     Outcome,
     Part,
 )
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.health import Health
+from accelwatch.schema.reading import Reading
+from accelwatch.schema.snapshot import BackendState, BackendStatus, absences
+from accelwatch.schema.verdict import CHECK_COLLECTION, verdict
 from store.reporting import Node, device, power
 
 _OK = BackendStatus(name="nvidia", vendor="nvidia", state=BackendState.OK, devices=1)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.atomic_file import replace_file
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
+from accelwatch.files.atomic_file import replace_file
+from accelwatch.node.store import Store
+from accelwatch.node.store.counts import CountFile, Counts
+from accelwatch.node.store.reports import Events
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import EventCount
-from accelwatch.store import Store
-from accelwatch.store.counts import CountFile, Counts
-from accelwatch.store.reports import Events
 
 COUNTS: Counts = {
     "n:0": {"xid_79": EventCount(code="xid_79", category="bus", total=3, last_time=5.0)}
@@ -214,7 +214,7 @@ def test_the_writer_holds_no_exit(tmp_path: Path) -> None:
 def test_closing_gives_a_disk_that_hangs_a_moment_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accelwatch.store.state_file._CLOSE_S", 0.01)
+    monkeypatch.setattr("accelwatch.node.store.state_file._CLOSE_S", 0.01)
     begun, go_on = threading.Event(), threading.Event()
 
     def write(path: Path, data: bytes) -> None:

@@ -1,6 +1,6 @@
 """Which devices there are: identity, slots that change, lost ones, partitions, order."""
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceState
 from store.reporting import Node, device, power
 

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
+from accelwatch.node.store.events import RING, SAME_FAULT_S, UNRESOLVED_S, EventStore
 from accelwatch.schema.event import Category, ErrorEvent
-from accelwatch.store.events import RING, SAME_FAULT_S, UNRESOLVED_S, EventStore
 
 DEVICES = {"0000:65:00.0": "n:0"}
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from accelwatch.clock import SystemClock
-from accelwatch.sampler.settings import CollectSettings
-from accelwatch.sampler.stores import store_for
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import SystemClock
+from accelwatch.node.sampler.protocol.settings import CollectSettings
+from accelwatch.node.sampler.stores import store_for
+from accelwatch.node.store.known import Known, KnownDevices
+from accelwatch.node.store.known_file import KnownFile
+from accelwatch.node.store.reports import Identified, Slots
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
-from accelwatch.store.known import Known, KnownDevices
-from accelwatch.store.known_file import KnownFile
-from accelwatch.store.reports import Identified, Slots
 from store.reporting import Node, device, power
 
 PCI = "0000:0b:00.0"

@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from accelwatch.sampler.contract import ContractError, sound_devices
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.node.sampler.turns.contract import ContractError, sound_devices
+from accelwatch.node.store.reports import Events
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Process, Reading
-from accelwatch.store.reports import Events
 from store.reporting import Node, device
 
 UUID = "GPU-1"

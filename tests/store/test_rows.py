@@ -5,14 +5,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.node.store.reports import CRASHED, Events, Failure
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import absences
-from accelwatch.store.reports import CRASHED, Events, Failure
 from store.reporting import Node, device, power
 
 ENERGY, BUSY = ("energy_joules_total",), ("busy_seconds_total",)

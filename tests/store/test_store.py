@@ -3,15 +3,15 @@
 import msgspec
 import pytest
 
-from accelwatch import store as store_package
+from accelwatch.base.absence import Absence
+from accelwatch.node import store as store_package
+from accelwatch.node.store.reports import Events
 from accelwatch.schema import wire
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import host_metrics, reading_metrics
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import absences, with_absences
-from accelwatch.store.reports import Events
 from store.reporting import Node, device, power
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.store.usage import cpu_seconds, resident_bytes
+from accelwatch.node.store.usage import cpu_seconds, resident_bytes
 
 
 def resident_by_status(pid: int) -> int:

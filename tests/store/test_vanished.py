@@ -4,12 +4,12 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.node.store.own import SelfMetrics
+from accelwatch.node.store.vanished import Vanished
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.store.own import SelfMetrics
-from accelwatch.store.vanished import Vanished
 
 COUNT = ("collector_vanished_quantities", "nvidia")
 

@@ -9,15 +9,15 @@ import pytest
 from typer.testing import CliRunner
 
 import machines
-from accelwatch.cli.app import build
+from accelwatch.cli.node.topo_command import text_of
+from accelwatch.cli.startup.app import build
 from accelwatch.cli.table_lines import Style
-from accelwatch.cli.topo_command import text_of
+from accelwatch.node.topology.adapters import adapters
+from accelwatch.node.topology.matrix import Topology, topology
+from accelwatch.node.topology.pci_places import PciPlace, pci_place
+from accelwatch.node.topology.relations import pci_relation
 from accelwatch.schema.reading import Link
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.topology.adapters import adapters
-from accelwatch.topology.matrix import Topology, topology
-from accelwatch.topology.pci_places import PciPlace, pci_place
-from accelwatch.topology.relations import pci_relation
 
 SWITCH = "0000:00:01.0/0000:01:00.0/0000:02:{port}.0"
 """A root port, a switch's upstream port, and one of its downstream ports."""
@@ -319,7 +319,7 @@ def test_the_command_of_a_machine_whose_devices_cannot_be_read_says_why(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reason: str, code: int
 ) -> None:
     broken = machines.snapshot(devices=(), backends=(machines.unread(reason=reason),))
-    monkeypatch.setattr("accelwatch.snapshots.read_once", lambda _: broken)
+    monkeypatch.setattr("accelwatch.node.snapshots.read_once", lambda _: broken)
     result = CliRunner().invoke(build(), ["topo", "--root", str(tmp_path)])
 
     assert result.exit_code == code

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.blackbox.bounds import Bounds
-from accelwatch.blackbox.files import SUFFIX, Frozen
-from accelwatch.blackbox.places import Box, boxes
-from accelwatch.blackbox.writer import Writer
+from accelwatch.archive.blackbox.bounds import Bounds
+from accelwatch.archive.blackbox.files import SUFFIX, Frozen
+from accelwatch.archive.blackbox.places import Box, boxes
+from accelwatch.archive.blackbox.writer import Writer
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.local.changes import Change
 from accelwatch.tui.views.moment_page import MomentPage

@@ -11,11 +11,11 @@ import typer
 from typer.testing import CliRunner
 
 from accelwatch.__main__ import main
-from accelwatch.cli.dashboard import run_dashboard
-from accelwatch.cli.dashboard_command import dashboard_command
-from accelwatch.errors import ExpressionError, UsageError
-from accelwatch.recording import Recorder
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.archive.recording import Recorder
+from accelwatch.base.errors import ExpressionError, UsageError
+from accelwatch.cli.startup.dashboard import run_dashboard
+from accelwatch.cli.startup.dashboard_command import dashboard_command
+from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
 from accelwatch.tui.local.live import LiveSource
@@ -27,7 +27,7 @@ from machines import NOW
 @pytest.fixture(autouse=True)
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person looks, unless a test says otherwise."""
-    monkeypatch.setattr("accelwatch.cli.dashboard_command.on_terminal", lambda: True)
+    monkeypatch.setattr("accelwatch.cli.startup.dashboard_command.on_terminal", lambda: True)
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_without_a_terminal_it_says_what_there_is_instead(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("accelwatch.cli.dashboard_command.on_terminal", lambda: person)
-    monkeypatch.setattr("accelwatch.cli.dashboard_command.run_dashboard", lambda **_: 0)
+    monkeypatch.setattr("accelwatch.cli.startup.dashboard_command.on_terminal", lambda: person)
+    monkeypatch.setattr("accelwatch.cli.startup.dashboard_command.run_dashboard", lambda **_: 0)
     monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
     if driver:
         monkeypatch.setenv("TEXTUAL_DRIVER", driver)
@@ -172,7 +172,7 @@ def test_the_options_of_the_command_line_arrive(monkeypatch: pytest.MonkeyPatch)
         given.update(options)
         return 0
 
-    monkeypatch.setattr("accelwatch.cli.dashboard_command.run_dashboard", run)
+    monkeypatch.setattr("accelwatch.cli.startup.dashboard_command.run_dashboard", run)
     app = typer.Typer()
     app.command()(dashboard_command)
     words = ["--interval", "1", "--replay", "x", "--theme", "mono", "--ascii", "--readonly"]
@@ -230,10 +230,10 @@ def test_a_collector_is_begun_at_once_where_this_machine_is_shown(
     kinds: list[bool] = []
     monkeypatch.setattr(sys, "argv", ["accelwatch", *words])
     monkeypatch.setattr("accelwatch.cli.terminal.on_terminal", lambda: terminal)
-    monkeypatch.setattr("accelwatch.cli.entry.dispatch", lambda _: 0)
-    monkeypatch.setattr("accelwatch.cli.entry.leave", lambda _: None)
+    monkeypatch.setattr("accelwatch.cli.startup.entry.dispatch", lambda _: 0)
+    monkeypatch.setattr("accelwatch.cli.startup.entry.leave", lambda _: None)
     monkeypatch.setattr(
-        "accelwatch.sampler.early.begin", lambda *, lasting=False: kinds.append(lasting)
+        "accelwatch.node.sampler.early.begin", lambda *, lasting=False: kinds.append(lasting)
     )
     main()
     assert kinds == [True] * begun

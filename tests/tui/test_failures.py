@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from accelwatch.cli.dashboard import run_to_end
-from accelwatch.cli.entry import guarded
-from accelwatch.errors import AccelwatchError, ConfigError
-from accelwatch.exit_codes import OK
+from accelwatch.base.errors import AccelwatchError, ConfigError
+from accelwatch.base.exit_codes import OK
+from accelwatch.cli.startup.dashboard import run_to_end
+from accelwatch.cli.startup.entry import guarded
 from accelwatch.tui import failure
 from accelwatch.tui.app import Dashboard
 from accelwatch.tui.screens.local import LocalScreen

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch import proc
-from accelwatch.errors import ExpressionError, UsageError
+from accelwatch.base.errors import ExpressionError, UsageError
 from accelwatch.fleet.picture.moments import moment_of
+from accelwatch.kernel import proc
 from accelwatch.schema.reading import Process
 from accelwatch.tui.local import filters, signals
 from accelwatch.tui.local.environment import read_environment

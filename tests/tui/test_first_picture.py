@@ -17,7 +17,7 @@ import pytest
 from rich.color import ColorSystem
 from rich.console import Console
 
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.tui.drawing.looks import Looks
 from accelwatch.tui.drawing.pen import system_of
 from accelwatch.tui.drawing.preferences import Preferences

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.errors import ExpressionError
+from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import FIELDS, FleetView, Past
 from accelwatch.fleet.picture.ordering import SORTS, ordered
 from accelwatch.fleet.picture.standings import standings
 from accelwatch.fleet.wire import DeviceNow
-from accelwatch.natural_order import natural
+from accelwatch.schema.natural_order import natural
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.picture.timeline import Mark
 from accelwatch.fleet.replay.archive import ReplayedArchive
 from accelwatch.fleet.replay.source import ArchiveSource

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from accelwatch.rules.verdict import Evidence
+from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.tui.screens.incidents import IncidentsScreen
 from dashboards import board_of
 from fleets import FedFleet, FleetStage, fleet_view, following, on

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from accelwatch.errors import ExpressionError
+from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.picture.incidents import entity_of, listed, moment, place_of
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.fleet.incident_filters import incident_filter, labels_of

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from accelwatch.errors import AccelwatchError, UncertainError
+from accelwatch.base.errors import AccelwatchError, UncertainError
 from accelwatch.fleet.picture.remedies import Came, Word, came_of
 from accelwatch.fleet.remedies.documents import RemediesPage
 from accelwatch.fleet.wire import IncidentNow
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.policy.state.stage import Stage
 from fleets import FedFleet, FedRemedies, FleetStage, on
 from seen_incidents import job, lost, low_power, muted, over, storm
 from seen_remedies import answered, asking, draining, held, page, plan, remedy, stopped, unknown

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure
 from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.drawing.palettes import PALETTES

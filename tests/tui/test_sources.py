@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.errors import WireError
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.base.errors import WireError
+from accelwatch.node.sampler.protocol.settings import CollectSettings
+from accelwatch.node.store.reports import BackendFound, Cycle, Outcome
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot, is_awaited
-from accelwatch.store.reports import BackendFound, Cycle, Outcome
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.local.live import LiveSource
 from accelwatch.tui.local.replay import ReplaySource

@@ -17,7 +17,7 @@ from standins import NvmlScenario
 LONG_S = 60.0
 """A guard against a test that never ends."""
 RUN = (
-    "from accelwatch.cli.dashboard import run_dashboard; "
+    "from accelwatch.cli.startup.dashboard import run_dashboard; "
     "raise SystemExit(run_dashboard(interval='250ms'))"
 )
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.node.topology.matrix import topology
 from accelwatch.schema.reading import Link
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.topology.matrix import topology
 from accelwatch.tui.views import topology_lines
 from dashboards import FedSource, board_of, node, running, texts
 from fleets import FleetStage, on

@@ -6,14 +6,14 @@ import re
 import msgspec
 import pytest
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.node.usage.ledger import By
+from accelwatch.node.usage.report import UsageReport
 from accelwatch.schema.snapshot import Owner, Snapshot
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.fleet.asked import Asked
 from accelwatch.tui.local.using import OwnUsage
 from accelwatch.tui.views import usage_lines
-from accelwatch.usage.ledger import By
-from accelwatch.usage.report import UsageReport
 from dashboards import FedSource, node, running, texts
 from fleets import FedFleet, FleetStage, fleet_view, following
 

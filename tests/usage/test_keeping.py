@@ -10,16 +10,16 @@ import pytest
 
 import machines
 from accelwatch.agent.using import Using
-from accelwatch.clock import ManualClock
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.slices import LongWork
 from accelwatch.config.usage import UsageSettings
-from accelwatch.schema.absence import Absence
+from accelwatch.node.usage.keeping import FILE, LedgerFile
+from accelwatch.node.usage.ledger import By, Ledger
+from accelwatch.node.usage.observation import observations_of
+from accelwatch.node.usage.report import UsageReport, report
 from accelwatch.schema.frames import frame
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.slices import LongWork
-from accelwatch.usage.keeping import FILE, LedgerFile
-from accelwatch.usage.ledger import By, Ledger
-from accelwatch.usage.observation import observations_of
-from accelwatch.usage.report import UsageReport, report
 from fake_feed import FakeFeed
 from usage.test_ledger import BUSY_AT_HALF, ENERGY, LOAD, MEMORY, START, job, process, view
 

@@ -4,16 +4,16 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.node.usage.cells import summary
+from accelwatch.node.usage.ledger import By, Ledger
+from accelwatch.node.usage.observation import observations_of
+from accelwatch.node.usage.report import EnergyPrice, UsageReport, UsageRow, report
+from accelwatch.node.usage.shares import Kind
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.moments import timestamp
 from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
-from accelwatch.usage.cells import summary
-from accelwatch.usage.ledger import By, Ledger
-from accelwatch.usage.observation import observations_of
-from accelwatch.usage.report import EnergyPrice, UsageReport, UsageRow, report
-from accelwatch.usage.shares import Kind
 
 START = 1_800_000_000.0
 GIB = 1 << 30

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.node.store.known_file import KnownFile
+from accelwatch.node.usage.keeping import FILE
+from accelwatch.node.usage.ledger import By, Ledger
+from accelwatch.node.usage.observation import observations_of
+from accelwatch.node.usage.report import report
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.store.known_file import KnownFile
-from accelwatch.usage.keeping import FILE
-from accelwatch.usage.ledger import By, Ledger
-from accelwatch.usage.observation import observations_of
-from accelwatch.usage.report import report
 from store.reporting import Node, device, power
 from usage.test_keeping import kept, loaded
 

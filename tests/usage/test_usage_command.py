@@ -12,18 +12,18 @@ from typer.testing import CliRunner
 
 import machines
 from accelwatch.agent.using import Using
-from accelwatch.blackbox.bounds import Bounds
-from accelwatch.blackbox.ring import Ring
-from accelwatch.cli import usage_command
-from accelwatch.cli.app import build
-from accelwatch.clock import SystemClock
+from accelwatch.archive.blackbox.bounds import Bounds
+from accelwatch.archive.blackbox.ring import Ring
+from accelwatch.archive.recording import Recorder
+from accelwatch.base.clock import SystemClock
+from accelwatch.cli.past import usage_command
+from accelwatch.cli.startup.app import build
 from accelwatch.config.usage import UsageSettings
-from accelwatch.recording import Recorder
+from accelwatch.node.usage.cells import cells, remarks, summary
+from accelwatch.node.usage.ledger import By
+from accelwatch.node.usage.recorded import ledger_of
+from accelwatch.node.usage.report import UsageReport, report
 from accelwatch.schema.snapshot import Owner, Snapshot
-from accelwatch.usage.cells import cells, remarks, summary
-from accelwatch.usage.ledger import By
-from accelwatch.usage.recorded import ledger_of
-from accelwatch.usage.report import UsageReport, report
 from fake_feed import FakeFeed
 from hub_peers import agent
 
@@ -110,7 +110,11 @@ def test_a_price_that_cannot_be_read_is_said_and_the_rest_told(
 def test_as_json_every_unknown_has_its_reason(recording: Path) -> None:
     _, out, _ = typed("--recording", str(recording), "--json", "--since", "job", "--by", "job")
     told = json.loads(out)
-    assert (told["schema"], told["by"], told["seconds"]) == ("accelwatch.usage/1", "job", 300.0)
+    assert (told["schema"], told["by"], told["seconds"]) == (
+        "accelwatch.node.usage/1",
+        "job",
+        300.0,
+    )
     job, free = told["rows"]
     assert (job["kind"], job["job"], job["user"], job["began"]) == ("job", "4718", "=ada", None)
     assert (free["kind"], free["job"], free["idle_seconds"]) == ("free", None, 300.0)
@@ -150,7 +154,7 @@ def test_without_hub_and_agent_the_black_box_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: Path
 ) -> None:
     monkeypatch.setattr(usage_command, "reached", lambda _hub, _ask: None)
-    monkeypatch.setattr("accelwatch.blackbox.places.state_places", lambda _environ: [])
+    monkeypatch.setattr("accelwatch.archive.blackbox.places.state_places", lambda _environ: [])
     config.write_text(f"state_dir: {tmp_path}\n", encoding="utf-8")
     code, _, said = typed()
     assert code == 4

@@ -11,20 +11,20 @@ import pytest
 from typer.testing import CliRunner
 
 import machines
-from accelwatch.cli.app import build
-from accelwatch.clock import ManualClock, SystemClock
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock, SystemClock
+from accelwatch.base.slices import LongWork
+from accelwatch.cli.startup.app import build
 from accelwatch.config.model import Web
 from accelwatch.config.usage import UsageSettings
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.targets.settings import Targets
-from accelwatch.schema.absence import Absence
+from accelwatch.node.usage.keeping import FILE
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
-from accelwatch.slices import LongWork
-from accelwatch.usage.keeping import FILE
 from hub_peers import Agent, Running, agent, served_hub
 
 GIB = 1 << 30

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from accelwatch.clock import SystemClock
-from accelwatch.web.http_server import HttpServer, ServerLimits
-from accelwatch.web.listeners import open_tcp, open_unix
-from accelwatch.web.page import Change, Headers, Page, Query
-from accelwatch.web.stream import OFFERED, STREAM, Outlet
-from accelwatch.web.web_config import Protection
+from accelwatch.base.clock import SystemClock
+from accelwatch.web.http.http_server import HttpServer, ServerLimits
+from accelwatch.web.http.stream import OFFERED, STREAM, Outlet
+from accelwatch.web.pages.page import Change, Headers, Page, Query
+from accelwatch.web.protection.web_config import Protection
+from accelwatch.web.sockets.listeners import open_tcp, open_unix
 from agent.conftest import HastyLoop
 from waiting import GUARD_S
 

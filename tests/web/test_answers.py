@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.web.http_server import ServerLimits
-from accelwatch.web.web_config import Protection
+from accelwatch.web.http.http_server import ServerLimits
+from accelwatch.web.protection.web_config import Protection
 from web.echo_site import BIG, LAST, EchoSite, asked, codes, received, told
 
 OpenSite = Callable[..., EchoSite]

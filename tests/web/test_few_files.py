@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from accelwatch.web.connections import Connections, Limits
-from accelwatch.web.listeners import open_tcp
+from accelwatch.web.sockets.connections import Connections, Limits
+from accelwatch.web.sockets.listeners import open_tcp
 from waiting import GUARD_S
 
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from accelwatch.web.markup import escape
-from accelwatch.web.reply import http_date
-from accelwatch.web.request import Headers, decoded, split_target
-from accelwatch.web.request_head import BadHeadError, HeadReader
+from accelwatch.web.http.reply import http_date
+from accelwatch.web.http.request import Headers, decoded, split_target
+from accelwatch.web.http.request_head import BadHeadError, HeadReader
+from accelwatch.web.pages.markup import escape
 
 PIECES = ["%41", "%2f", "%2F", "%c3%a9", "%C3", "%a9", "%FF", "%", "%zz", "%%41", "+", "a", "/"]
 

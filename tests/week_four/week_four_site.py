@@ -17,8 +17,8 @@ from typing import Any
 
 import yaml
 
-from accelwatch.host_ranges import expand
-from accelwatch.rules.loading import pack_file
+from accelwatch.alerting.rules.loading import pack_file
+from accelwatch.base.host_ranges import expand
 from agents import AgentProcess
 from slurm_site import SlurmSite
 from working_slurm import WorkingSlurm

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.node.workloads import Workloads, WorkloadSettings
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
-from accelwatch.workloads import Workloads, WorkloadSettings
 from machines import view
 from workloads.fake_node import CONTAINER, UID_, FakeNode
 

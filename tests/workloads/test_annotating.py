@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.clock import ManualClock
-from accelwatch.workloads import SourceState, Workloads, WorkloadSettings, job_cgroups
+from accelwatch.base.clock import ManualClock
+from accelwatch.node.workloads import SourceState, Workloads, WorkloadSettings, job_cgroups
 from machines import device, snapshot, view
 from waiting import GUARD_S, wait_until
 from workloads import kubelet_wire as wire

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accelwatch.node.workloads.device_ids import RESOURCES, DeviceIndex, is_accelerator
 from accelwatch.schema.device import Device, DeviceKind
-from accelwatch.workloads.device_ids import RESOURCES, DeviceIndex, is_accelerator
 from machines import device
 
 GPU0, GPU1 = device(0).uuid, device(1).uuid

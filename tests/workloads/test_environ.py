@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.workloads import environ
-from accelwatch.workloads.environ import Job
+from accelwatch.node.workloads import environ
+from accelwatch.node.workloads.environ import Job
 from workloads.fake_node import FakeNode
 
 SLURM = {

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from accelwatch.node.workloads import SourceState
 from accelwatch.schema.snapshot import Owner
-from accelwatch.workloads import SourceState
 from machines import device, snapshot, view
 from workloads.annotation import (
     IN_JOB,

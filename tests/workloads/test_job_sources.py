@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.grpc.failure import SourceError
-from accelwatch.workloads import cgroup_tree, job_cgroups, job_files
-from accelwatch.workloads.environ import Job
-from accelwatch.workloads.gather import without_ended
-from accelwatch.workloads.job_cgroups import JobCgroup
-from accelwatch.workloads.job_files import JobFile
-from accelwatch.workloads.slurm import SlurmJobs
+from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.node.workloads import cgroup_tree, job_cgroups, job_files
+from accelwatch.node.workloads.environ import Job
+from accelwatch.node.workloads.gather import without_ended
+from accelwatch.node.workloads.job_cgroups import JobCgroup
+from accelwatch.node.workloads.job_files import JobFile
+from accelwatch.node.workloads.slurm import SlurmJobs
 from workloads.fake_node import FakeNode
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.workloads import Workloads
-from accelwatch.workloads.one_look import OneLook
+from accelwatch.node.workloads import Workloads
+from accelwatch.node.workloads.one_look import OneLook
 from machines import device, snapshot, view
 from packed_trees import FakeTree
 from warm_command import accelwatch

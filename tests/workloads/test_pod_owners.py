@@ -5,9 +5,9 @@ import os
 import msgspec
 import pytest
 
+from accelwatch.node.workloads import SourceState
+from accelwatch.node.workloads import allocation as allocation_module
 from accelwatch.schema.snapshot import Owner
-from accelwatch.workloads import SourceState
-from accelwatch.workloads import allocation as allocation_module
 from machines import device, snapshot, view
 from workloads import kubelet_wire as wire
 from workloads.annotation import (

@@ -13,11 +13,11 @@ from h2.events import DataReceived, RequestReceived, StreamEnded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.clock import SystemClock
-from accelwatch.grpc import http2
-from accelwatch.grpc.failure import SourceError
-from accelwatch.workloads import podresources
-from accelwatch.workloads.podresources import Allocation
+from accelwatch.backend_kit.grpc import http2
+from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.base.clock import SystemClock
+from accelwatch.node.workloads import podresources
+from accelwatch.node.workloads.podresources import Allocation
 from workloads import kubelet_wire as wire
 from workloads.fake_kubelet import FakeKubelet
 

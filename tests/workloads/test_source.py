@@ -1,8 +1,8 @@
 """What every source of owners has: pauses after failures, and the last good answer for a while."""
 
-from accelwatch.clock import ManualClock
-from accelwatch.grpc.failure import SourceError
-from accelwatch.workloads.source import PolledSource
+from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.base.clock import ManualClock
+from accelwatch.node.workloads.source import PolledSource
 
 
 class Answers:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.action import checkpoint_paths
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
 
 _MAY_BE_TOLD = re.compile(r"[A-Za-z0-9/._+-]{1,200}")
 """In a comment that others take apart, and by a shell."""

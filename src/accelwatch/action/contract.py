@@ -8,8 +8,8 @@ import msgspec
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import NodeSeen, Observed, ReservationSeen
 from accelwatch.action.step import Begun, Committed, Proposal, Recovery, Step, StepKind, Told
-from accelwatch.clock import Clock, SystemClock
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.base.errors import AccelwatchError
 
 
 class ActionUnavailableError(AccelwatchError):

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from accelwatch import plugins
 from accelwatch.backend import Option
 from accelwatch.located_yaml.complaint import unknown
-from accelwatch.sampler.declared_options import declared
+from accelwatch.node.sampler.declared_options import declared
+from accelwatch.plugins import entry_points as plugins
 
 Given = Mapping[str, Mapping[str, object]]
 """Options by the name of the backend."""
@@ -66,7 +66,7 @@ def _of_backend(
 
 def _is_there(path: str) -> bool:
     """Whether there is such a file or folder, or one that fits a pattern."""
-    from accelwatch.recording.files import names_recording
+    from accelwatch.archive.recording.files import names_recording
 
     try:
         return names_recording(Path(path).expanduser())

@@ -9,11 +9,11 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable
 
-from accelwatch.clock import Clock
-from accelwatch.sampler.load import resolve
-from accelwatch.sampler.settings import CollectSettings
-from accelwatch.sampler.stores import only_paced, store_for
-from accelwatch.sampler.supervising import supervise
+from accelwatch.base.clock import Clock
+from accelwatch.node.sampler.protocol.load import resolve
+from accelwatch.node.sampler.protocol.settings import CollectSettings
+from accelwatch.node.sampler.stores import only_paced, store_for
+from accelwatch.node.sampler.supervising import supervise
 from accelwatch.schema.snapshot import BackendState, Snapshot, unusable
 
 logger = logging.getLogger(__name__)

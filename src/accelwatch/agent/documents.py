@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 
 from accelwatch.agent.feed import Feed
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.exporter import Exporter
 from accelwatch.query.fields import resolve
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.plain import plain
 from accelwatch.schema.snapshot import SCHEMA, DeviceView, Snapshot, absences
-from accelwatch.web.page import JSON, Page, Query, ask_again, many
+from accelwatch.web.pages.page import JSON, Page, Query, ask_again, many
 
 _PARAMETERS = ("fields", "device", "filter")
 _MAX_EXPRESSION = 2000

@@ -6,8 +6,8 @@ It says so in a header of its request for the stream, which older agents do not 
 import contextlib
 from collections.abc import Iterator, Mapping
 
-from accelwatch.clock import Clock
-from accelwatch.web.stream import ALERTING, HUB_HEADER
+from accelwatch.base.clock import Clock
+from accelwatch.web.http.stream import ALERTING, HUB_HEADER
 
 
 class HubPresence:

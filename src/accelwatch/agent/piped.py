@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from accelwatch.agent.collection import Collection
 from accelwatch.agent.stream import Pulse, send_stream
-from accelwatch.clock import Clock
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import AccelwatchError
 
 _FIRST_S = 4.0
 """How long the first message waits for devices that have not been read yet."""

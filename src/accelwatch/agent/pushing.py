@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from accelwatch.agent.feed import Feed
 from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.clock import Clock
+from accelwatch.base.clock import Clock
+from accelwatch.base.version import __version__
 from accelwatch.config.otlp import Otlp
-from accelwatch.version import __version__
 
 if TYPE_CHECKING:
     from accelwatch.otlp.outbox import Outbox

@@ -10,16 +10,16 @@ import msgspec
 from accelwatch.agent.feed import Feed
 from accelwatch.agent.hub_presence import HubPresence
 from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.clock import Clock
+from accelwatch.base.clock import Clock
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import Settings
 
 if TYPE_CHECKING:
     from accelwatch.agent.rules.evaluator import NodeEvaluator
-    from accelwatch.judging.pages import IncidentPages
-    from accelwatch.judging.runner import RuleRunner
-    from accelwatch.judging.silence_pages import SilencePages
-    from accelwatch.judging.teller import Teller
+    from accelwatch.alerting.evaluation.pages import IncidentPages
+    from accelwatch.alerting.evaluation.runner import RuleRunner
+    from accelwatch.alerting.evaluation.silence_pages import SilencePages
+    from accelwatch.alerting.evaluation.teller import Teller
 
 logger = logging.getLogger(__name__)
 
@@ -61,8 +61,8 @@ class Ruling:
 
     async def _start(self, settings: Settings) -> None:
         from accelwatch.agent.rules.evaluator import NodeEvaluator
-        from accelwatch.judging.runner import RuleRunner
-        from accelwatch.judging.teller import Teller
+        from accelwatch.alerting.evaluation.runner import RuleRunner
+        from accelwatch.alerting.evaluation.teller import Teller
 
         evaluator = NodeEvaluator(self._feed, self._clock, settings.collect.interval_s)
         alerts = self._alerts(settings)
@@ -105,7 +105,7 @@ class Ruling:
         """Loaded when somebody asks: most agents are never asked."""
         if self._running is not None and self._pages is None:
             from accelwatch.agent.rules.node_note import node_note
-            from accelwatch.judging.pages import IncidentPages
+            from accelwatch.alerting.evaluation.pages import IncidentPages
 
             runner = self._running[0]
             self._pages = IncidentPages(lambda: runner, lambda: node_note(self._feed.snapshot()))
@@ -113,7 +113,7 @@ class Ruling:
 
     def _pages_of_silences(self) -> "SilencePages | None":
         if self._running is not None and self._silences is None:
-            from accelwatch.judging.silence_pages import SilencePages
+            from accelwatch.alerting.evaluation.silence_pages import SilencePages
 
             runner = self._running[0]
             self._silences = SilencePages(

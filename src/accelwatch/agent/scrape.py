@@ -6,15 +6,15 @@ import msgspec
 
 from accelwatch.agent.feed import Feed
 from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.clock import Clock
-from accelwatch.errors import UsageError
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import UsageError
 from accelwatch.exporter import Exporter
 from accelwatch.exposition.selection import Selection
 from accelwatch.exposition.text import OPENMETRICS, TEXT
-from accelwatch.rendering import rendered
+from accelwatch.node.rendering import rendered
 from accelwatch.schema.metrics import nearest
-from accelwatch.web.negotiation import choose, gzipped, takes_gzip
-from accelwatch.web.page import Page, ask_again, many
+from accelwatch.web.pages.negotiation import choose, gzipped, takes_gzip
+from accelwatch.web.pages.page import Page, ask_again, many
 
 _PARAMETERS = ("profile", "group", "collect[]")
 _MAX_CACHED = 16

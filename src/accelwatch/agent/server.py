@@ -13,10 +13,7 @@ from accelwatch.agent.hub_presence import HubPresence
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.stream import Pulse, send_stream
-from accelwatch.clock import Clock
-from accelwatch.errors import UnmetError
-from accelwatch.exporter import Exporter
-from accelwatch.judging.paths import (
+from accelwatch.alerting.evaluation.paths import (
     EXPLAIN,
     INCIDENT,
     INCIDENTS,
@@ -25,17 +22,20 @@ from accelwatch.judging.paths import (
     SILENCES,
     methods_of_silences,
 )
-from accelwatch.usage.asking import PATH as USAGE
-from accelwatch.web.changing import refusal_of_change
-from accelwatch.web.http_server import HttpServer, ServerLimits
-from accelwatch.web.index import index_page
-from accelwatch.web.page import Change, Headers, Page, Query, ask_again, plain
-from accelwatch.web.stream import OFFERED, PACKED, STREAM, Outlet
-from accelwatch.web.web_config import Protection
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import UnmetError
+from accelwatch.exporter import Exporter
+from accelwatch.node.usage.asking import PATH as USAGE
+from accelwatch.web.http.http_server import HttpServer, ServerLimits
+from accelwatch.web.http.stream import OFFERED, PACKED, STREAM, Outlet
+from accelwatch.web.pages.changing import refusal_of_change
+from accelwatch.web.pages.index import index_page
+from accelwatch.web.pages.page import Change, Headers, Page, Query, ask_again, plain
+from accelwatch.web.protection.web_config import Protection
 
 if TYPE_CHECKING:
-    from accelwatch.judging.pages import IncidentPages
-    from accelwatch.judging.silence_pages import SilencePages
+    from accelwatch.alerting.evaluation.pages import IncidentPages
+    from accelwatch.alerting.evaluation.silence_pages import SilencePages
 
 __all__ = ["AgentServer", "ServerLimits"]
 

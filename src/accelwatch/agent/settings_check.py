@@ -6,16 +6,16 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import plugins
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.layers import Effective, Flag, effective
 from accelwatch.config.model import Collect, RuleSettings, Settings
 from accelwatch.config.otlp import Otlp, mistakes
-from accelwatch.errors import ConfigError
-from accelwatch.file_rights import unsafe_for_state
+from accelwatch.files.file_rights import unsafe_for_state
 from accelwatch.located_yaml.complaint import Complaint, refuse
-from accelwatch.web.exposure import check_exposure
-from accelwatch.web.web_config import Protection, load_protection
+from accelwatch.plugins import entry_points as plugins
+from accelwatch.web.protection.exposure import check_exposure
+from accelwatch.web.protection.web_config import Protection, load_protection
 
 Mistake = tuple[str, str]
 """A key, and what is wrong with it; without a key it says itself in which file."""
@@ -78,7 +78,7 @@ def _of_backends(collect: Collect) -> Iterator[Mistake]:
 
 def _of_rules(rules: RuleSettings) -> Iterator[Mistake]:
     if rules.any:
-        from accelwatch.rules.configured import loaded_rules
+        from accelwatch.alerting.rules.configured import loaded_rules
 
         try:
             loaded_rules(rules)
@@ -88,7 +88,7 @@ def _of_rules(rules: RuleSettings) -> Iterator[Mistake]:
 
 def _of_alerts(alerts: Alerts) -> Iterator[Mistake]:
     if alerts != Alerts():
-        from accelwatch.delivery import sinks
+        from accelwatch.alerting.delivery import sinks
 
         for key, text in sinks.mistakes(alerts):
             yield f"alerts.{key}", text

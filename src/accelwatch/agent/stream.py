@@ -10,10 +10,10 @@ import contextlib
 import msgspec
 
 from accelwatch.agent.feed import Feed
-from accelwatch.clock import Clock
+from accelwatch.base.clock import Clock
 from accelwatch.schema.compact import CompactEncoder, Message, Tick, packed
 from accelwatch.schema.context_encoder import EventNumbers
-from accelwatch.web.stream import PACKED, Outlet, Stalled, framed
+from accelwatch.web.http.stream import PACKED, Outlet, Stalled, framed
 
 _GATHER = 0.1
 """Share of an interval after a change in which the cycles of other backends join the tick."""

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 
 from accelwatch.agent.feed import Feed
-from accelwatch.blackbox.keeping import BlackBox
+from accelwatch.archive.blackbox.keeping import BlackBox
 
 STEP_S = 1.0
 

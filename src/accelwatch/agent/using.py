@@ -6,14 +6,14 @@ import itertools
 from pathlib import Path
 
 from accelwatch.agent.feed import Feed
-from accelwatch.clock import Clock
+from accelwatch.base.clock import Clock
+from accelwatch.base.slices import LongWork
 from accelwatch.config.usage import UsageSettings
+from accelwatch.node.usage.keeping import FILE, KEEP_EVERY_S, LedgerFile
+from accelwatch.node.usage.ledger import Ledger
+from accelwatch.node.usage.observation import observations_of
 from accelwatch.schema.reading import READS_UNTIL_STALE
-from accelwatch.slices import LongWork
-from accelwatch.usage.keeping import FILE, KEEP_EVERY_S, LedgerFile
-from accelwatch.usage.ledger import Ledger
-from accelwatch.usage.observation import observations_of
-from accelwatch.web.page import Headers, Page, Query
+from accelwatch.web.pages.page import Headers, Page, Query
 
 STEP_S = 5.0
 """Between two looks: the counters of load and energy tell what was in between."""
@@ -55,7 +55,7 @@ class Using:
 
     def page(self, query: Query, headers: Headers) -> Page:
         """The report. Raises UsageError for parameters that make no sense, UnmetError uncounted."""
-        from accelwatch.web.usage_page import usage_page
+        from accelwatch.web.pages.usage_page import usage_page
 
         host = self._feed.snapshot().host
         return usage_page(self._ledger, query, headers, self.settings, host)

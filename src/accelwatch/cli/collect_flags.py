@@ -7,8 +7,8 @@ import msgspec
 from accelwatch.cli.arguments import split_list
 from accelwatch.cli.options import row
 from accelwatch.cli.plan import of_machine
-from accelwatch.collecting import NO_GROUP, installed, opt_in
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.node.collecting import NO_GROUP, installed, opt_in
+from accelwatch.node.sampler.protocol.settings import CollectSettings
 
 
 class MachineOptions(msgspec.Struct, frozen=True, kw_only=True):

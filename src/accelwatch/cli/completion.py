@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 
 
 def _fields() -> Iterable[str]:
@@ -24,15 +24,15 @@ def _groups() -> Iterable[str]:
 
 
 def _backends() -> Iterable[str]:
-    from accelwatch import plugins
+    from accelwatch.plugins import entry_points as plugins
 
     return plugins.names(plugins.BACKENDS)
 
 
 def _devices() -> Iterable[str]:
-    from accelwatch.sampler.settings import CollectSettings
+    from accelwatch.node.sampler.protocol.settings import CollectSettings
+    from accelwatch.node.snapshots import read_once
     from accelwatch.schema.snapshot import NO_ACCELERATORS
-    from accelwatch.snapshots import read_once
 
     settings = CollectSettings(
         one_shot=True, timeout_s=1.0, processes=False, without=NO_ACCELERATORS

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import msgspec
 import typer
 
-from accelwatch.default_addresses import AGENT_ADDRESS, AGENT_PORT, HUB_ADDRESS
-from accelwatch.errors import AccelwatchError, UncertainError, UnmetError, UsageError
+from accelwatch.base.default_addresses import AGENT_ADDRESS, AGENT_PORT, HUB_ADDRESS
+from accelwatch.base.errors import AccelwatchError, UncertainError, UnmetError, UsageError
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.place import HubPlace

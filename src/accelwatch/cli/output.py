@@ -5,7 +5,7 @@ import stat
 import sys
 from pathlib import Path
 
-from accelwatch.errors import AccelwatchError, UsageError
+from accelwatch.base.errors import AccelwatchError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself is not imported here
@@ -111,7 +111,7 @@ def _write_into(path: str, data: bytes) -> None:
 
 def complain(message: str) -> None:
     """A message for people on stderr; names in it may be anybody's."""
-    from accelwatch.untrusted_text import escaped
+    from accelwatch.base.untrusted_text import escaped
 
     shown = escaped(message, keep="\n")
     try:

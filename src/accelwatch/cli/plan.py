@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from accelwatch.base.durations import deadline, reading_interval
+from accelwatch.base.errors import UsageError
 from accelwatch.cli.arguments import Arguments, split_list
 from accelwatch.cli.output import output_mode
-from accelwatch.collecting import installed, opt_in, recording_file
-from accelwatch.durations import deadline, reading_interval
-from accelwatch.errors import UsageError
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.node.collecting import installed, opt_in, recording_file
+from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.schema.snapshot import NO_ACCELERATORS
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         alone = self.settings.backends == ("replay",)
         if self.arguments.replay is None or not alone or self.interval_s is not None:
             return None
-        from accelwatch.recording import holds_recording
+        from accelwatch.archive.recording import holds_recording
 
         path = Path(str(self.settings.options["replay"]["file"]))
         return path if holds_recording(path) else None
@@ -107,7 +107,7 @@ def _format(arguments: Arguments) -> str:
 
 def formats() -> tuple[str, ...]:
     """Every format of a snapshot: those that are shipped, then strangers'."""
-    from accelwatch import rendering
+    from accelwatch.node import rendering
 
     return tuple(dict.fromkeys((*FORMATS, *rendering.formats())))
 

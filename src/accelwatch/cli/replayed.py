@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelwatch.collecting import recording_file
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.node.collecting import recording_file
+from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.schema.snapshot import NO_ACCELERATORS
 
 if TYPE_CHECKING:
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 def replayed(name: str, timeout_s: float) -> "Snapshot":
     """A snapshot of the file. Raises AccelwatchError for what is not there, or has nothing to read."""
-    from accelwatch.recording import holds_recording
-    from accelwatch.snapshots import first_recorded, read_once
+    from accelwatch.archive.recording import holds_recording
+    from accelwatch.node.snapshots import first_recorded, read_once
 
     file = recording_file(name)
     if holds_recording(Path(file)):

@@ -9,7 +9,7 @@ from msgspec import inspect
 from accelwatch.config.forms import FORMS, duration_text, expected
 from accelwatch.located_yaml import nodes, tree
 from accelwatch.located_yaml.nodes import PlainReader, kind
-from accelwatch.plugin_options import expected_words
+from accelwatch.plugins.options import expected_words
 
 
 class Mistake(Exception):  # noqa: N818 - it is one in the user's file, and becomes a complaint

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import durations
+from accelwatch.base import durations
 from accelwatch.schema.metrics import nearest, opt_in_groups
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

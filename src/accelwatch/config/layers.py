@@ -16,7 +16,7 @@ from accelwatch.config.reader import LocatedValue, Reader, Values, build, place_
 from accelwatch.located_yaml import tree
 from accelwatch.located_yaml.complaint import Complaint, refuse, unknown
 from accelwatch.located_yaml.nodes import joined, scalar
-from accelwatch.plugin_options import secret_key
+from accelwatch.plugins.options import secret_key
 
 PREFIX = "ACCELWATCH_"
 FILE_VARIABLE = "ACCELWATCH_CONFIG_FILE"

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 from msgspec import field
 
+from accelwatch.base.default_addresses import AGENT_ADDRESS
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.field_types import (
     Address,
@@ -22,7 +23,6 @@ from accelwatch.config.field_types import (
 )
 from accelwatch.config.otlp import Otlp
 from accelwatch.config.usage import UsageSettings
-from accelwatch.default_addresses import AGENT_ADDRESS
 
 
 class Collect(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, field
 
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.field_types import Group, Long, Path
-from accelwatch.errors import ConfigError
-from accelwatch.plugin_options import check_url
+from accelwatch.plugins.options import check_url
 
 METRICS_PATH = "/v1/metrics"
 """Where a receiver takes metrics, unless the endpoint says another path (OTLP/HTTP, "Endpoint URL")."""

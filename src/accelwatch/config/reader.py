@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect
 
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.convert import Mistake, convert
-from accelwatch.errors import ConfigError
 from accelwatch.located_yaml import nodes, tree
 from accelwatch.located_yaml.complaint import Complaint, unknown
 from accelwatch.located_yaml.nodes import compose, joined, kind, line, read_file

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.layers import Effective
 from accelwatch.config.model import RuleSettings
 from accelwatch.config.otlp import Otlp
-from accelwatch.errors import ConfigError
 
 
 class Sections(Protocol):

@@ -1,6 +1,6 @@
 """What is shown instead of secrets."""
 
-from accelwatch.plugin_options import secret_key
+from accelwatch.plugins.options import secret_key
 
 HIDDEN = "<hidden>"
 

@@ -7,8 +7,8 @@ import sys
 
 import msgspec
 
+from accelwatch.base.untrusted_text import escaped
 from accelwatch.schema.moments import timestamp
-from accelwatch.untrusted_text import escaped
 
 
 class TextFormatter(logging.Formatter):

@@ -7,12 +7,12 @@ its label values. Partitions of a device become `accel_partition_*` of the paren
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
+from accelwatch.base.untrusted_text import escaped
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, UP, Device, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Scope, Series, by_key
 from accelwatch.schema.reading import Number, Process, is_cut
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.untrusted_text import escaped
 
 Sample = tuple[str, Series, Number]
 

@@ -5,7 +5,7 @@ from functools import cache
 
 import msgspec
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.schema.metrics import Metric, Tier, catalogue, nearest, opt_in_groups
 
 _TIERS = {

@@ -5,8 +5,17 @@ scanned, parsed, checked against a table of names and only then turned into a fu
 """
 
 from accelwatch.expr.compiled import Expression, compile_condition, compile_expression
-from accelwatch.expr.kleene import MISSING, UNKNOWN, Key, Lookup, Missing, Truth, Unknown, Value
-from accelwatch.expr.names import NameTable, Type, device_names
+from accelwatch.expr.vocabulary.kleene import (
+    MISSING,
+    UNKNOWN,
+    Key,
+    Lookup,
+    Missing,
+    Truth,
+    Unknown,
+    Value,
+)
+from accelwatch.expr.vocabulary.names import NameTable, Type, device_names
 
 __all__ = [
     "MISSING",

@@ -5,8 +5,8 @@ Rules have the names of the catalogue only: what is kept in files says its units
 
 from collections.abc import Iterator, Mapping
 
-from accelwatch.expr.names import NameTable
-from accelwatch.expr.scan import Token, scan
+from accelwatch.expr.syntax.scan import Token, scan
+from accelwatch.expr.vocabulary.names import NameTable
 
 SPOKEN: Mapping[str, tuple[str, str]] = {
     "temp": ("temperature_celsius", "temperature in °C"),

@@ -7,18 +7,7 @@ and operators. No character of the user's text is in it, and it runs without bui
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from accelwatch.expr.environment import (
-    Inner,
-    affected,
-    folded,
-    happened,
-    peer_median,
-    peer_z,
-    windowed,
-)
-from accelwatch.expr.kleene import INTEGER_LIMIT, Lookup, Raw, first_number, number, text
-from accelwatch.expr.names import Type
-from accelwatch.expr.tree import (
+from accelwatch.expr.checking.tree import (
     Affected,
     Arithmetic,
     Comparison,
@@ -35,6 +24,17 @@ from accelwatch.expr.tree import (
     Truthy,
     Window,
 )
+from accelwatch.expr.environment import (
+    Inner,
+    affected,
+    folded,
+    happened,
+    peer_median,
+    peer_z,
+    windowed,
+)
+from accelwatch.expr.vocabulary.kleene import INTEGER_LIMIT, Lookup, Raw, first_number, number, text
+from accelwatch.expr.vocabulary.names import Type
 
 Run = Callable[[Lookup], Raw]
 

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from accelwatch.expr.as_read import as_read, as_written
-from accelwatch.expr.checked import Checker
+from accelwatch.expr.checking.checked import Checker
+from accelwatch.expr.checking.tree import Node, Reading, walk
 from accelwatch.expr.codegen import Run, generate
-from accelwatch.expr.complaint import PointedError, complaint
-from accelwatch.expr.functions import FUNCTIONS, Function
-from accelwatch.expr.kleene import MISSING, UNKNOWN, Key, Lookup, Missing, Truth, Value
-from accelwatch.expr.names import NameTable, Type
-from accelwatch.expr.parse import parse
-from accelwatch.expr.tree import Node, Reading, walk
+from accelwatch.expr.syntax.complaint import PointedError, complaint
+from accelwatch.expr.syntax.parse import parse
+from accelwatch.expr.vocabulary.functions import FUNCTIONS, Function
+from accelwatch.expr.vocabulary.kleene import MISSING, UNKNOWN, Key, Lookup, Missing, Truth, Value
+from accelwatch.expr.vocabulary.names import NameTable, Type
 
 
 @dataclass(frozen=True, slots=True)

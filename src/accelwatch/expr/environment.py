@@ -4,10 +4,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from accelwatch.expr.events import EventUse
-from accelwatch.expr.kleene import Key, Missing, Raw, Value, number
-from accelwatch.expr.peers import LEAST_KNOWN, LEAST_PEERS, LEAST_SCALE, MAD_SCALE, SMALL_GROUP
-from accelwatch.expr.tree import Event, EventPattern, Window
+from accelwatch.expr.checking.tree import Event, EventPattern, Window
+from accelwatch.expr.vocabulary.events import EventUse
+from accelwatch.expr.vocabulary.kleene import Key, Missing, Raw, Value, number
+from accelwatch.expr.vocabulary.peers import (
+    LEAST_KNOWN,
+    LEAST_PEERS,
+    LEAST_SCALE,
+    MAD_SCALE,
+    SMALL_GROUP,
+)
 from accelwatch.schema.metrics import Series
 
 

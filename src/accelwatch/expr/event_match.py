@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from functools import lru_cache
 
+from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.codegen import generate
-from accelwatch.expr.events import EVENT_KINDS, EventKind
-from accelwatch.expr.kleene import MISSING, Key, Missing, Value
-from accelwatch.expr.tree import EventPattern
+from accelwatch.expr.vocabulary.events import EVENT_KINDS, EventKind
+from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.schema.event import ErrorEvent, severity
 
 

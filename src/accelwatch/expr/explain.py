@@ -4,14 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from accelwatch.expr.codegen import generate_rule
-from accelwatch.expr.duration import spoken
-from accelwatch.expr.environment import Environment
-from accelwatch.expr.events import EventUse
-from accelwatch.expr.kleene import MISSING, UNKNOWN, Key, Missing, Raw, Truth, Value
-from accelwatch.expr.names import Type
-from accelwatch.expr.peers import LEAST_PEERS
-from accelwatch.expr.tree import (
+from accelwatch.expr.checking.tree import (
     Affected,
     Constant,
     Event,
@@ -22,7 +15,14 @@ from accelwatch.expr.tree import (
     Window,
     children,
 )
-from accelwatch.expr.windows import LEAST_SHARE, WindowKind
+from accelwatch.expr.codegen import generate_rule
+from accelwatch.expr.environment import Environment
+from accelwatch.expr.syntax.duration import spoken
+from accelwatch.expr.vocabulary.events import EventUse
+from accelwatch.expr.vocabulary.kleene import MISSING, UNKNOWN, Key, Missing, Raw, Truth, Value
+from accelwatch.expr.vocabulary.names import Type
+from accelwatch.expr.vocabulary.peers import LEAST_PEERS
+from accelwatch.expr.vocabulary.windows import LEAST_SHARE, WindowKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of
 

@@ -4,9 +4,9 @@ import math
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 
+from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.event_match import matcher
 from accelwatch.expr.needs import EventNeed
-from accelwatch.expr.tree import EventPattern
 from accelwatch.schema.event import ErrorEvent
 
 MOST_REMEMBERED = 4096

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from accelwatch.errors import ExpressionError
-from accelwatch.expr.duration import spoken
-from accelwatch.expr.rule_names import LABEL_PREFIX, of_host
-from accelwatch.expr.tree import (
+from accelwatch.base.errors import ExpressionError
+from accelwatch.expr.checking.tree import (
     Affected,
     Event,
     EventPattern,
@@ -19,7 +17,9 @@ from accelwatch.expr.tree import (
     Window,
     walk,
 )
-from accelwatch.expr.windows import WindowKind, steps_of
+from accelwatch.expr.syntax.duration import spoken
+from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX, of_host
+from accelwatch.expr.vocabulary.windows import WindowKind, steps_of
 from accelwatch.schema.metrics import Kind, Series, by_key
 from accelwatch.schema.series import path_of
 

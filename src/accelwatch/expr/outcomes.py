@@ -9,10 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from accelwatch.expr.events import EventUse
-from accelwatch.expr.kleene import UNKNOWN, Truth
-from accelwatch.expr.names import Type
-from accelwatch.expr.tree import (
+from accelwatch.expr.checking.tree import (
     Comparison,
     Constant,
     Event,
@@ -27,6 +24,9 @@ from accelwatch.expr.tree import (
     Truthy,
     Window,
 )
+from accelwatch.expr.vocabulary.events import EventUse
+from accelwatch.expr.vocabulary.kleene import UNKNOWN, Truth
+from accelwatch.expr.vocabulary.names import Type
 from accelwatch.schema.metrics import Series
 
 Outcomes = frozenset[Truth]

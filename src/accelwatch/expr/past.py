@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping
 
 from accelwatch.expr.needs import WindowNeed
-from accelwatch.expr.windows import GAP_S, LEAST_SHARE, STEP_S, WindowKind, steps_of
+from accelwatch.expr.vocabulary.windows import GAP_S, LEAST_SHARE, STEP_S, WindowKind, steps_of
 
 _EMPTY = {"least": math.inf, "most": -math.inf}
 """Parts of a step without samples; all others are 0."""

@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from accelwatch.expr.checked import Checker
+from accelwatch.expr.checking.checked import Checker
+from accelwatch.expr.checking.tree import Node
 from accelwatch.expr.codegen import generate_rule
-from accelwatch.expr.complaint import complaint
 from accelwatch.expr.cost import Cost
 from accelwatch.expr.environment import Environment, Inner
-from accelwatch.expr.functions import FUNCTIONS, Function
-from accelwatch.expr.kleene import MISSING, UNKNOWN, Missing, Truth, Value
-from accelwatch.expr.names import NameTable, Type
 from accelwatch.expr.needs import Needs, needs
-from accelwatch.expr.parse import parse
-from accelwatch.expr.rule_names import rule_names
-from accelwatch.expr.tree import Node
+from accelwatch.expr.syntax.complaint import complaint
+from accelwatch.expr.syntax.parse import parse
+from accelwatch.expr.vocabulary.functions import FUNCTIONS, Function
+from accelwatch.expr.vocabulary.kleene import MISSING, UNKNOWN, Missing, Truth, Value
+from accelwatch.expr.vocabulary.names import NameTable, Type
+from accelwatch.expr.vocabulary.rule_names import rule_names
 
 
 @dataclass(slots=True)

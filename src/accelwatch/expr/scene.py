@@ -8,13 +8,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.environment import Group
 from accelwatch.expr.heard import Heard
-from accelwatch.expr.kleene import MISSING, Key, Lookup, Missing, Value, number
 from accelwatch.expr.needs import Needs, WindowNeed
 from accelwatch.expr.past import Past
-from accelwatch.expr.rule_names import of_host
-from accelwatch.expr.tree import EventPattern
+from accelwatch.expr.vocabulary.kleene import MISSING, Key, Lookup, Missing, Value, number
+from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 

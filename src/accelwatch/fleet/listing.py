@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.merge import identity
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState, normal_uuid
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import wholly_absent

@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from accelwatch.default_addresses import AGENT_PORT
-from accelwatch.errors import UsageError
+from accelwatch.base.default_addresses import AGENT_PORT
+from accelwatch.base.errors import UsageError
+from accelwatch.base.host_ranges import expand
 from accelwatch.fleet.scrape_settings import Credentials
-from accelwatch.host_ranges import expand
-from accelwatch.web.listeners import is_loopback
+from accelwatch.web.sockets.listeners import is_loopback
 
 NO_CREDENTIALS = Credentials()
 NODE_LABEL = "node"

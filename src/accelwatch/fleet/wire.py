@@ -6,12 +6,12 @@ decodes straight into them. A field that a newer hub adds is left out by an olde
 
 import msgspec
 
+from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.base.version import __version__
 from accelwatch.fleet.odd.documents import OddMark
 from accelwatch.fleet.outages import Outage, outage_text
-from accelwatch.judging.documents import IncidentDocument
 from accelwatch.schema.moments import unix_seconds
 from accelwatch.schema.reading import Number
-from accelwatch.version import __version__
 
 SCHEMA = "accelwatch-fleet/2"
 """Of documents, in which every moment is RFC 3339."""

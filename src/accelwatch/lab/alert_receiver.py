@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.untrusted_text import printable
+from accelwatch.base.untrusted_text import printable
 
 _MOST = 1 << 20
 

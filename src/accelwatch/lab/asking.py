@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 
 _TIMEOUT_S = 5.0
 

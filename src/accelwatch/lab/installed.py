@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from accelwatch.errors import UnmetError
+from accelwatch.base.errors import UnmetError
 
 SLURM = ("munged", "slurmctld", "slurmd", "scontrol", "sbatch", "squeue", "scancel")
 """Programs that a cluster on one machine needs."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError, UsageError
+from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.lab.asking import NoAnswerError, page
 from accelwatch.lab.configuration import write_configuration
 from accelwatch.lab.installed import missing

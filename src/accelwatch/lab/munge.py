@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.lab.installed import program
 from accelwatch.lab.processes import Processes
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.lab.asking import page, say
 from accelwatch.lab.hands import Hands
 from accelwatch.lab.lab import Lab, Record, spare_is_ready

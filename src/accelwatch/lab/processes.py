@@ -16,9 +16,9 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError
-from accelwatch.proc import start_ticks
-from accelwatch.store.machine import boot_id
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.kernel.proc import start_ticks
+from accelwatch.node.store.machine import boot_id
 
 MARK = "ACCELWATCH_LAB_FOLDER"
 """Variable of everything that runs in a lab."""

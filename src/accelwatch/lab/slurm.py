@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.lab.installed import plugin_folder, program, slurm_version
 from accelwatch.lab.munge import begin_munge
 from accelwatch.lab.ports import free_ports

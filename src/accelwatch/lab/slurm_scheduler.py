@@ -7,13 +7,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from accelwatch.errors import AccelwatchError, UnmetError
-from accelwatch.host_ranges import expand, listed
+from accelwatch.action.scontrol_text import pairs_of, states_of
+from accelwatch.base.errors import AccelwatchError, UnmetError
+from accelwatch.base.host_ranges import expand, listed
 from accelwatch.lab.installed import MEND, missing, program
 from accelwatch.lab.scheduler import SPARES, JobNow, NodeNow
 from accelwatch.lab.slurm import Slurm, SlurmError
 from accelwatch.lab.step_counter import script_of
-from accelwatch.scontrol_text import pairs_of, states_of
 
 _SLURMD_TIMEOUT_S = 120
 """After which it sets a node down by itself; it looks for silent ones three times as often."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.host_ranges import expand, listed
+from accelwatch.base.host_ranges import expand, listed
 
 STEP_S = 0.1
 CHECKPOINT_EVERY = 8

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 
 _LOOK_EVERY_S = 0.05
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
 from accelwatch.schema.metrics import nearest
 
 

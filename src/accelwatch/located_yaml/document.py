@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
 from accelwatch.located_yaml.complaint import Complaint, refuse, unknown
 from accelwatch.located_yaml.nodes import Mistake, Place, PlainReader, compose, dotted, read_file
 

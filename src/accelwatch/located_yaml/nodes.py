@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.errors import ConfigError
-from accelwatch.file_rights import written_by_everybody
+from accelwatch.base.errors import ConfigError
+from accelwatch.files.file_rights import written_by_everybody
 from accelwatch.located_yaml import tree
 from accelwatch.located_yaml.complaint import Complaint
 

@@ -15,12 +15,12 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
+from accelwatch.base.version import __version__
 from accelwatch.otlp.conventions import Instrument, Outlet, outlet
 from accelwatch.otlp.samples import OwnerSamples
 from accelwatch.otlp.starts import Starts
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
-from accelwatch.version import __version__
 
 _SCOPE = InstrumentationScope(name="accelwatch", version=__version__)
 _INTEGERS = range(-(1 << 63), 1 << 63)

@@ -10,15 +10,15 @@ import ssl
 from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
+from accelwatch.alerting.delivery.post import tls_context
+from accelwatch.alerting.delivery.push_queue import NotTaken, Request
+from accelwatch.backend_kit.grpc.call import framed, status_name
+from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.base.untrusted_text import escaped
+from accelwatch.base.version import __version__
 from accelwatch.config.otlp import Otlp
-from accelwatch.delivery.post import tls_context
-from accelwatch.delivery.push_queue import NotTaken, Request
-from accelwatch.grpc.call import framed, status_name
-from accelwatch.grpc.failure import SourceError
 from accelwatch.otlp.grpc_call import Answer, ask
 from accelwatch.otlp.receiver import Credentials, PartialSuccess, certificate_of
-from accelwatch.untrusted_text import escaped
-from accelwatch.version import __version__
 
 METHOD = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 _PREFIX_BYTES = 5

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
-from accelwatch.clock import Clock
+from accelwatch.alerting.delivery.push_queue import Counts, PushQueue, Request
+from accelwatch.base.clock import Clock
 from accelwatch.config.otlp import Otlp
-from accelwatch.delivery.push_queue import Counts, PushQueue, Request
 from accelwatch.otlp.encoding import Part
 from accelwatch.otlp.receiver import Receiver
 from accelwatch.schema.metrics import Series

@@ -15,12 +15,12 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceResponse,
 )
 
+from accelwatch.alerting.delivery.post import Poster, PostError
+from accelwatch.alerting.delivery.push_queue import NotTaken, Request
+from accelwatch.base.errors import ConfigError
+from accelwatch.base.untrusted_text import escaped
 from accelwatch.config.otlp import Otlp
-from accelwatch.delivery.post import Poster, PostError
-from accelwatch.delivery.push_queue import NotTaken, Request
-from accelwatch.errors import ConfigError
 from accelwatch.located_yaml.nodes import read_file
-from accelwatch.untrusted_text import escaped
 
 logger = logging.getLogger(__name__)
 

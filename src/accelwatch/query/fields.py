@@ -8,8 +8,8 @@ from functools import cache
 
 import msgspec
 
-from accelwatch.errors import UsageError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import UsageError
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Metric, Series, by_key, nearest
 from accelwatch.schema.moments import timestamp

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from accelwatch.backend import Visibility
-from accelwatch.display import size
-from accelwatch.errors import UnmetError
+from accelwatch.backend_kit.visibility import Declared
+from accelwatch.base.errors import UnmetError
+from accelwatch.exposition.display import size
 from accelwatch.expr import Expression
 from accelwatch.query.lookup import lookup
 from accelwatch.query.memory import free_memory
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.visibility import Declared
 
 
 class Criteria(msgspec.Struct, frozen=True, kw_only=True):

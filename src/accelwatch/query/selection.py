@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from accelwatch.backend import Visibility
-from accelwatch.errors import UnmetError
+from accelwatch.backend_kit.visibility import Declared
+from accelwatch.base.errors import UnmetError
 from accelwatch.expr import Expression
 from accelwatch.query.lookup import lookup
 from accelwatch.schema.device import normal_pci_bus_id, normal_uuid
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.visibility import Declared
 
 _MIN_UUID_PREFIX = 4
 

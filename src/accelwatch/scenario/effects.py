@@ -4,21 +4,21 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from accelwatch.errors import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import (
     DeviceLost,
     DevicePermission,
     DeviceSuspended,
     DeviceTimeout,
     ReadError,
 )
+from accelwatch.kernel.xid import XIDS
 from accelwatch.scenario.faults import Fault, FaultKind, Spell
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import STATE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import EventCount
-from accelwatch.xid import XIDS
 
 MOST_EVENTS = 8
 """So many of a fault's latest events are told."""

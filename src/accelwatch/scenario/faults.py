@@ -5,12 +5,12 @@ from enum import StrEnum
 
 import msgspec
 
-from accelwatch import xid
-from accelwatch.durations import seconds
-from accelwatch.errors import UsageError
+from accelwatch.base.absence import Absence
+from accelwatch.base.durations import seconds
+from accelwatch.base.errors import UsageError
+from accelwatch.kernel import xid
 from accelwatch.located_yaml.document import Document
 from accelwatch.located_yaml.nodes import Place
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.event import Category
 from accelwatch.schema.metrics import Series, nearest, reading_metrics
 from accelwatch.schema.series import series_of

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.context import (
     Context,
 )

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 
 
 class DeviceState(StrEnum):

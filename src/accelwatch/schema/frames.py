@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from accelwatch.errors import WireError
+from accelwatch.base.errors import WireError
 
 PREFIX_BYTES = 4
 

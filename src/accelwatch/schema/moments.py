@@ -2,7 +2,7 @@
 
 import datetime
 
-from accelwatch.errors import WireError
+from accelwatch.base.errors import WireError
 
 
 def timestamp(unix_s: float) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Bounds, Kind, Series, by_key
 from accelwatch.schema.reading import Number, Process
 

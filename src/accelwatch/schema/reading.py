@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Metric, Series, Tier, by_key, host_metrics, reading_metrics
 
 Number = int | float

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health

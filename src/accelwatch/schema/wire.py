@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.errors import WireError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import WireError
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health

@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import AwaitMount
 
-from accelwatch.clock import Clock, SystemClock
+from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.fleet.picture.source import NoSource, SnapshotSource
 from accelwatch.schema.reading import Process
 from accelwatch.tui import suspending

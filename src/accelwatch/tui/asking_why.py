@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from accelwatch.errors import AccelwatchError
-from accelwatch.judging.silencing import reason_of
+from accelwatch.alerting.evaluation.silencing import reason_of
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.tui.screens.prompt import PromptScreen
 
 if TYPE_CHECKING:

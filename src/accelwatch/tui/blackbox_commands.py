@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.tui.event_commands import EventCommands
 from accelwatch.tui.local.changes import Change
 from accelwatch.tui.state.action import MOMENT
 
 if TYPE_CHECKING:
-    from accelwatch.blackbox.files import Frozen
-    from accelwatch.blackbox.moment import Moment
+    from accelwatch.archive.blackbox.files import Frozen
+    from accelwatch.archive.blackbox.moment import Moment
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.views.moment_page import MomentPage
 
@@ -117,8 +117,8 @@ class BlackBoxCommands:
 
 def _moment(page: "MomentPage", wanted: "Frozen | None", *, wide: bool) -> "Moment":
     """The moment of a frozen file, or the last minutes. Raises AccelwatchError."""
-    from accelwatch.blackbox.moment import newest_time, read_moment
-    from accelwatch.blackbox.places import NOW, meant
+    from accelwatch.archive.blackbox.moment import newest_time, read_moment
+    from accelwatch.archive.blackbox.places import NOW, meant
 
     before_s, after_s = _SPANS[wide]
     device = page.device_id

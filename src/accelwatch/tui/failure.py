@@ -8,10 +8,10 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
-from accelwatch.atomic_file import PRIVATE, replace_file
-from accelwatch.display import printable
-from accelwatch.errors import AccelwatchError
-from accelwatch.version import __version__
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.base.version import __version__
+from accelwatch.exposition.display import printable
+from accelwatch.files.atomic_file import PRIVATE, replace_file
 
 _NAME = "dashboard-error.txt"
 _MOST_TOLD = 200

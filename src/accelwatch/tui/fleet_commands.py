@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accelwatch.errors import ExpressionError
+from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.names import fleet_names
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.ordering import SORTS, TITLES

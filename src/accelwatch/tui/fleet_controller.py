@@ -5,7 +5,7 @@ import gc
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.picture.incidents import entity_of
 from accelwatch.fleet.picture.model import MEMORY_SIZE, FleetSource, FleetView
 from accelwatch.fleet.picture.source import NoSource
@@ -16,7 +16,7 @@ from accelwatch.tui.fleet.filters import TextFilter, condition
 from accelwatch.tui.fleet.node_view import Heard, aged
 
 if TYPE_CHECKING:
-    from accelwatch.remedy.plan import Plan
+    from accelwatch.remediation.policy.plan.plan import Plan
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.screens.incident import IncidentView
 from collections.abc import Iterator

@@ -3,13 +3,13 @@
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.alerting.incidents.silence import Matcher, Operator
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.base.untrusted_text import printable
 from accelwatch.fleet.picture.changing import IncidentChanges
-from accelwatch.incidents.silence import Matcher, Operator
-from accelwatch.judging.documents import IncidentDocument
 from accelwatch.tui.asking_why import ask_why
 from accelwatch.tui.screens.choice import ChoiceScreen
-from accelwatch.untrusted_text import printable
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accelwatch.errors import ExpressionError
+from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.picture.incidents import SORTS, TITLES
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.filtering import Filtering, ask

@@ -60,10 +60,10 @@ def _topology(app: "Dashboard") -> Screen[None]:
 
 
 def _usage(app: "Dashboard") -> Screen[None]:
+    from accelwatch.node.usage.asking import window_of
+    from accelwatch.node.usage.ledger import By
+    from accelwatch.node.usage.report import UsageReport
     from accelwatch.tui.screens.usage import usage_screen
-    from accelwatch.usage.asking import window_of
-    from accelwatch.usage.ledger import By
-    from accelwatch.usage.report import UsageReport
 
     controller = app.fleet_controller
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from accelwatch.display import printable
-from accelwatch.errors import ExpressionError
+from accelwatch.base.errors import ExpressionError
+from accelwatch.exposition.display import printable
 from accelwatch.expr import device_names
 from accelwatch.query.lookup import process_names
 from accelwatch.schema.reading import Process

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.picture.remedies import RESET_BREAKER, START, STOP, Word
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.fleet.remedy_facts import price_of
@@ -12,7 +12,7 @@ from accelwatch.tui.state.action import FLEET, INCIDENT, INCIDENTS
 
 if TYPE_CHECKING:
     from accelwatch.fleet.picture.remedies import RemedySource
-    from accelwatch.remedy.plan import Plan
+    from accelwatch.remediation.policy.plan.plan import Plan
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.fleet_controller import FleetController
 

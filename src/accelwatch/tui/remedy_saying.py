@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError, UncertainError
+from accelwatch.base.errors import AccelwatchError, UncertainError
+from accelwatch.base.untrusted_text import printable
 from accelwatch.fleet.picture.remedies import Came, RemedySource, Word, came_of, next_step
 from accelwatch.tui.asking_why import ask_why
 from accelwatch.tui.drawing.lines import wrapped
 from accelwatch.tui.screens.choice import ChoiceScreen
 from accelwatch.tui.screens.prompt import PromptScreen
-from accelwatch.untrusted_text import printable
 
 if TYPE_CHECKING:
     from accelwatch.fleet.remedies.documents import Commanded

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.picture.moments import HINT, moment_of
 from accelwatch.tui.local.replay import ReplaySource
 

@@ -38,7 +38,7 @@ class WhyCommands:
 
     def do_why(self) -> bool:
         """Tell why what is selected is as it is."""
-        from accelwatch.errors import UnmetError
+        from accelwatch.base.errors import UnmetError
         from accelwatch.tui.screens.choice import ChoiceScreen
 
         scene = self._scene()

@@ -10,12 +10,12 @@ import msgspec
 
 from accelwatch.config.forms import split_address
 from accelwatch.config.model import Web
-from accelwatch.web.connections import Limits
-from accelwatch.web.exposure import check_exposure, check_kept
-from accelwatch.web.http_server import ServerLimits
-from accelwatch.web.listeners import open_tcp, open_unix
-from accelwatch.web.watch import LOOK_EVERY_S, Watch
-from accelwatch.web.web_config import Protection
+from accelwatch.web.http.http_server import ServerLimits
+from accelwatch.web.protection.exposure import check_exposure, check_kept
+from accelwatch.web.protection.watch import LOOK_EVERY_S, Watch
+from accelwatch.web.protection.web_config import Protection
+from accelwatch.web.sockets.connections import Limits
+from accelwatch.web.sockets.listeners import open_tcp, open_unix
 
 logger = logging.getLogger(__name__)
 

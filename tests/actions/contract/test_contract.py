@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch import plugins
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.step import (
     Achieved,
@@ -19,6 +18,7 @@ from accelwatch.action.step import (
     ToldStatus,
     Wait,
 )
+from accelwatch.plugins import entry_points as plugins
 from action_subjects import BREAKAGES, NOW, SUBJECTS, Subject, breaks
 
 subjects = pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)

@@ -9,20 +9,20 @@ _ROOT = Path(__file__).parents[3] / "actions"
 _MODULES = sorted(_ROOT.glob("accelwatch_*/*.py"))
 _ALLOWED = (
     "accelwatch.action",
-    "accelwatch.child_process",
-    "accelwatch.clock",
-    "accelwatch.command",
-    "accelwatch.delivery.blocking",
-    "accelwatch.delivery.post",
-    "accelwatch.durations",
-    "accelwatch.errors",
-    "accelwatch.file_rights",
-    "accelwatch.host_ranges",
-    "accelwatch.plugin_options",
+    "accelwatch.processes.child_process",
+    "accelwatch.base.clock",
+    "accelwatch.processes.command",
+    "accelwatch.alerting.delivery.blocking",
+    "accelwatch.alerting.delivery.post",
+    "accelwatch.base.durations",
+    "accelwatch.base.errors",
+    "accelwatch.files.file_rights",
+    "accelwatch.base.host_ranges",
+    "accelwatch.plugins.options",
     "accelwatch.schema",
-    "accelwatch.scontrol_text",
-    "accelwatch.standard_webhooks",
-    "accelwatch.untrusted_text",
+    "accelwatch.action.scontrol_text",
+    "accelwatch.base.standard_webhooks",
+    "accelwatch.base.untrusted_text",
 )
 
 

@@ -25,7 +25,7 @@ from accelwatch.action.step import (
     ToldStatus,
     Wait,
 )
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch_script.process import MOST_KEPT
 from accelwatch_script.references import HIDDEN, without, without_cut
 from hook_samples import JOB, MOVE, intent, operation, program, saying, script

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accelwatch.action.step import ToldStatus
-from accelwatch.delivery.post import Answer
+from accelwatch.alerting.delivery.post import Answer
 from accelwatch_script.answer import Said, of_program, of_request
 from accelwatch_script.process import Ended
 

@@ -9,7 +9,7 @@ import pytest
 from accelwatch.action import checkpoint_paths as checkpoints
 from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.step import Step, ToldStatus
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
 from accelwatch_script.checkpoint_search import CheckpointSearch
 from hook_samples import MOVE, intent, operation, program, saying, script
 

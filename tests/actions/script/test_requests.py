@@ -9,7 +9,7 @@ from aiohttp import web
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from accelwatch.action.step import Refusal, Step, Told, ToldStatus, Wait
-from accelwatch.clock import Clock, ManualClock, SystemClock
+from accelwatch.base.clock import Clock, ManualClock, SystemClock
 from hook_samples import intent, operation, saying, script
 from receivers import Receiver, code, receiver
 

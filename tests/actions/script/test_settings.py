@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
 from hook_samples import script
 
 HOOK: dict[str, Any] = {"argv": ["/bin/true"]}

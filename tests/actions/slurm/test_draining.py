@@ -13,13 +13,13 @@ from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import Intent, IntentKind, Mark
 from accelwatch.action.observed import Standing
 from accelwatch.action.step import Committed, Step, Told, ToldStatus, stands
-from accelwatch.command import CommandResult
-from accelwatch_slurm.changing import ChangedError
-from accelwatch_slurm.commands import Commands, NotBegunError, begun
-from accelwatch_slurm.draining import Drains, line_of
-from accelwatch_slurm.node_text import SlurmNode
-from accelwatch_slurm.reading import Reader
-from accelwatch_slurm.settings import SlurmOptions
+from accelwatch.processes.command import CommandResult
+from accelwatch_slurm.commands.changing import ChangedError
+from accelwatch_slurm.commands.commands import Commands, NotBegunError, begun
+from accelwatch_slurm.commands.options import SlurmOptions
+from accelwatch_slurm.commands.reading import Reader
+from accelwatch_slurm.effects.draining import Drains, line_of
+from accelwatch_slurm.texts.node_text import SlurmNode
 from shell_scripts import script
 from slurm_hand import Hand
 from working_slurm import WorkingSlurm

@@ -12,14 +12,14 @@ import pytest
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import JobState, Standing
 from accelwatch.action.step import Committed, RefusalKind, Step, Told
-from accelwatch.clock import SystemClock
-from accelwatch.remedy.effect import Site
-from accelwatch.remedy.lanes import Lanes
-from accelwatch.remedy.ledger import Ledger
-from accelwatch.remedy.operations import OperationState
-from accelwatch.remedy.pursued import Ending, Pursued
-from accelwatch.remedy.pursuit import Pursuit
-from accelwatch_slurm.job_text import names_of
+from accelwatch.base.clock import SystemClock
+from accelwatch.remediation.execution.effect import Site
+from accelwatch.remediation.execution.lanes import Lanes
+from accelwatch.remediation.execution.ledger import Ledger
+from accelwatch.remediation.execution.operations import OperationState
+from accelwatch.remediation.execution.pursuit import Pursuit
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch_slurm.texts.job_text import names_of
 from remedy.memory_journal import MemoryJournal
 from slurm_hand import Hand
 from working_slurm import WorkingSlurm, until

@@ -7,9 +7,9 @@ import pytest
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import Observed
 from accelwatch.action.step import Proposal, Refusal, RefusalKind, Step
-from accelwatch_slurm.fencing import Answered, is_lost, proof_of
-from accelwatch_slurm.node_text import node_of
-from accelwatch_slurm.scene import scene_of
+from accelwatch_slurm.proposals.fencing import Answered, is_lost, proof_of
+from accelwatch_slurm.texts.node_text import node_of
+from accelwatch_slurm.texts.scene import scene_of
 from slurm_lines import KEY, NOW, intent, job, kind_of, node, propose
 
 OURS = "accelwatch:inc-1:r x"

@@ -13,7 +13,7 @@ import pytest
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.action.step import Achieved, Step, ToldStatus, Wait
-from accelwatch.remedy.ownership import Ownership, ownership
+from accelwatch.remediation.policy.guards.ownership import Ownership, ownership
 from pursuits import committed
 from slurm_hand import Hand, imprint_of
 from working_slurm import WorkingSlurm, until, working_slurm

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import NodeSeen
 from accelwatch.action.step import Achieved
-from accelwatch.remedy.ownership import Imprint, Ownership, ownership
+from accelwatch.remediation.policy.guards.ownership import Imprint, Ownership, ownership
 from slurm_hand import Hand, imprint_of
 from working_slurm import WorkingSlurm
 

@@ -21,8 +21,8 @@ from accelwatch.action.step import (
     ToldStatus,
     Wait,
 )
-from accelwatch_slurm.job_text import SlurmJob, job_of, names_of
-from accelwatch_slurm.reservation_text import reservations_of
+from accelwatch_slurm.texts.job_text import SlurmJob, job_of, names_of
+from accelwatch_slurm.texts.reservation_text import reservations_of
 from pursuits import committed
 from slurm_hand import Hand
 from working_slurm import WorkingSlurm, until

@@ -8,7 +8,7 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import Refusal, RefusalKind
-from accelwatch.cli.app import invoke
+from accelwatch.cli.startup.app import invoke
 from slurm_hand import Hand
 from working_slurm import WorkingSlurm, until
 

@@ -11,7 +11,7 @@ import msgspec
 from accelwatch.action.intent import IntentKind, Mark
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.action.step import Achieved, Refusal, RefusalKind
-from accelwatch.remedy.ownership import Ownership, ownership
+from accelwatch.remediation.policy.guards.ownership import Ownership, ownership
 from pursuits import pursue
 from slurm_hand import Hand, imprint_of
 from working_slurm import WorkingSlurm, until

@@ -10,9 +10,9 @@ from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import Mark
 from accelwatch.action.step import Committed, Step, Told, ToldStatus
 from accelwatch_slurm import SlurmAction
-from accelwatch_slurm.commands import Commands, NotBegunError, permitted
-from accelwatch_slurm.settings import SlurmOptions
-from accelwatch_slurm.steps import STEPS
+from accelwatch_slurm.commands.commands import Commands, NotBegunError, permitted
+from accelwatch_slurm.commands.options import SlurmOptions
+from accelwatch_slurm.texts.steps import STEPS
 from shell_scripts import script
 
 STOPPED = "everything is stopped by ada"

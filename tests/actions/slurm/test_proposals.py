@@ -19,10 +19,10 @@ from accelwatch.action.step import (
     ToldStatus,
     Wait,
 )
-from accelwatch.errors import ConfigError
-from accelwatch_slurm.fencing import Answered, proof_of
-from accelwatch_slurm.marks import mark_in, merged, reason_of
-from accelwatch_slurm.scene import Scene, scene_of
+from accelwatch.base.errors import ConfigError
+from accelwatch_slurm.proposals.fencing import Answered, proof_of
+from accelwatch_slurm.texts.marks import mark_in, merged, reason_of
+from accelwatch_slurm.texts.scene import Scene, scene_of
 from slurm_lines import KEY, NOW, action, intent, job, kind_of, node, propose
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import NodeSeen
-from accelwatch.clock import SystemClock
-from accelwatch.remedy.changes import Command, Verb
-from accelwatch.remedy.identity import Proof, ProofKind
-from accelwatch.remedy.release_by_hand import NotReleasedError, release
+from accelwatch.base.clock import SystemClock
+from accelwatch.remediation.execution.release_by_hand import NotReleasedError, release
+from accelwatch.remediation.policy.guards.identity import Proof, ProofKind
+from accelwatch.remediation.policy.state.changes import Command, Verb
 from slurm_hand import Hand
 from working_slurm import WorkingSlurm
 

@@ -6,13 +6,13 @@ from typing import cast
 import pytest
 
 from accelwatch.action.contract import ActionUnavailableError
-from accelwatch.clock import SystemClock
-from accelwatch_slurm.commands import Commands
+from accelwatch.base.clock import SystemClock
+from accelwatch_slurm.commands.commands import Commands
+from accelwatch_slurm.commands.options import SlurmOptions
+from accelwatch_slurm.commands.reading import Cluster, Reader
+from accelwatch_slurm.commands.sharing import Rush, SharedRead
 from accelwatch_slurm.observing import Observer
-from accelwatch_slurm.reading import Cluster, Reader
-from accelwatch_slurm.reservation_text import SlurmReservation
-from accelwatch_slurm.settings import SlurmOptions
-from accelwatch_slurm.sharing import Rush, SharedRead
+from accelwatch_slurm.texts.reservation_text import SlurmReservation
 
 
 def test_who_asks_during_a_read_shares_the_next() -> None:

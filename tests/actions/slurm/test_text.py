@@ -6,12 +6,12 @@ import pytest
 
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import JobState, Standing
-from accelwatch.scontrol_text import pairs_of, states_of
-from accelwatch_slurm.job_text import SlurmJob, job_lines_of, job_of, job_table
-from accelwatch_slurm.marks import mark_of
-from accelwatch_slurm.node_text import SlurmNode, node_of
-from accelwatch_slurm.reservation_text import reservations_of
-from accelwatch_slurm.standing import seen_node, standing_of
+from accelwatch.action.scontrol_text import pairs_of, states_of
+from accelwatch_slurm.texts.job_text import SlurmJob, job_lines_of, job_of, job_table
+from accelwatch_slurm.texts.marks import mark_of
+from accelwatch_slurm.texts.node_text import SlurmNode, node_of
+from accelwatch_slurm.texts.reservation_text import reservations_of
+from accelwatch_slurm.texts.standing import seen_node, standing_of
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch import sysfs
 from accelwatch.backend import Context, Request
-from accelwatch.clock import ManualClock
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
+from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.reading import Reading

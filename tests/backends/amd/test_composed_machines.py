@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.errors import ReadError
-from accelwatch.sampler.contract import sound_devices, sound_identity, sound_readings
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
+from accelwatch.node.sampler.turns.contract import sound_devices, sound_identity, sound_readings
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.reading import Link
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.errors import ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.metrics import by_key, opt_in_groups
 from accelwatch.schema.reading import Reading
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.errors import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import (
     BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceSuspended,
     ReadError,
 )
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.event import Category
 from accelwatch.schema.metrics import opt_in_groups
 

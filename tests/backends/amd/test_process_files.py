@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from samples import sample
 
 

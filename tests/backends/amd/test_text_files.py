@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_amd.attributes import read_attributes
 from accelwatch_amd.boards import BOARDS

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Context, Request
-from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.device import Device, DeviceKind, DeviceState, MemoryKind
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading

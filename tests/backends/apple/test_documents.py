@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.errors import ReadError
-from accelwatch.sampler.contract import sound_readings
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
+from accelwatch.node.sampler.turns.contract import sound_readings
 from accelwatch_apple import macmon, powermetrics
 from accelwatch_apple.identity import machine_of, profile_of, sysctl_values
 from accelwatch_apple.mapping import ane_reading, gpu_device, gpu_reading, processes

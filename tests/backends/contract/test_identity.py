@@ -5,8 +5,8 @@ import re
 import pytest
 
 from accelwatch.backend import Backend
+from accelwatch.backend_kit.unlisted import RUNS
 from accelwatch.schema.device import Device, DeviceKind
-from accelwatch.unlisted import RUNS
 from polling import Poll, identities
 from staged_machines import FixtureMachine, Stage
 

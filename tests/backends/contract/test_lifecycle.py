@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Backend, EventSource, Request
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.schema.event import Category
 from packed_trees import FakeTree
 from polling import Poll

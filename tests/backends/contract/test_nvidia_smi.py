@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.backend import Backend
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from fixture_machines import MACHINES
 from polling import Poll
 from staged_machines import FixtureMachine

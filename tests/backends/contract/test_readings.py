@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Backend, Elsewhere, Request
-from accelwatch.sampler.contract import sound_readings
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.node.sampler.turns.contract import sound_readings
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.metrics import (
     Kind,

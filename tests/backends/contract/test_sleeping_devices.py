@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accelwatch.backend import Backend
-from accelwatch.errors import DeviceSuspended
+from accelwatch.base.errors import DeviceSuspended
 from polling import Poll
 from staged_machines import Stage
 

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
-from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.unlisted import RUNS
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch.unlisted import RUNS
 from accelwatch_furiosa import FuriosaBackend, management, perf_regs
 from accelwatch_furiosa.document import Card
 from accelwatch_furiosa.furiosactl import Listed, Used, listed_of, used_of, with_load

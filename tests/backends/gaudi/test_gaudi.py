@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.unlisted import RUNS
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading
-from accelwatch.unlisted import RUNS
 from accelwatch_gaudi import GaudiBackend
 from backends.gaudi.machines import FOLDER, drop, lay_out, stage, tree, write_program
 from polling import Poll, Polled, assert_all_believed, identities, readings

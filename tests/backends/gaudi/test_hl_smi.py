@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.errors import ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_gaudi.document import Card, Document, together
 from accelwatch_gaudi.mapping import put_card

@@ -10,15 +10,15 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.clock import ManualClock
-from accelwatch.errors import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import (
     BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceTimeout,
     ReadError,
 )
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_gaudi import GaudiBackend

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch_host import mounts, network, nfs, nfs_transport, procfs, timekeeping
 from accelwatch_host.backend import machine_uuid
 from accelwatch_host.digest import keyed_digest

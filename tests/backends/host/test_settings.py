@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context, Request
-from accelwatch.clock import ManualClock
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
 from accelwatch.schema.reading import Reading
 from accelwatch_host import HostBackend
 from accelwatch_host.kernel_settings import MOST_CHARACTERS, options

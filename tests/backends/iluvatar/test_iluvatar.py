@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
-from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.smi.listing import Listing
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Number, Reading
-from accelwatch.smi_listing import Listing
 from accelwatch_iluvatar import IluvatarBackend
 from accelwatch_iluvatar.document import parse_table, parse_text, parse_xml
 from accelwatch_iluvatar.mapping import read

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch import sysfs
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.kernel import sysfs
 from intel_machines import Composed, Machine, lay_out_card
 from level_zero import Scenario, build_level_zero
 from packed_trees import composed_machines, recorded_cards

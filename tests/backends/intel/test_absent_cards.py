@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch import sysfs
 from accelwatch.backend import Request
-from accelwatch.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
+from accelwatch.kernel import sysfs
 from accelwatch.schema.health import NO_DRIVER
 from intel_machines import B580, Composed
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from intel_machines import Composed
 
 

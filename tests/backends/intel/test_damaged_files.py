@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from accelwatch.errors import ReadError
+from accelwatch.base.errors import ReadError
 from intel_machines import EVERYTHING, Machine
 from samples import FIXTURES
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import complete
 from intel_machines import B580, PORT, Composed
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import MemoryKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number

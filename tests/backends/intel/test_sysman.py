@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
+from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
 from accelwatch_intel.sysman import NotSupported, Sysman, error_of, text, uuid_text
 from accelwatch_intel.sysman_types import MemoryState
 from level_zero import Scenario

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import DeviceLost, DeviceSuspended
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import DeviceLost, DeviceSuspended
 from intel_machines import Composed, Machine, opened
 from level_zero import Scenario, build_level_zero
 

@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import MemoryKind
 from accelwatch.schema.reading import Link, Reading
 from intel_machines import Machine, opened

@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.backend import Context, Request
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Reading
 from accelwatch_intel import IntelBackend
 from intel_machines import B580, Composed

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
-from accelwatch.errors import BackendUnavailable, DeviceLost
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceLost
 from accelwatch.schema.device import MemoryKind
 from accelwatch.schema.reading import Reading
 from accelwatch_jetson import JetsonBackend, thermal

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
-from accelwatch.clock import ManualClock
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
 from accelwatch.schema.reading import Reading
 from accelwatch_jetson import JetsonBackend
 from accelwatch_jetson.tegrastats import parse

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from accelwatch.backend import Context
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.schema.event import ErrorEvent
 from accelwatch_kernel_log import KernelLogBackend
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from accelwatch.backend import Context, EventSource, Request
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch_kernel_log import KernelLogBackend
 from backends.kernel_log.memory_log import NOW, UPTIME, XID79, Log, codes, start

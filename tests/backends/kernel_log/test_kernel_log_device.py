@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context
-from accelwatch.clock import ManualClock
-from accelwatch.errors import BackendUnavailable, ReadError
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch_kernel_log import KernelLogBackend
 from backends.kernel_log.memory_log import NOW, XID79, Log, codes, start
 

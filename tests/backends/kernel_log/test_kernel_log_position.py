@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log import KernelLogBackend
 from accelwatch_kernel_log.device import LogLost

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
-from accelwatch.errors import BackendUnavailable, DeviceTimeout, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceTimeout, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading

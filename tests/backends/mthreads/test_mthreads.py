@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
-from accelwatch.errors import BackendUnavailable, ReadError
-from accelwatch.quantity_text import BYTES
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.quantity_text import BYTES
+from accelwatch.backend_kit.smi.listing import Listing
+from accelwatch.backend_kit.smi.processes import processes_of
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading
-from accelwatch.smi_listing import Listing
-from accelwatch.smi_processes import processes_of
 from accelwatch_mthreads import MthreadsBackend
 from accelwatch_mthreads.document import parse_json, parse_text
 from accelwatch_mthreads.mapping import read

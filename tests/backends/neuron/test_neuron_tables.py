@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
-from accelwatch.errors import ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.reading import Collected, Link
 from accelwatch_neuron import NeuronBackend, listing, load
 from accelwatch_neuron.listing import Entry

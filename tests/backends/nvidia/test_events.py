@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from accelwatch import xid
 from accelwatch.backend import EventSource
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
+from accelwatch.kernel import xid
 from accelwatch.schema.event import Category
 from accelwatch_nvidia import NvidiaBackend
 from samples import sample

@@ -5,7 +5,7 @@ from ctypes import string_at
 
 import pytest
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch_nvidia.field_values import ask
 
 

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.errors import ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.metrics import Series
 from accelwatch_nvidia.gpm import MIN_INTERVAL_S
 

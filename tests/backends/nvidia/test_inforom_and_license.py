@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.clock import ManualClock
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.errors import DeviceLost, DevicePermission, DeviceTimeout, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceTimeout, ReadError
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Collected
 from accelwatch_nvidia import mapping, returns, smi_rows

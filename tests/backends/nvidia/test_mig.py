@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.errors import ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ReadError
 from accelwatch_nvidia.mig import profile_of
 
 from .conftest import Rig

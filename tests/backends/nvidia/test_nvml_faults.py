@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context, Request
-from accelwatch.errors import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import (
     BackendUnavailable,
     DeviceLost,
     DevicePermission,
@@ -14,7 +15,6 @@ from accelwatch.errors import (
     DeviceTimeout,
     ReadError,
 )
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch_nvidia import NvidiaBackend
 from standins import NvmlScenario

@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import MemoryKind
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Link, complete

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.series import series_of
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context
-from accelwatch.errors import BackendUnavailable
+from accelwatch.base.errors import BackendUnavailable
 from accelwatch_nvidia import NvidiaBackend, presence
 from packed_trees import uevent_of
 from samples import sample

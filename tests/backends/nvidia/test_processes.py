@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.clock import ManualClock
-from accelwatch.proc import HOST_PID_NAMESPACE
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
+from accelwatch.kernel.proc import HOST_PID_NAMESPACE
 from accelwatch.schema.reading import MAX_PROCESSES, Process, Reading
 from accelwatch_nvidia.processes import holds_gpu, stat_ticks
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading

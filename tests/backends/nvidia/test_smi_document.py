@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from accelwatch.errors import ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number

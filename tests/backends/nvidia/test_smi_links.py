@@ -3,9 +3,9 @@
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.clock import ManualClock
-from accelwatch.command import CommandResult
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
+from accelwatch.processes.command import CommandResult
 from accelwatch.schema.reading import Collected, Link
 from accelwatch_nvidia import smi_links
 from accelwatch_nvidia.smi_links import LinkReader

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.errors import DeviceLost
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import DeviceLost
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch import plugins
-from accelwatch.errors import (
+from accelwatch.backend_kit.remote import CommandOutput, Remote, RemotelyRead, RemoteRow
+from accelwatch.base.errors import (
     AccelwatchError,
     BackendUnavailable,
     DeviceLost,
     DeviceTimeout,
     ReadError,
 )
-from accelwatch.remote import CommandOutput, Remote, RemotelyRead, RemoteRow
+from accelwatch.plugins import entry_points as plugins
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import NvidiaBackend
 from accelwatch_nvidia.smi_remote import SmiReader

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from accelwatch.backend import Context, Request
-from accelwatch.clock import ManualClock
-from accelwatch.errors import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import (
     BackendUnavailable,
     DeviceLost,
     DevicePermission,
@@ -15,7 +16,6 @@ from accelwatch.errors import (
     DeviceTimeout,
     ReadError,
 )
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import MemoryKind
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch_nvidia import NvidiaBackend

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch_nvidia import smi_text
 from samples import sample
 

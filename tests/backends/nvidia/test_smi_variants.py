@@ -2,8 +2,8 @@
 
 import pytest
 
-from accelwatch.errors import DeviceLost, DevicePermission
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import DeviceLost, DevicePermission
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process, Reading
 from accelwatch_nvidia import smi_document, smi_mapping

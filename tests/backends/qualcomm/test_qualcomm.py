@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context
-from accelwatch.errors import BackendUnavailable, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected
 from accelwatch_qualcomm import QualcommBackend, mapping

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
-from accelwatch.clock import SystemClock
-from accelwatch.errors import BackendUnavailable, ReadError
-from accelwatch.grpc.failure import SourceError
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import SystemClock
+from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch_rebellions import RebellionsBackend, daemon
 from backends.rebellions.machines import lay_out_bus
 from samples import sample

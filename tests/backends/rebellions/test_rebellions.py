@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
-from accelwatch.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.unlisted import RUNS
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading
-from accelwatch.unlisted import RUNS
 from accelwatch_rebellions import RebellionsBackend
 from accelwatch_rebellions.document import Document, parse
 from accelwatch_rebellions.mapping import identified, read

@@ -7,9 +7,11 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.archive.recording import Recorder
 from accelwatch.backend import Backend, Context, EventSource, Request
-from accelwatch.clock import ManualClock
-from accelwatch.errors import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import (
     BackendUnavailable,
     DeviceLost,
     DevicePermission,
@@ -17,8 +19,6 @@ from accelwatch.errors import (
     DeviceTimeout,
     ReadError,
 )
-from accelwatch.recording import Recorder
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.reading import Reading, wholly_absent
 from accelwatch.schema.snapshot import Snapshot
@@ -247,7 +247,7 @@ def test_a_document_that_is_json_but_no_snapshot_is_passed_over(tmp_path: Path) 
 
 
 def test_an_overlong_line_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accelwatch.recording.lines.MAX_LINE", 100_000)
+    monkeypatch.setattr("accelwatch.archive.recording.lines.MAX_LINE", 100_000)
     path = tmp_path / "r"
     path.write_bytes(b"{" + b"x" * 350_000 + b"\n" + encode(documents()[2]) + b"\n")
     backend = replay(path)

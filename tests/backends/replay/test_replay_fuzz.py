@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
-from accelwatch.clock import ManualClock
-from accelwatch.errors import BackendUnavailable, ReadError
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch_replay import ReplayBackend, demo_file
 from samples import FIXTURES
 

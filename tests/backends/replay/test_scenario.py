@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context, Request
-from accelwatch.clock import ManualClock
-from accelwatch.errors import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import (
     BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceSuspended,
     ReadError,
 )
-from accelwatch.sampler.contract import sound_readings
+from accelwatch.node.sampler.turns.contract import sound_readings
 from accelwatch.scenario.faults import NODE_KINDS
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_replay import ReplayBackend
@@ -264,7 +264,9 @@ def test_a_fault_changes_what_the_device_reads(
 
 @pytest.mark.parametrize("kind", sorted(NODE_KINDS))
 def test_a_fault_of_a_node_is_refused_with_who_plays_it(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(BackendUnavailable, match=f"{kind} happens to a polled node.*accelwatch sim plays it"):
+    with pytest.raises(
+        BackendUnavailable, match=f"{kind} happens to a polled node.*accelwatch sim plays it"
+    ):
         Stage(tmp_path, with_fault(f"{{kind: {kind}}}"))
 
 

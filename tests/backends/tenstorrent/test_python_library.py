@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.errors import (
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import (
     BackendUnavailable,
     DevicePermission,
     DeviceSuspended,
     DeviceTimeout,
     ReadError,
 )
-from accelwatch.schema.absence import Absence
 from accelwatch_tenstorrent import TenstorrentBackend, mapping, python_library
 from accelwatch_tenstorrent.python_library import Place, chip_of, parse, registers_of, snapshot
 from accelwatch_tenstorrent.snapshot import parse as of_tool

@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
-from accelwatch.errors import (
+from accelwatch.backend_kit.unlisted import RUNS
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import (
     AccelwatchError,
     BackendUnavailable,
     DeviceLost,
     DevicePermission,
     ReadError,
 )
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import NO_DRIVER, Health, judge
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch.unlisted import RUNS
 from accelwatch_tenstorrent import TenstorrentBackend, mapping, registers
 from accelwatch_tenstorrent.heartbeat import STUCK_S, Heartbeats
 from accelwatch_tenstorrent.snapshot import Chip, Snapshot, parse

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
-from accelwatch.errors import BackendUnavailable, ReadError
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.smi.listing import Listing
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Number, Reading
-from accelwatch.smi_listing import Listing
 from accelwatch_thead import TheadBackend
 from accelwatch_thead.document import parse_table, parse_text
 from accelwatch_thead.icn import parse_counts, parse_states

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
-from accelwatch.clock import SystemClock
-from accelwatch.errors import ReadError
-from accelwatch.grpc.failure import SourceError
-from accelwatch.schema.absence import Absence
+from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import SystemClock
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.reading import Reading
 from accelwatch_tpu import TpuBackend
 from accelwatch_tpu.mapping import NO_WORKLOAD

@@ -11,10 +11,17 @@ from typing import Any
 
 import pytest
 
-from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
-from accelwatch.clock import ManualClock, SystemClock
+from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.archive.history.check import check
+from accelwatch.archive.history.layout import DEVICES, NODES, ArchiveError
+from accelwatch.archive.history.names import series_of
+from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.rows import JobRow, MaintenanceRow
+from accelwatch.archive.history.summary import summary
+from accelwatch.base.clock import ManualClock, SystemClock
+from accelwatch.base.errors import ConfigError
+from accelwatch.cli.trial.sim import SimPlan, build_fleet, own_exposition
 from accelwatch.config.model import Web
-from accelwatch.errors import ConfigError
 from accelwatch.fleet.archive.jobs import JobBook
 from accelwatch.fleet.archive.maintenance import MaintenanceBook
 from accelwatch.fleet.archive.recorder import Recorder
@@ -24,13 +31,6 @@ from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.targets.settings import Targets
-from accelwatch.history.check import check
-from accelwatch.history.layout import DEVICES, NODES, ArchiveError
-from accelwatch.history.names import series_of
-from accelwatch.history.reader import Archive
-from accelwatch.history.rows import JobRow, MaintenanceRow
-from accelwatch.history.summary import summary
-from accelwatch.incidents.silence import Maintenance
 from accelwatch.schema.snapshot import Owner
 from accelwatch_simulator.server import SimulatorServer
 from accelwatch_simulator.targets import open_sockets, targets
@@ -192,8 +192,8 @@ def test_without_pyarrow_the_setting_is_refused(
 
 def test_nothing_of_it_is_loaded_when_it_is_off() -> None:
     program = (
-        "import sys, accelwatch.fleet.hub.serve; from accelwatch.cli.app import build; build();"
-        "print([name for name in ('pyarrow', 'accelwatch.history.writer') if name in sys.modules])"
+        "import sys, accelwatch.fleet.hub.serve; from accelwatch.cli.startup.app import build; build();"
+        "print([n for n in ('pyarrow', 'accelwatch.archive.history.writer') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert done.stdout.strip() == b"[]"

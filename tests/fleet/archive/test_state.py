@@ -3,9 +3,9 @@
 import pytest
 
 import machines
+from accelwatch.archive.history.names import column_of, series_of
 from accelwatch.fleet.archive.observed import observed
 from accelwatch.fleet.replay.standing import unread_state
-from accelwatch.history.names import column_of, series_of
 from accelwatch.schema.device import DeviceState
 
 

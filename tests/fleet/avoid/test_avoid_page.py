@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import machines
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.avoid.page import AvoidPages
 from accelwatch.fleet.follow.faults import Reason, TargetFault

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.alerting.rules.loading import load, pack_file, pack_names
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line
 from accelwatch.fleet.backtest.run import told
-from accelwatch.history.reader import Archive
-from accelwatch.rules.loading import load, pack_file, pack_names
-from accelwatch.rules.rule import Rule
 from synthetic_fleet import Fault, Plan, SyntheticFleet, archive
 
 Rules = Mapping[str, Rule]

@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 import machines
-from accelwatch.cli.app import build
-from accelwatch.errors import AccelwatchError
-from accelwatch.recording import Recorder
+from accelwatch.archive.recording import Recorder
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.cli.startup.app import build
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
 from synthetic_fleet import Fault, Plan, archive

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.alerting.rules.loading import load
+from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.run import told
-from accelwatch.history.reader import Archive
-from accelwatch.rules.loading import load
 from synthetic_fleet import Fault, Plan, archive
 
 from .conftest import Play

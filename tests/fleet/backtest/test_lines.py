@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line
 from accelwatch.fleet.backtest.run import told
-from accelwatch.history.reader import Archive
 from synthetic_fleet import Fault, Plan, archive
 
 from .conftest import AT, Rules

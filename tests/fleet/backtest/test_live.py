@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from accelwatch.alerting.incidents.causes import Causes
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.incident_store import IncidentStore
+from accelwatch.alerting.rules.rule import RuleSet
+from accelwatch.alerting.rules.verdict import VerdictChange
+from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
-from accelwatch.history.reader import Archive
-from accelwatch.incidents.causes import Causes
-from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.incident_store import IncidentStore
-from accelwatch.rules.rule import RuleSet
-from accelwatch.rules.verdict import VerdictChange
 from synthetic_fleet import Fault, Plan, archive
 
 from .conftest import AT, Rules

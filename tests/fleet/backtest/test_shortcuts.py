@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.rules.program import Program
-from accelwatch.history.reader import Archive
 from synthetic_fleet import Fault, Plan, archive
 
 from .conftest import Rules

@@ -11,14 +11,14 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from accelwatch.cli import backtest_command
-from accelwatch.cli.app import build
-from accelwatch.cli.backtest_share import Share
-from accelwatch.errors import AccelwatchError
+from accelwatch.alerting.rules.loading import load, pack_file, pack_names
+from accelwatch.archive.history.reader import Archive
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.cli.rules import backtest_command
+from accelwatch.cli.rules.backtest_share import Share
+from accelwatch.cli.startup.app import build
 from accelwatch.fleet.backtest.incidents import Backtest, Helpers
 from accelwatch.fleet.backtest.shares import shares
-from accelwatch.history.reader import Archive
-from accelwatch.rules.loading import load, pack_file, pack_names
 from synthetic_fleet import Fault, Plan, archive
 from waiting import wait_until
 

@@ -5,7 +5,7 @@ import zlib
 
 import machines
 from accelwatch.schema.compact import Layout
-from accelwatch.web.stream import MSGPACK, framed
+from accelwatch.web.http.stream import MSGPACK, framed
 from fleet.bad_days.misbehaving import (
     PLAIN_HEAD,
     STREAM_HEAD,

@@ -9,7 +9,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from accelwatch.web.stream import MSGPACK
+from accelwatch.web.http.stream import MSGPACK
 from fleet.bad_days.ward import Simulated
 
 Behaviour = Callable[["Exchange"], Awaitable[None]]

@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 import machines
-from accelwatch.clock import SystemClock
+from accelwatch.base.clock import SystemClock
 from accelwatch.config.model import RuleSettings
 from fleet.bad_days.ward import simulation
 from hub_peers import agent, hub

@@ -7,7 +7,7 @@ import socket
 from collections import Counter
 from pathlib import Path
 
-from accelwatch.clock import SystemClock
+from accelwatch.base.clock import SystemClock
 from fleet.bad_days.processes import hub_process
 from fleet.bad_days.ward import simulation
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from fleet.bad_days.ward import START, simulation, ward
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import machines
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from fleet.bad_days.misbehaving import (
     STREAM_HEAD,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import machines
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.state.inventory import FILE, Changes, Expected, InventoryFile
 from fleet.bad_days.processes import hub_process, written
 from fleet.bad_days.ward import START, simulation, ward

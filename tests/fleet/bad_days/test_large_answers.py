@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.clock import ManualClock, SystemClock
+from accelwatch.base.clock import ManualClock, SystemClock
 from fleet.bad_days.large_answers import ENDLESS, GIGABYTE, LARGE
 from fleet.bad_days.misbehaving import misbehaving
 from fleet.bad_days.processes import hub_process

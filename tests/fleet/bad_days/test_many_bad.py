@@ -5,7 +5,7 @@ import contextlib
 
 import msgspec
 
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from fleet.bad_days.misbehaving import (
     PLAIN_HEAD,
     STREAM_HEAD,

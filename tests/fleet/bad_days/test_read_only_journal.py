@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.incidents.journal.file import FILE, JournalFile
-from accelwatch.incidents.journal.opening import LOCK, MARK
+from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.opening import LOCK, MARK
 from fleet.bad_days.processes import hub_process
 from receivers import Receiver, receiver
 

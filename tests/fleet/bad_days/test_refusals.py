@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, Scrape, TlsConfig
 from authority import Authority
 from fleet.bad_days.misbehaving import (

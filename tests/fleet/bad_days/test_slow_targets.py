@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from fleet.bad_days.misbehaving import (
     PLAIN_HEAD,
     STREAM_HEAD,

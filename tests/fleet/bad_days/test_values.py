@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as strict
 
-from accelwatch.clock import ManualClock
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.follow.frames import MAX_SLOTS
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.plausible import limits
 from accelwatch.schema.wire import decode
 from fleet.bad_days.misbehaving import Behaviour, always, answer, exposed, misbehaving

@@ -13,8 +13,8 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
-from accelwatch.clock import Clock, ManualClock
+from accelwatch.base.clock import Clock, ManualClock
+from accelwatch.cli.trial.sim import SimPlan, build_fleet, own_exposition
 from accelwatch.config.model import Web
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
@@ -25,8 +25,8 @@ from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.source import TargetSource
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.schema.health import Health
-from accelwatch.web.listeners import open_tcp
-from accelwatch.web.web_config import Protection
+from accelwatch.web.protection.web_config import Protection
+from accelwatch.web.sockets.listeners import open_tcp
 from accelwatch_simulator.server import SimulatorServer
 from accelwatch_simulator.targets import address, open_sockets
 

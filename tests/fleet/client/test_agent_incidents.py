@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.alerting.evaluation.documents import IncidentsPage, NodeNote
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.hub_client.agent import AgentIncidents
 from accelwatch.fleet.hub_client.place import hub_place
-from accelwatch.judging.documents import IncidentsPage, NodeNote
 from canned_answers import Answers, answering
 from seen_incidents import explanation, lost, low_power, muted, over
 from waiting import GUARD_S

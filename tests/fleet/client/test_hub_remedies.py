@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from accelwatch.errors import AccelwatchError, UncertainError
+from accelwatch.base.errors import AccelwatchError, UncertainError
 from accelwatch.fleet.hub_client.place import hub_place
 from accelwatch.fleet.hub_client.remedies import Remedies
 from accelwatch.fleet.hub_client.session import HubSession

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import machines
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.model import RuleSettings
-from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
 from accelwatch.fleet.hub_client.place import hub_place
 from accelwatch.fleet.hub_client.session import HubSession

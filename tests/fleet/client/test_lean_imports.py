@@ -7,7 +7,7 @@ import pytest
 
 HEAVY = ("aiohttp", "attr", "frozenlist", "idna", "multidict", "propcache", "typer", "yaml", "yarl")
 CLIENTS = (
-    "accelwatch.cli.fleet",
+    "accelwatch.cli.fleet.fleet",
     "accelwatch.fleet.follow.follow",
     "accelwatch.fleet.hub.foreign",
     "accelwatch.fleet.hub_client.early",
@@ -41,7 +41,7 @@ def test_a_hub_loads_nothing_for_what_is_not_configured() -> None:
     loaded = loaded_by("accelwatch.fleet.hub.hub")
     assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
     unused = (
-        "accelwatch.delivery",
+        "accelwatch.alerting.delivery",
         "accelwatch.fleet.follow.by_aiohttp",
         "accelwatch.fleet.remedies",
         "accelwatch.fleet.rules",
@@ -50,9 +50,9 @@ def test_a_hub_loads_nothing_for_what_is_not_configured() -> None:
         "accelwatch.fleet.targets.kubernetes",
         "accelwatch.fleet.tsdb.query",
         "accelwatch.fleet.tsdb.writing",
-        "accelwatch.history",
-        "accelwatch.incidents.journal",
+        "accelwatch.archive.history",
+        "accelwatch.alerting.incidents.journal",
         "accelwatch.otlp",
-        "accelwatch.rules.rule",
+        "accelwatch.alerting.rules.rule",
     )
     assert not [name for name in loaded if name.startswith(unused)]

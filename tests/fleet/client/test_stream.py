@@ -15,7 +15,7 @@ from accelwatch.fleet.follow.stream import Stream
 from accelwatch.fleet.follow.target_client import TargetClient
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.schema.frames import frame
-from accelwatch.web.stream import MSGPACK
+from accelwatch.web.http.stream import MSGPACK
 from fleet.client.one_server import KEPT, Server, served
 from hub_peers import stream_bytes
 from remedy.virtual_time import VirtualLoop, run

@@ -8,13 +8,14 @@ import pytest
 
 from accelwatch.exposition import alike as shapes
 from accelwatch.exposition import reader
-from accelwatch.fleet.dialects import Foreign, ForeignReader, alike, arrangement
+from accelwatch.fleet.dialects import Foreign, ForeignReader, alike
 from accelwatch.fleet.dialects.alike import heeded_labels
-from accelwatch.fleet.dialects.arrangement import consulted_labels
+from accelwatch.fleet.dialects.base.table import Dialect, Row
 from accelwatch.fleet.dialects.known import DIALECTS
-from accelwatch.fleet.dialects.ours import OURS
+from accelwatch.fleet.dialects.ours.page import OURS
 from accelwatch.fleet.dialects.page_plan import PageOutline
-from accelwatch.fleet.dialects.table import Dialect, Row
+from accelwatch.fleet.dialects.plans import arrangement
+from accelwatch.fleet.dialects.plans.arrangement import consulted_labels
 from samples import FIXTURES
 
 PAGES = sorted((FIXTURES / "fleet" / "dialects").glob("*.prom"))

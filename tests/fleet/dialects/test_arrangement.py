@@ -7,12 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.fleet.dialects import Foreign, arrangement, read_devices
-from accelwatch.fleet.dialects.arrangement import consulted_labels
+from accelwatch.fleet.dialects import Foreign, read_devices
+from accelwatch.fleet.dialects.base.table import Dialect, Labels, Partition, Processes, Row
 from accelwatch.fleet.dialects.foreign import TextSample
 from accelwatch.fleet.dialects.known import DIALECTS
-from accelwatch.fleet.dialects.ours import OURS
-from accelwatch.fleet.dialects.table import Dialect, Labels, Partition, Processes, Row
+from accelwatch.fleet.dialects.ours.page import OURS
+from accelwatch.fleet.dialects.plans import arrangement
+from accelwatch.fleet.dialects.plans.arrangement import consulted_labels
 from samples import FIXTURES
 
 PAGES = sorted((FIXTURES / "fleet" / "dialects").glob("*.prom"))

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import ForeignReader, TextSample, read_devices, recognise
 from accelwatch.fleet.dialects.known import DIALECTS
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 
 NOW = 1_700_000_000.0

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.api.totals import counted
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.target import targets_of
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import DeviceView
 from hub_bench import Bench

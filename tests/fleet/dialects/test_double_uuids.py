@@ -3,9 +3,9 @@
 import pytest
 
 import machines
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import read_devices
-from accelwatch.fleet.dialects.doubles import marked
-from accelwatch.schema.absence import Absence
+from accelwatch.fleet.dialects.base.doubles import marked
 from accelwatch.schema.health import Health
 
 NOW = 1_700_000_000.0

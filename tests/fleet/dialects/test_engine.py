@@ -5,13 +5,10 @@ from collections import Counter
 
 import pytest
 
+from accelwatch.base.absence import Absence
 from accelwatch.exposition import Key
-from accelwatch.fleet.dialects import ForeignReader, family_names
-from accelwatch.fleet.dialects.all_smi import ALL_SMI
-from accelwatch.fleet.dialects.family_names import kept_names
-from accelwatch.fleet.dialects.identity import known
-from accelwatch.fleet.dialects.plan import Formula, Term, evaluate, fits, left_out, scaled
-from accelwatch.fleet.dialects.table import (
+from accelwatch.fleet.dialects import ForeignReader
+from accelwatch.fleet.dialects.base.table import (
     GIB,
     INT64_BLANK,
     KIB,
@@ -28,7 +25,11 @@ from accelwatch.fleet.dialects.table import (
     Row,
     Scale,
 )
-from accelwatch.schema.absence import Absence
+from accelwatch.fleet.dialects.exporters.all_smi import ALL_SMI
+from accelwatch.fleet.dialects.plans import family_names
+from accelwatch.fleet.dialects.plans.family_names import kept_names
+from accelwatch.fleet.dialects.plans.identity import known
+from accelwatch.fleet.dialects.plans.plan import Formula, Term, evaluate, fits, left_out, scaled
 from accelwatch.schema.reading import Number
 
 BLANKS = {7.0: Absence.PERMISSION}

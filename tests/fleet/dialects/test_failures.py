@@ -2,10 +2,10 @@
 
 import pytest
 
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import Foreign, ForeignReader, read_devices
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.target import targets_of
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView

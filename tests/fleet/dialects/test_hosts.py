@@ -3,9 +3,9 @@
 import pytest
 
 from accelwatch.fleet.dialects import ForeignReader, read_devices
-from accelwatch.fleet.dialects.host import MAX_OF_EACH
+from accelwatch.fleet.dialects.base.table import Dialect
 from accelwatch.fleet.dialects.known import DIALECTS
-from accelwatch.fleet.dialects.table import Dialect
+from accelwatch.fleet.dialects.plans.host import MAX_OF_EACH
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.target import targets_of

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.state.devices import ReadDevice
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Kind, by_key
 from samples import FIXTURES, samples_root
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import read_devices
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, DeviceState, MemoryKind
 from accelwatch.schema.series import series_of
 from samples import FIXTURES, sample

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.config.model import RuleSettings
-from accelwatch.expr.pattern import MAX_SUBJECT
+from accelwatch.expr.vocabulary.pattern import MAX_SUBJECT
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from accelwatch.judging.runner import RuleRunner
 from accelwatch.schema.snapshot import DeviceView
 from told_fleet import ToldFleet
 

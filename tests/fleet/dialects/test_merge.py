@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 import machines
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import PRECEDENCE, merge, read_devices
 from accelwatch.fleet.dialects.known import DIALECTS
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.fleet.dialects.models import kind_by, memory_kind_by, vendor_by, vendor_of
+from accelwatch.fleet.dialects.base.models import kind_by, memory_kind_by, vendor_by, vendor_of
 from accelwatch.schema.device import DeviceKind, MemoryKind
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import read_devices
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from accelwatch.fleet.dialects import read_devices
-from accelwatch.fleet.dialects.npu import (
+from accelwatch.fleet.dialects.base.table import Dialect
+from accelwatch.fleet.dialects.exporters.npu import (
     ASCEND,
     FURIOSA,
     GAUDI,
@@ -14,7 +15,6 @@ from accelwatch.fleet.dialects.npu import (
     TENSTORRENT,
     TPU,
 )
-from accelwatch.fleet.dialects.table import Dialect
 from accelwatch.schema.device import Device
 from accelwatch_ascend.document import numbered
 from accelwatch_ascend.mapping import VENDOR as ASCEND_AGENT

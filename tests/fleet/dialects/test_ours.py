@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import ForeignReader, read_devices
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Link, Reading, complete

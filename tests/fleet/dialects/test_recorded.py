@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import Foreign, read_devices
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.series import series_of

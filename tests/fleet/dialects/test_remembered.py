@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.fleet.dialects import remembered
-from accelwatch.fleet.dialects.remembered import Failure, Remembered
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.fleet.dialects.base import remembered
+from accelwatch.fleet.dialects.base.remembered import Failure, Remembered
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView, EventCount

@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.base.absence import Absence
 from accelwatch.exposition import Key
-from accelwatch.fleet.dialects.identity import MAX_DEVICES, Roster
-from accelwatch.fleet.dialects.partitions import name_of, part_of
-from accelwatch.fleet.dialects.table import Dialect, Labels, Partition, Processes
-from accelwatch.schema.absence import Absence
+from accelwatch.fleet.dialects.base.table import Dialect, Labels, Partition, Processes
+from accelwatch.fleet.dialects.plans.identity import MAX_DEVICES, Roster
+from accelwatch.fleet.dialects.plans.partitions import name_of, part_of
 from accelwatch.schema.device import Device, DeviceKind, MemoryKind
 
 LABELS = Labels(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from accelwatch.fleet.dialects import sharing
+from accelwatch.fleet.dialects.base import sharing
 from accelwatch.schema.metrics import Series
 
 

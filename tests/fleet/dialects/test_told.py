@@ -1,7 +1,7 @@
 """The numbers of a device as a page told them are a mapping like any other."""
 
-from accelwatch.fleet.dialects.sharing import placed
-from accelwatch.fleet.dialects.told import Told
+from accelwatch.fleet.dialects.base.sharing import placed
+from accelwatch.fleet.dialects.base.told import Told
 
 POWER, CLOCK = ("power_watts",), ("clock_hertz", "sm")
 TOLD = Told(placed((POWER, CLOCK)), (300.5, 7))

@@ -15,8 +15,8 @@ import machines
 from accelwatch.config.model import Web
 from accelwatch.fleet.api.openapi import openapi
 from accelwatch.schema.wire import decode
-from accelwatch.web.roles import Role
-from accelwatch.web.web_config import Protection, load_protection
+from accelwatch.web.protection.roles import Role
+from accelwatch.web.protection.web_config import Protection, load_protection
 from hub_peers import agent, hub
 
 

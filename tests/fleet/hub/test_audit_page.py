@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from accelwatch.clock import ManualClock
-from accelwatch.errors import UnmetError, UsageError
+from accelwatch.alerting.incidents.journal import listing
+from accelwatch.alerting.incidents.journal.file import JournalFile
+from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord, StateRecord
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.fleet.api.audit_pages import AuditPages
-from accelwatch.incidents.journal import listing
-from accelwatch.incidents.journal.file import JournalFile
-from accelwatch.incidents.journal.records import Batch, NoteRecord, StateRecord
 
 NOW = 1_795_000_000.0
 

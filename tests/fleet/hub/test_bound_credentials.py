@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.follow.access import BoundAccess, withheld
 from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, Credentials, Scrape

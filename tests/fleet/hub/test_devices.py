@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.follow.frames import RawDevice
 from accelwatch.fleet.state.devices import FleetDevice, ReadDevice, StreamDevice
 from accelwatch.fleet.state.usage import UNUSED
 from accelwatch.fleet.table.columns import Columns
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series

@@ -17,7 +17,7 @@ from accelwatch.fleet.state import evidence as board_module
 from accelwatch.fleet.state.evidence import EvidenceBoard, Standing
 from accelwatch.fleet.state.evidence_file import EvidenceFile
 from accelwatch.schema.event import Category, ErrorEvent
-from accelwatch.web.web_config import Protection
+from accelwatch.web.protection.web_config import Protection
 from agent.credentials import basic
 from hub_peers import Running, agent, hub
 

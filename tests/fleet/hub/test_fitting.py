@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.cli.config_command import hub_config_check
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
+from accelwatch.cli.servers.config_command import hub_config_check
 
 HUB = """\
 targets:

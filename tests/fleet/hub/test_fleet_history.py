@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 import machines
-from accelwatch.clock import SystemClock
+from accelwatch.base.clock import SystemClock
 from accelwatch.config.model import Web
 from accelwatch.fleet.api.fleet_history import NAMES, STEP_S, STEPS, KeptTotals, numbers_of
 from accelwatch.fleet.api.totals import Totals

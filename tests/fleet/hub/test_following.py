@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.backoff import retry_after
+from accelwatch.base.backoff import retry_after
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.schema.compact import Hello, Layout
-from accelwatch.web.stream import MSGPACK, framed
+from accelwatch.web.http.stream import MSGPACK, framed
 from hub_peers import STREAM_HEAD, Handler, agent, answer, hub, peer, stream_bytes
 from samples import FIXTURES
 

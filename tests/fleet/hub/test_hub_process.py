@@ -18,7 +18,7 @@ import machines
 from hub_peers import agent
 from receivers import receiver
 
-_CODE = "import typer; from accelwatch.cli.hub import hub_command; typer.run(hub_command)"
+_CODE = "import typer; from accelwatch.cli.servers.hub import hub_command; typer.run(hub_command)"
 
 
 def _free_port() -> int:

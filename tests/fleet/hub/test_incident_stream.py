@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.muting import Mute
+from accelwatch.alerting.rules.document import Severity
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.api.incident_news import IncidentNews
 from accelwatch.fleet.hub_client.messages import message
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
-from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.muting import Mute
-from accelwatch.rules.document import Severity
 from accelwatch.schema.frames import PREFIX_BYTES
-from accelwatch.web.stream import INCIDENT_LINES, MSGPACK, NDJSON, SSE
+from accelwatch.web.http.stream import INCIDENT_LINES, MSGPACK, NDJSON, SSE
 from hub_peers import Running, agent, hub
 from incident_samples import START, incident, later, over, storm
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import machines
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.hub import hub as hub_module
 from accelwatch.fleet.state.inventory import FILE, Changes, Expected, InventoryFile
 from accelwatch.fleet.state.inventory_writer import InventoryWriter

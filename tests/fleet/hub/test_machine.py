@@ -11,8 +11,8 @@ import machines
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.fleet.state.machine import machine_of
 from accelwatch.fleet.state.node import Node
-from accelwatch.remedy.denial import Denial
-from accelwatch.remedy.identity import Machine, Proof, ProofKind, prove
+from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.guards.identity import Machine, Proof, ProofKind, prove
 from hub_bench import Bench
 from hub_peers import agent, hub
 

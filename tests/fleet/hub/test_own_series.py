@@ -3,7 +3,8 @@
 import asyncio
 
 import machines
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.slices import Turns
 from accelwatch.fleet.api.own import own_series
 from accelwatch.fleet.api.totals import Totals
 from accelwatch.fleet.follow.faults import Reason, TargetFault
@@ -11,7 +12,6 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from accelwatch.slices import Turns
 from hub_bench import THRESHOLDS
 
 

@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 
 import machines
+from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.records import Batch, IncidentRecord
 from accelwatch.config.model import RuleSettings
-from accelwatch.incidents.journal.file import FILE, JournalFile
-from accelwatch.incidents.journal.records import Batch, IncidentRecord
 from hub_peers import agent, hub
 from incident_samples import incident
 

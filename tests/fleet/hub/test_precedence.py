@@ -3,9 +3,9 @@
 import pytest
 
 import machines
-from accelwatch.clock import ManualClock
-from accelwatch.errors import UsageError
-from accelwatch.fleet.dialects.precedence import PRECEDENCE, precedence, ranker
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import UsageError
+from accelwatch.fleet.dialects.base.precedence import PRECEDENCE, precedence, ranker
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.target import targets_of

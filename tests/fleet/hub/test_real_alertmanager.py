@@ -10,7 +10,7 @@ import bcrypt
 import machines
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
-from accelwatch.web.web_config import Protection
+from accelwatch.web.protection.web_config import Protection
 from alertmanager_servers import Alertmanager, alertmanager
 from hub_peers import Running, agent, hub
 from store_servers import free_port

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.names import SPEAKING
-from accelwatch.judging.runner import RuleRunner
 from hub_peers import Running, agent, hub
 from store_servers import free_port
 

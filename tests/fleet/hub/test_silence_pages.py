@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.alerting.incidents.silence import Maintenance
 from accelwatch.config.model import RuleSettings, Web
-from accelwatch.incidents.silence import Maintenance
-from accelwatch.web.web_config import Protection
+from accelwatch.web.protection.web_config import Protection
 from agent.credentials import basic
 from hub_peers import Running, agent, hub
 

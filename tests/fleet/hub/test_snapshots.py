@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.state.snapshots import snapshot_of, source_age_s, view
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import EventCount, Owner

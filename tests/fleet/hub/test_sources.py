@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.errors import UnmetError
+from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.follow.failures import MAY_WANT
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import (

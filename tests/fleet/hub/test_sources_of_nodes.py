@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import machines
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.state import fleet as fleet_module
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node

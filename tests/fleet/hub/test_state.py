@@ -13,7 +13,8 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.errors import AccelwatchError, UnmetError
+from accelwatch.base.errors import AccelwatchError, UnmetError
+from accelwatch.files.sqlite_files import COMPANIONS
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.names import NodeState
@@ -24,7 +25,6 @@ from accelwatch.fleet.state.joined import merged
 from accelwatch.fleet.state.liveness import Skew
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.reading import Reading
-from accelwatch.sqlite_files import COMPANIONS
 from hub_bench import THRESHOLDS, Bench
 from samples import FIXTURES
 

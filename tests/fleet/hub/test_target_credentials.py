@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.follow import access
 from accelwatch.fleet.follow.access import Access, check_access
 from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, Scrape, TlsConfig
 from accelwatch.fleet.target import targets_of
-from accelwatch.web.web_config import load_protection
+from accelwatch.web.protection.web_config import load_protection
 from authority import Authority
 from hub_peers import agent, hub
 

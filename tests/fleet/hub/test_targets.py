@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.errors import ConfigError, UsageError
+from accelwatch.base.errors import ConfigError, UsageError
+from accelwatch.base.host_ranges import expand
 from accelwatch.fleet.hub.flags import _split
 from accelwatch.fleet.target import Target, targets_of
 from accelwatch.fleet.targets.files import TargetFiles, read_targets
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.watch import TargetWatch, in_thread
-from accelwatch.host_ranges import expand
 
 
 @pytest.mark.parametrize(

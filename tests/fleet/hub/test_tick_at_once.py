@@ -12,7 +12,7 @@ import pytest
 import machines
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.targets.settings import Targets
-from accelwatch.web.stream import NDJSON
+from accelwatch.web.http.stream import NDJSON
 from hub_peers import Running, agent, served_hub
 
 

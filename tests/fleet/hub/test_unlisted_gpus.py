@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import UnmetError
+from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.dialects import ForeignReader, read_devices
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.remedies.hearing import looks_well

@@ -19,7 +19,7 @@ from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
 from accelwatch.schema.standing import WORST_FIRST
 from accelwatch.schema.wire import decode
-from accelwatch.web.stream import MSGPACK, framed
+from accelwatch.web.http.stream import MSGPACK, framed
 from hub_bench import Bench
 from hub_peers import STREAM_HEAD, agent, answer, hub, peer, stream_bytes
 

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.state.usage import NOBODY, UNUSED, Occupancy, Usage, occupancy, usage_of
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.context import MAX_OWNERS, MAX_USERS, processes_message
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process, Reading

@@ -5,24 +5,24 @@ from typing import Any
 from urllib.parse import urlencode
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.clock import ManualClock
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.journal.file import JournalError
+from accelwatch.alerting.incidents.journal.records import Batch
+from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.approval.approvals import Approvals
 from accelwatch.fleet.approval.links import Link, Signer
 from accelwatch.fleet.approval.shown import ShownPlans
 from accelwatch.fleet.approval.used import UsedLinks
 from accelwatch.fleet.incident_page.pages import IncidentVisits
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.journal.file import JournalError
-from accelwatch.incidents.journal.records import Batch
-from accelwatch.remedy.changes import Command, Verb
-from accelwatch.remedy.engine import Reply
-from accelwatch.remedy.model import Remedy, RemedyState
-from accelwatch.remedy.plan import Plan, PlanStep, Price
-from accelwatch.remedy.settings import RemedySettings
-from accelwatch.remedy.stage import Stage
-from accelwatch.web.page import Change, Page, Visit
-from accelwatch.web.roles import Role
+from accelwatch.remediation.execution.engine import Reply
+from accelwatch.remediation.policy.plan.plan import Plan, PlanStep, Price
+from accelwatch.remediation.policy.state.changes import Command, Verb
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.settings import RemedySettings
+from accelwatch.web.pages.page import Change, Page, Visit
+from accelwatch.web.protection.roles import Role
 from hub_bench import THRESHOLDS
 from incident_samples import incident
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
+from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.fleet.api.incident_news import IncidentNews
 from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.api.pages import HubPages
@@ -14,11 +15,10 @@ from accelwatch.fleet.approval.used import UsedLinks
 from accelwatch.fleet.hub.serve import own_text
 from accelwatch.fleet.incident_page.pages import IncidentVisits
 from accelwatch.fleet.remedies.runner import RemedyRunner
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.remedy.stage import Stage
-from accelwatch.web.http_server import HttpServer
-from accelwatch.web.listeners import open_tcp
-from accelwatch.web.web_config import Protection
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.web.http.http_server import HttpServer
+from accelwatch.web.protection.web_config import Protection
+from accelwatch.web.sockets.listeners import open_tcp
 from fleet.remedies.hub_site import HubSite, until
 
 KEY = b"k" * 32

@@ -4,12 +4,12 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.alert import Planned
+from accelwatch.alerting.sink import Planned
 from accelwatch.fleet.approval.announcing import is_decided, planned
-from accelwatch.remedy.denial import Denial, DenialKind
-from accelwatch.remedy.model import Remedy
-from accelwatch.remedy.plan import Plan, PlanStep, Price
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
+from accelwatch.remediation.policy.plan.plan import Plan, PlanStep, Price
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.stage import Stage
 
 NOW = 1000.0
 REMEDY = Remedy(node="n2", stage=Stage.QUARANTINING, since=NOW, begun=NOW)

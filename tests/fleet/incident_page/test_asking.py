@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.delivery.asking import named
+from accelwatch.alerting.delivery.asking import named
 from accelwatch.fleet.approval.asking import HubAsking
 from accelwatch.fleet.approval.links import Standing
-from accelwatch.remedy.denial import Denial, DenialKind
-from accelwatch.remedy.model import RemedyState
-from accelwatch.remedy.settings import ActionSettings, LinkSettings, RemedySettings
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
+from accelwatch.remediation.policy.state.model import RemedyState
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.settings import ActionSettings, LinkSettings, RemedySettings
 from fleet.incident_page.asked_hub import NOW, AskedHub
 from incident_samples import over
 

@@ -5,10 +5,10 @@ import re
 import msgspec
 import pytest
 
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.verdict import Entity, Evidence
 from accelwatch.fleet.incident_page.graph import Trace, graph
 from accelwatch.fleet.incident_page.traces import traces_of
-from accelwatch.rules.document import Scope
-from accelwatch.rules.verdict import Entity, Evidence
 from incident_samples import incident
 from told_fleet import ToldFleet, view
 

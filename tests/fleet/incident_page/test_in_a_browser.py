@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from accelwatch.config.alerts import Alerts, SinkSettings
-from accelwatch.remedy.settings import LinkSettings
-from accelwatch.remedy.stage import Stage
-from accelwatch.web.web_config import Protection
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.settings import LinkSettings
+from accelwatch.web.protection.web_config import Protection
 from fleet.incident_page.page_site import PageSite, page_site
 from fleet.remedies.hub_site import HubSite, until
 from headless_browser import Page, browser, chromium

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.delivery.text import moment
-from accelwatch.errors import UnmetError, UsageError
+from accelwatch.alerting.delivery.text import moment
+from accelwatch.alerting.rules.verdict import Evidence
+from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.fleet.approval.links import Link, Signer
-from accelwatch.remedy.changes import Verb
-from accelwatch.remedy.engine import Reply
-from accelwatch.remedy.model import RemedyState, Stop
-from accelwatch.remedy.stage import Stage
-from accelwatch.rules.verdict import Evidence
-from accelwatch.web.roles import Role
+from accelwatch.remediation.execution.engine import Reply
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.remediation.policy.state.model import RemedyState, Stop
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.web.protection.roles import Role
 from fleet.incident_page.asked_hub import GUEST, NOW, AskedHub
 
 NASTY = "<script>alert(1)</script>\" onload='x' \u202egpj"
@@ -227,7 +227,7 @@ def test_a_word_that_changes_nothing_says_so() -> None:
 
 
 def _note() -> Any:
-    from accelwatch.remedy.outcome import Note
+    from accelwatch.remediation.policy.state.outcome import Note
 
     return Note
 
@@ -462,7 +462,7 @@ def test_a_hub_that_does_not_act_says_so() -> None:
 
 
 def _change() -> Any:
-    from accelwatch.web.page import Change
+    from accelwatch.web.pages.page import Change
 
     return Change(
         method="POST",

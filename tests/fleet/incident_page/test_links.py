@@ -6,15 +6,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.clock import ManualClock
-from accelwatch.errors import ConfigError
+from accelwatch.alerting.incidents.journal.file import JournalError, JournalFile
+from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.approval.links import Link, Signer, Standing, fingerprint, standing_of
 from accelwatch.fleet.approval.secret import FILE, signing_key
 from accelwatch.fleet.approval.used import KIND, UsedError, UsedLinks
-from accelwatch.incidents.journal.file import JournalError, JournalFile
-from accelwatch.incidents.journal.records import Batch, StateRecord
-from accelwatch.remedy.model import Remedy, RemedyState
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.stage import Stage
 
 NOW = 1_795_000_000.0
 LINK = Link("oncall", "i3", "n12", "p1", NOW - 60.0, NOW + 60.0)

@@ -11,11 +11,11 @@ import aiohttp
 import pytest
 
 import machines
-from accelwatch.clock import SystemClock
+from accelwatch.base.clock import SystemClock
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
-from accelwatch.remedy.settings import ActionSettings, DataGuard, LinkSettings, RemedySettings
-from accelwatch.web.web_config import Protection
+from accelwatch.remediation.settings import ActionSettings, DataGuard, LinkSettings, RemedySettings
+from accelwatch.web.protection.web_config import Protection
 from hub_peers import Running, agent, hub
 from receivers import Receiver, receiver
 from remedy.fake_scheduler import FakeScheduler
@@ -134,8 +134,8 @@ def test_a_hub_without_rules_has_no_page_and_makes_no_key(
 def test_a_hub_loads_what_acts_and_signs_only_when_somebody_comes() -> None:
     code = (
         "import sys, accelwatch.fleet.hub.serve, accelwatch.fleet.approval.asking\n"
-        "heavy = ('accelwatch.remedy.', 'itsdangerous', 'accelwatch.fleet.incident_page.')\n"
-        "light = ('accelwatch.remedy.settings', 'accelwatch.fleet.incident_page.door')\n"
+        "heavy = ('accelwatch.remediation.', 'itsdangerous', 'accelwatch.fleet.incident_page.')\n"
+        "light = ('accelwatch.remediation.settings', 'accelwatch.fleet.incident_page.door')\n"
         "print([name for name in sys.modules if name.startswith(heavy) and name not in light])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

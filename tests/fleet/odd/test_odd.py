@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import machines
-from accelwatch.cli.app import build
+from accelwatch.cli.startup.app import build
 from accelwatch.fleet.odd.comparing import Kind, Seen, differences
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number

@@ -3,11 +3,11 @@
 import asyncio
 from pathlib import Path
 
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.rules.document import Severity
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from accelwatch.incidents.incident import Incident
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.rules.document import Severity
 from accelwatch.schema.snapshot import DeviceView
 from alike_fleet import AlikeFleet, views
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
-from accelwatch.clock import SystemClock
+from accelwatch.base.clock import SystemClock
+from accelwatch.cli.trial.sim import SimPlan, build_fleet, own_exposition
 from accelwatch.config.model import Web
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.scrape_settings import Scrape

@@ -4,12 +4,12 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from accelwatch.alerting.rules.loading import load
+from accelwatch.alerting.rules.prometheus import exported
+from accelwatch.alerting.rules.prometheus_file import rule_file
 from accelwatch.config.model import RuleSettings
 from accelwatch.expr.promql import Assumed
 from accelwatch.fleet.targets.settings import Targets
-from accelwatch.rules.loading import load
-from accelwatch.rules.prometheus import exported
-from accelwatch.rules.prometheus_file import rule_file
 from hub_peers import Running
 from store_servers import StoreServer
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from accelwatch.cli.app import build
+from accelwatch.archive.history.check import check
+from accelwatch.archive.history.summary import summary
+from accelwatch.cli.startup.app import build
 from accelwatch.fleet.archive.export import Export
 from accelwatch.fleet.tsdb.settings import Store
-from accelwatch.history.check import check
-from accelwatch.history.summary import summary
 
 
 @pytest.mark.parametrize("kind", ["prometheus", "victoria"])

@@ -12,9 +12,9 @@ import pytest
 from aiohttp import web
 
 import machines
-from accelwatch.clock import SystemClock
-from accelwatch.delivery.push_queue import Counts, Request
-from accelwatch.errors import ConfigError
+from accelwatch.alerting.delivery.push_queue import Counts, Request
+from accelwatch.base.clock import SystemClock
+from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.scrape_settings import TlsConfig
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.fleet.tsdb.encoding import Encoder

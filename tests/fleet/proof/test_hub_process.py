@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
-from accelwatch.clock import ManualClock
-from accelwatch.rules.loading import pack_names
+from accelwatch.alerting.rules.loading import pack_names
+from accelwatch.base.clock import ManualClock
+from accelwatch.cli.trial.sim import SimPlan, build_fleet, own_exposition
 from accelwatch_simulator.server import SimulatorServer
 from accelwatch_simulator.targets import open_sockets, targets, write_targets
 from fleet.bad_days.processes import HubProcess, hub_process

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch_simulator.nodes import FleetSize
 from proving_ground import ProvingGround, played
 

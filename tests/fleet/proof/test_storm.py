@@ -8,20 +8,20 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.alert import Outcome, Status
-from accelwatch.clock import ManualClock
+from accelwatch.alerting.delivery.notice import notice_of
+from accelwatch.alerting.delivery.queue import Queue, Traits
+from accelwatch.alerting.delivery.routing import Routes
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.incident_store import MOST_CLOSED
+from accelwatch.alerting.sink import Outcome, Status
+from accelwatch.base.clock import ManualClock
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
-from accelwatch.delivery.notice import notice_of
-from accelwatch.delivery.queue import Queue, Traits
-from accelwatch.delivery.routing import Routes
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
-from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.incident_store import MOST_CLOSED
-from accelwatch.judging.runner import RuleRunner
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.incidents.incident import Incident
-from accelwatch.rules.document import Severity
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.rules.document import Severity
 from accelwatch_simulator.nodes import FleetSize
 from proving_ground import ProvingGround, played
 

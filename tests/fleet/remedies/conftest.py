@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch import plugins
+from accelwatch.plugins import entry_points as plugins
 from remedy.fake_scheduler import FakeAction, FakeScheduler
 
 

@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import machines
-from accelwatch.clock import SystemClock
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.base.clock import SystemClock
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.approval.approvals import Approvals
@@ -15,9 +17,7 @@ from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.target import targets_of
-from accelwatch.incidents.incident import Incident
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.remedy.settings import ActionSettings, DataGuard, RemedySettings, SpareSettings
+from accelwatch.remediation.settings import ActionSettings, DataGuard, RemedySettings, SpareSettings
 from hub_bench import THRESHOLDS
 from remedy.fake_scheduler import FakeScheduler
 from told_fleet import view

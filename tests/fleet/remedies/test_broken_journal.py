@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from accelwatch.alerting.evaluation import own_problems, runner
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.journal import checking, opening
+from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
+from accelwatch.alerting.incidents.journal.records import Batch
+from accelwatch.alerting.incidents.journal.schema import VERSION
 from accelwatch.config.alerts import Alerts, Quiet, Route, SinkSettings
 from accelwatch.fleet.remedies.runner import RemedyRunner
-from accelwatch.incidents.journal import checking, opening
-from accelwatch.incidents.journal.file import FILE, JournalError, JournalFile
-from accelwatch.incidents.journal.records import Batch
-from accelwatch.incidents.journal.schema import VERSION
-from accelwatch.judging import own_problems, runner
-from accelwatch.judging.runner import RuleRunner
 from fleet.remedies.hub_site import HubSite, until
 from receivers import Receiver, receiver
 from remedy.fake_scheduler import FakeScheduler

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from accelwatch.alerting.evaluation import own_problems, runner
+from accelwatch.alerting.evaluation.teller import Told
 from accelwatch.config.alerts import Alerts, SinkSettings
-from accelwatch.judging import own_problems, runner
-from accelwatch.judging.teller import Told
 from fleet.remedies.hub_site import HubSite, until
 from receivers import Receiver, receiver
 from remedy.fake_scheduler import FakeScheduler

@@ -4,11 +4,11 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.rules.rule import Rule
 from accelwatch.fleet.remedies.cases import Cases
-from accelwatch.incidents.incident import Incident
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.remedy.changes import CaseChanged
-from accelwatch.rules.rule import Rule
+from accelwatch.remediation.policy.state.changes import CaseChanged
 from incident_samples import START, incident, later, over, storm
 from remedy.test_of_incident import rule
 

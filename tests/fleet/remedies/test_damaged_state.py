@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from accelwatch.alerting.evaluation import own_problems, runner
+from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
-from accelwatch.judging import own_problems, runner
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.store.counts import CountFile
+from accelwatch.node.store.counts import CountFile
 from fleet.remedies.hub_site import HubSite
 from hub_peers import hub
 from receivers import receiver

@@ -1,11 +1,11 @@
 """What the engine is told of nodes: what has changed at once, and the rest often enough to be fresh."""
 
 import machines
+from accelwatch.alerting.rules.timing import LEAST_SILENCE_S
 from accelwatch.fleet.remedies.hearing import AGAIN_S, Hearing
 from accelwatch.fleet.target import targets_of
-from accelwatch.remedy.clocks import FRESH_S, GAP_S
-from accelwatch.remedy.world import NodeHeard
-from accelwatch.rules.timing import LEAST_SILENCE_S
+from accelwatch.remediation.policy.state.clocks import FRESH_S, GAP_S
+from accelwatch.remediation.policy.state.world import NodeHeard
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView
 from hub_bench import Bench

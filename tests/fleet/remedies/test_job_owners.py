@@ -6,11 +6,11 @@ import pytest
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.fleet.remedies.job_owners import nodes_of_jobs, scheduled
-from accelwatch.remedy.clocks import FRESH_S
-from accelwatch.remedy.identity import Proof, ProofKind
-from accelwatch.remedy.model import Remedy, RemedyState
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.world import Scheduler, World
+from accelwatch.remediation.policy.guards.identity import Proof, ProofKind
+from accelwatch.remediation.policy.state.clocks import FRESH_S
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.world import Scheduler, World
 
 NOW = 1000.0
 JOB, OTHER = JobKey("c", "17", 1.0), JobKey("c", "18", 2.0)

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from accelwatch.alerting.evaluation import own_problems, runner
+from accelwatch.alerting.evaluation.own_problems import evaluation_problem
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from accelwatch.judging import own_problems, runner
-from accelwatch.judging.own_problems import evaluation_problem
-from accelwatch.remedy import data_guard
-from accelwatch.remedy.denial import Denial
+from accelwatch.remediation.policy.guards import data_guard
+from accelwatch.remediation.policy.guards.denial import Denial
 from fleet.remedies.hub_site import HubSite, until
 from receivers import Receiver, receiver
 from remedy.fake_scheduler import FakeScheduler

@@ -6,16 +6,16 @@ from accelwatch.action.intent import Intent, IntentKind, Mark
 from accelwatch.action.step import Step
 from accelwatch.fleet.hub.serve import own_text
 from accelwatch.fleet.remedies.measures import StageTimes, standing
-from accelwatch.remedy.breaker import BreakerStanding, BreakerState
-from accelwatch.remedy.budget import BudgetState, Own
-from accelwatch.remedy.case import Case, Policy
-from accelwatch.remedy.census import Place
-from accelwatch.remedy.model import Hold, Remedy, RemedyState, Stop
-from accelwatch.remedy.operations import Operation, OperationState, Witness, advanced
-from accelwatch.remedy.outcome import Outcome, RemedyRecord
-from accelwatch.remedy.settings import RemedySettings
-from accelwatch.remedy.spares import Spare, SpareStanding, SpareState
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.execution.operations import Operation, OperationState, Witness, advanced
+from accelwatch.remediation.policy.guards.breaker import BreakerStanding, BreakerState
+from accelwatch.remediation.policy.guards.budget import BudgetState, Own
+from accelwatch.remediation.policy.guards.census import Place
+from accelwatch.remediation.policy.state.case import Case, Policy
+from accelwatch.remediation.policy.state.model import Hold, Remedy, RemedyState, Stop
+from accelwatch.remediation.policy.state.outcome import Outcome, RemedyRecord
+from accelwatch.remediation.policy.state.spares import Spare, SpareStanding, SpareState
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Number
 

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from accelwatch.alerting.evaluation.describing import document_of
+from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.config.alerts import Alerts, SinkSettings
-from accelwatch.incidents.incident import Incident
-from accelwatch.judging.describing import document_of
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.policy.state.stage import Stage
 from fleet.remedies.hub_site import HubSite, until
 from receivers import Receiver, receiver
 from remedy.fake_scheduler import FakeScheduler

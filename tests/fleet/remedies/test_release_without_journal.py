@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
 from accelwatch.fleet.api.remedy_pages import RemedyPages
 from accelwatch.fleet.remedies.runner import RemedyRunner
-from accelwatch.incidents.journal.file import FILE, JournalError, JournalFile
-from accelwatch.web.page import Change
-from accelwatch.web.roles import Role
+from accelwatch.web.pages.page import Change
+from accelwatch.web.protection.roles import Role
 from fleet.remedies.hub_site import HubSite, until
 from remedy.fake_scheduler import FakeScheduler
 

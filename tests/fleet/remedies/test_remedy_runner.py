@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from accelwatch.action.intent import Mark
+from accelwatch.alerting.evaluation.silencing import NewSilence, silence_of
+from accelwatch.alerting.incidents.incident import ENGINE, MomentKind
 from accelwatch.config.alerts import Alerts, SinkSettings
-from accelwatch.incidents.incident import ENGINE, MomentKind
-from accelwatch.judging.silencing import NewSilence, silence_of
-from accelwatch.remedy.changes import Command, Verb
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.policy.state.changes import Command, Verb
+from accelwatch.remediation.policy.state.stage import Stage
 from fleet.remedies.hub_site import HubSite, until
 from receivers import receiver
 from remedy.fake_scheduler import FakeScheduler

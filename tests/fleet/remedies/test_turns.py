@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from accelwatch.clock import Clock
+from accelwatch.alerting.rules.timing import LEAST_SILENCE_S
+from accelwatch.base.clock import Clock
 from accelwatch.fleet.remedies.hearing import Hearing
 from accelwatch.fleet.remedies.turns import EVERY_S, Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.target import targets_of
-from accelwatch.rules.timing import LEAST_SILENCE_S
 from hub_bench import THRESHOLDS
 from remedy.virtual_time import LoopClock, VirtualLoop, run
 from told_fleet import view

@@ -2,7 +2,7 @@
 
 import machines
 from accelwatch.fleet.remedies.worth import worth_of
-from accelwatch.remedy.plan import Worth
+from accelwatch.remediation.policy.plan.plan import Worth
 from accelwatch.schema.snapshot import DeviceView, Owner
 from hub_bench import Bench
 

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from accelwatch.archive.history import layout
+from accelwatch.archive.history.layout import DEVICES, EVENTS, NODES, ArchiveError
 from accelwatch.fleet.replay.archive import ReplayedArchive
-from accelwatch.history import layout
-from accelwatch.history.layout import DEVICES, EVENTS, NODES, ArchiveError
 from history_archives import DAY, steady, write
 from replay_archives import HOUR, MINUTE
 

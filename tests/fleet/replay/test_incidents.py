@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.picture.timeline import Mark, Reason
 from accelwatch.fleet.replay.incident_notes import LATELY_S, rules_now, told_at
 from accelwatch.fleet.replay.incidents import mark_of, read_marks

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.cli.fleet_backtest import Judged, main
+from accelwatch.cli.fleet.fleet_backtest import Judged, main
 from accelwatch.fleet.picture.timeline import Mark
 from accelwatch.fleet.replay.judging import Judging
 from history_archives import DAY

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.alerting.rules.loading import load
+from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.rows import EventRow
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.run import told
 from accelwatch.fleet.replay.archive import ReplayedArchive
-from accelwatch.history.reader import Archive
-from accelwatch.history.rows import EventRow
-from accelwatch.rules.loading import load
 from history_archives import DAY, HEAT, Sample, write
 from replay_archives import UP
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import ExpressionError
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.picture.model import POWER as POWER_FIELD
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.replay.archive import ReplayedArchive
 from accelwatch.fleet.wire import DeviceNow, DevicePlace
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from history_archives import DAY
 from replay_archives import (

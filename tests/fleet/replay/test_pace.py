@@ -1,6 +1,6 @@
 """Where a recording is while it plays."""
 
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.replay.pace import SPEEDS, Pace
 
 

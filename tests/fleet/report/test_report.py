@@ -11,11 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 import machines
-from accelwatch.cli.app import build
+from accelwatch.alerting.evaluation.describing import document_of
+from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
+from accelwatch.cli.startup.app import build
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.report.summary import chosen, offenders
-from accelwatch.judging.describing import document_of
-from accelwatch.judging.documents import IncidentDocument, IncidentsPage
 from accelwatch.schema.moments import timestamp
 from hub_peers import agent, hub
 from incident_samples import incident

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.silence import Maintenance, Silence, matchers
 from accelwatch.config.alerts import Alerts, DeadMan, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from accelwatch.incidents.silence import Maintenance, Silence, matchers
-from accelwatch.judging.runner import RuleRunner
 from receivers import Receiver, code, receiver
 from told_fleet import ToldFleet, view
 

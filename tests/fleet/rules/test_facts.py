@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 import machines
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.fleet.rules.facts import facts_of, with_scheduled
-from accelwatch.rules.document import Scope
-from accelwatch.rules.verdict import Entity
 from accelwatch.schema.snapshot import Owner
 from hub_bench import Bench
 

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 import machines
+from accelwatch.alerting.rules.budget import MOST_OVERRUNS, Budgets
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.loading import load
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.alerting.rules.verdict import Entity, Evidence, VerdictChange
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.rules.fleet_ground import FleetGround
 from accelwatch.fleet.rules.judge import FleetJudge
-from accelwatch.rules.budget import MOST_OVERRUNS, Budgets
-from accelwatch.rules.document import Scope
-from accelwatch.rules.loading import load
-from accelwatch.rules.rule import Rule
-from accelwatch.rules.timing import Transition
-from accelwatch.rules.verdict import Entity, Evidence, VerdictChange
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Owner
-from accelwatch.slices import LongWork
 from told_fleet import ToldFleet, view
 
 POWER = ("power_watts",)

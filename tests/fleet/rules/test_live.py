@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import machines
+from accelwatch.base.absence import Absence
+from accelwatch.base.slices import LongWork
 from accelwatch.expr import MISSING, UNKNOWN, Key, Missing, Type, Value
 from accelwatch.expr.explain import explain
 from accelwatch.expr.needs import Needs
@@ -22,14 +24,12 @@ from accelwatch.fleet.table import windows as windows_module
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.fleet.table.windows import WindowsError
 from accelwatch.fleet.target import targets_of
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.context import Event
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Owner
-from accelwatch.slices import LongWork
 from told_fleet import ToldFleet, host, view
 
 POWER, ENERGY = ("power_watts",), ("energy_joules_total", "hardware")

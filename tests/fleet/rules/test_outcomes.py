@@ -7,11 +7,11 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.expr.events import EventUse
-from accelwatch.expr.kleene import UNKNOWN
+from accelwatch.expr.checking.tree import Event
 from accelwatch.expr.outcomes import Facts, outcomes, pruned
 from accelwatch.expr.rule import RuleExpression, compile_rule
-from accelwatch.expr.tree import Event
+from accelwatch.expr.vocabulary.events import EventUse
+from accelwatch.expr.vocabulary.kleene import UNKNOWN
 from naive_rules import naive
 from rule_worlds import World, conditions, worlds
 

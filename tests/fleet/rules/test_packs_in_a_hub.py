@@ -3,11 +3,11 @@
 import asyncio
 from pathlib import Path
 
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.rules.loading import pack_names
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.rules.document import Severity
-from accelwatch.rules.loading import pack_names
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number

@@ -6,18 +6,18 @@ import math
 import numpy as np
 import pytest
 
+from accelwatch.base.slices import LongWork
 from accelwatch.expr.explain import explain
-from accelwatch.expr.functions import FUNCTIONS, Function, Parameter
-from accelwatch.expr.kleene import Key, Raw
-from accelwatch.expr.names import Type
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
+from accelwatch.expr.vocabulary.functions import FUNCTIONS, Function, Parameter
+from accelwatch.expr.vocabulary.kleene import Key, Raw
+from accelwatch.expr.vocabulary.names import Type
 from accelwatch.fleet.rules.columns import Texts, factored
 from accelwatch.fleet.rules.groups import Groups
 from accelwatch.fleet.rules.plain import PlainColumns
 from accelwatch.fleet.rules.program import Program, column_of
 from accelwatch.fleet.rules.row import Row
 from accelwatch.fleet.table.belief import Floats
-from accelwatch.slices import LongWork
 
 POWER = ("power_watts",)
 
@@ -150,7 +150,7 @@ def test_each_rule_is_charged_for_its_own_time() -> None:
 
 
 def test_others_go_on_between_the_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accelwatch.slices.SLICE_S", 0.0)
+    monkeypatch.setattr("accelwatch.base.slices.SLICE_S", 0.0)
     rules = {at: compile_rule(f"power_watts > {at}") for at in range(5)}
     turns: list[str] = []
 

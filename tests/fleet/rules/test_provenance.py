@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 import machines
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.evidence import Standing
 from accelwatch.fleet.state.tracing import class_of, of_node, of_value
 from accelwatch.fleet.target import STORED, Target
-from accelwatch.incidents.incident import Incident
-from accelwatch.judging.runner import RuleRunner
 from accelwatch.schema.context import Event
 from accelwatch.schema.event import PUSHED, Category, ErrorEvent
 from accelwatch.schema.metrics import Series

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 import machines
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.incident import Incident, MomentKind
+from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.rules.budget import MOST_OVERRUNS
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.rules.verdict import VerdictChange
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.model import RuleSettings
-from accelwatch.errors import ConfigError
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.table import windows as windows_module
 from accelwatch.fleet.table.windows import WindowsError
-from accelwatch.incidents.incident import Incident, MomentKind
-from accelwatch.incidents.journal.file import FILE, JournalFile
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.rules.budget import MOST_OVERRUNS
-from accelwatch.rules.document import Severity
-from accelwatch.rules.verdict import VerdictChange
 from accelwatch.schema.context import Event
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Owner

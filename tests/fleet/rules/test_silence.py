@@ -6,14 +6,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from accelwatch.alerting.rules.loading import load
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.rules.fleet_ground import FleetGround
 from accelwatch.fleet.rules.judge import FleetJudge
-from accelwatch.rules.loading import load
-from accelwatch.rules.timing import Transition
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import Owner
-from accelwatch.slices import LongWork
 from told_fleet import ToldFleet, host, view
 
 POWER = ("power_watts",)

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.expr.kleene import UNKNOWN
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
+from accelwatch.expr.vocabulary.kleene import UNKNOWN
 from accelwatch.fleet.rules.columns import factored
 from accelwatch.fleet.rules.groups import Groups
 from accelwatch.fleet.rules.plain import PlainColumns

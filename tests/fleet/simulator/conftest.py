@@ -8,12 +8,12 @@ import aiohttp
 import msgspec
 import pytest
 
-from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
-from accelwatch.clock import ManualClock
+from accelwatch.base.clock import ManualClock
+from accelwatch.cli.trial.sim import SimPlan, build_fleet, own_exposition
 from accelwatch.schema.compact import Hello, Layout, Message, PackedTick
 from accelwatch.schema.context import Context
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.web.stream import MSGPACK, PACKED
+from accelwatch.web.http.stream import MSGPACK, PACKED
 from accelwatch_simulator.fleet import Fleet
 from accelwatch_simulator.nodes import Node
 from accelwatch_simulator.server import SimulatorServer

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.cli.sim import own_exposition
+from accelwatch.cli.trial.sim import own_exposition
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.schema.context import Backends, Context, Event, Findings, Owners, Processes
 from accelwatch_simulator.context import ContextWriter, SentContext

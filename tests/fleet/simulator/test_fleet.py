@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.cli.sim import SimPlan, Vendor, build_fleet
-from accelwatch.clock import ManualClock
-from accelwatch.errors import UsageError
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import UsageError
+from accelwatch.cli.trial.sim import SimPlan, Vendor, build_fleet
 from accelwatch.scenario.faults import FaultKind
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Kind, by_key

@@ -37,7 +37,7 @@ def told(machine: FixtureMachine, folder: Path) -> set[str]:
 
 
 def is_worked_out(key: str) -> bool:
-    """Whether the owner of a reading makes it of what a backend tells (`accelwatch.accumulate`)."""
+    """Whether the owner of a reading makes it of what a backend tells (`node.store.accumulate`)."""
     return key.startswith("window_") or key in {
         "busy_seconds_total",
         "energy_joules_total",

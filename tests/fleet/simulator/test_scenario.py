@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
 from accelwatch.located_yaml.document import parse
 from accelwatch_simulator.scenario import Scenario, check, everyday, read_scenario
 

@@ -17,7 +17,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import Kind, by_key
 from accelwatch.schema.packed import FORM
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.web.stream import PACKED
+from accelwatch.web.http.stream import PACKED
 from streams import StreamFollower
 
 Start = Callable[..., Any]
@@ -164,7 +164,7 @@ def test_a_node_of_eight_has_as_many_series_as_an_agent_of_eight(start_bench: St
 
 def test_the_quick_exposition_is_the_exporters(start_bench: Start) -> None:
     async def run() -> None:
-        from accelwatch.cli.sim import own_exposition
+        from accelwatch.cli.trial.sim import own_exposition
 
         async with start_bench(vendor="mixed") as bench:
             render = own_exposition()

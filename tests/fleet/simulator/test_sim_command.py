@@ -13,8 +13,8 @@ from accelwatch.fleet.targets.files import read_targets
 
 PROGRAM = """
 import sys, typer
-from accelwatch.cli.entry import guarded
-from accelwatch.cli.sim import sim_command
+from accelwatch.cli.startup.entry import guarded
+from accelwatch.cli.trial.sim import sim_command
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(sim_command)
 def run():

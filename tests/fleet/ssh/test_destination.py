@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.ssh.destination import destination, ssh_targets
 from accelwatch.fleet.target import targets_of

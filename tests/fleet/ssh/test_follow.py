@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.backend_kit.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.poll import Exposed
@@ -18,7 +19,6 @@ from accelwatch.fleet.ssh.follow import SshFollower
 from accelwatch.fleet.ssh.settings import Ssh
 from accelwatch.fleet.ssh.way import SshWay
 from accelwatch.fleet.target import Target
-from accelwatch.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
 from accelwatch.schema.compact import Hello, Layout
 from ssh_site import SshSite
 from waiting import GUARD_S, wait_until

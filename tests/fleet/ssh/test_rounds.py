@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 import machines
-from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceTimeout
+from accelwatch.backend_kit.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceTimeout
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.ssh.rounds import RoundReader
-from accelwatch.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Reading

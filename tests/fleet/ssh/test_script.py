@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.backend_kit.remote import CommandOutput, RemoteCommand
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.ssh.answers import (
     end_of_look,
@@ -16,7 +17,6 @@ from accelwatch.fleet.ssh.answers import (
     outputs_of,
 )
 from accelwatch.fleet.ssh.script import LOOK, ROUND, also, script
-from accelwatch.remote import CommandOutput, RemoteCommand
 
 MARK = "0123456789abcdef"
 SHELLS = [name for name in ("dash", "bash", "busybox") if shutil.which(name)]

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.base.slices import LongWork, Turns
 from accelwatch.expr import Expression
 from accelwatch.fleet.api.choosing import chosen, series_of, subject_at
 from accelwatch.fleet.api.documents import DeviceRow
@@ -22,7 +23,6 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView, Owner
-from accelwatch.slices import LongWork, Turns
 from hub_bench import Bench
 
 LARGE = 2**60 + 1

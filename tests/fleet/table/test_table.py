@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import machines
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.state.moment import brought, moment
 from accelwatch.fleet.table import planes as planes_module
 from accelwatch.fleet.table.belief import sentinel
@@ -20,7 +21,6 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.plausible import SENTINELS
 from accelwatch.schema.snapshot import Owner
-from accelwatch.slices import LongWork
 from hub_bench import Bench
 
 POWER, USED = ("power_watts",), ("memory_used_bytes",)

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import machines
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
+from accelwatch.base.slices import LongWork
 from accelwatch.expr.needs import WindowNeed
 from accelwatch.expr.past import Past
-from accelwatch.expr.windows import WindowKind
+from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.follow.frames import RawDevice
 from accelwatch.fleet.state.devices import FleetDevice, ReadDevice, StreamDevice
 from accelwatch.fleet.state.history import STEPS, History
@@ -27,7 +28,6 @@ from accelwatch.fleet.table.columns import Columns
 from accelwatch.fleet.table.window import Kind, Window
 from accelwatch.fleet.table.windows import Heard, Windows, WindowsError
 from accelwatch.schema.metrics import Series
-from accelwatch.slices import LongWork
 from hub_bench import Bench
 
 POWER, USED, ECC = ("power_watts",), ("memory_used_bytes",), ("ecc_errors_total", "volatile")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.hub.flags import with_targets
 from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.fleet.targets.discovery import ways

@@ -17,7 +17,7 @@ import dns.resolver
 import dns.rrset
 import pytest
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.targets.dns import DnsTargets, known_servers, split_name
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import DnsSd

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, TlsConfig
 from accelwatch.fleet.targets.http import HttpTargets, endpoint
 from accelwatch.fleet.targets.rules import Rules

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.follow import access
 from accelwatch.fleet.scrape_settings import Authorization, TlsConfig
 from accelwatch.fleet.targets.kubernetes import discovery, mirror

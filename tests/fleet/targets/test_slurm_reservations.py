@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import UsageError
+from accelwatch.alerting.incidents.incident import Facts
+from accelwatch.alerting.incidents.incident_store import IncidentStore
+from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
 from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.fleet.targets.slurm_reservations import reservations, windows_of
-from accelwatch.incidents.incident import Facts
-from accelwatch.incidents.incident_store import IncidentStore
-from accelwatch.incidents.silence import Maintenance
 from slurm_cluster import slurm_cluster
 
 # As Slurm 22.05 prints them.

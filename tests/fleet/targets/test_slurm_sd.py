@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import SlurmSd

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.target import Target, targets_of
 from accelwatch.fleet.targets import watch
 from accelwatch.fleet.targets.cache import TargetCache

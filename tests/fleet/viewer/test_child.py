@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.hub_client.child import ChildError, Outcome, begin
 from accelwatch.fleet.hub_client.lifetime import Lifetime
 
@@ -114,7 +114,7 @@ def test_a_child_ends_with_its_parent_however_that_ends(number: int) -> None:
 
 _CLOSED = """
 import os
-from accelwatch.child_process import close_others
+from accelwatch.processes.child_process import close_others
 low, kept, between, other, high = [os.open("/dev/null", os.O_RDONLY) for _ in range(5)]
 close_others((other, kept))
 held = []

@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.alerting.evaluation.describing import document_of
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.model import RuleSettings
-from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.hub_client.incidents import ToldIncidents
 from accelwatch.fleet.wire import MOST_CLOSED, IncidentNow, RulesNow
-from accelwatch.incidents.incident import Incident
-from accelwatch.judging.describing import document_of
-from accelwatch.web.stream import OFFERED
+from accelwatch.web.http.stream import OFFERED
 from hub_peers import agent, hub
 from hub_viewers import follow, shown, ticked, until
 from incident_samples import START, incident, later, over

@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 import machines
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
-from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.hub_client.embedded import for_one_person

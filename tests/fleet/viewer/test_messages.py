@@ -8,7 +8,7 @@ from accelwatch.fleet.hub_client.messages import message, tag
 from accelwatch.fleet.hub_client.picture import Picture
 from accelwatch.fleet.picture.model import MOST_EVENTS
 from accelwatch.fleet.wire import DevicePlace, FleetHello, FleetTick
-from accelwatch.web.stream import MSGPACK, framed
+from accelwatch.web.http.stream import MSGPACK, framed
 from fleets import fleet_document, fleet_event
 
 _FLEET = msgspec.to_builtins(fleet_document(nodes_total=2))

@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 
 import machines
-from accelwatch.clock import ManualClock
+from accelwatch.base.absence import Absence
+from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.hub.model import State
 from accelwatch.fleet.picture.source import SnapshotSource
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendState, Snapshot

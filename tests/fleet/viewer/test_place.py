@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.hub_client.place import hub_place
 
 

@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.clock import ManualClock, SystemClock
+from accelwatch.base.clock import ManualClock, SystemClock
+from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.config.model import Web
-from accelwatch.errors import AccelwatchError, UnmetError
 from accelwatch.fleet.hub.serve import HubServer
 from accelwatch.fleet.hub_client.place import hub_place
 from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import FIELDS, POWER
-from accelwatch.web.listeners import open_tcp
-from accelwatch.web.web_config import Protection, load_protection
+from accelwatch.web.protection.web_config import Protection, load_protection
+from accelwatch.web.sockets.listeners import open_tcp
 from authority import Authority
 from fleets import fleet_document
 from hub_peers import STREAM_HEAD, agent, answer, hub, peer

@@ -6,7 +6,9 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.errors import UnmetError
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.verdict import Entity
+from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView, Past
 from accelwatch.fleet.picture.why.answer import Answer, answer, idle_since, waiting
 from accelwatch.fleet.picture.why.lines import lines_of
@@ -18,8 +20,6 @@ from accelwatch.fleet.picture.why.scene import (
 )
 from accelwatch.fleet.picture.why.subject import Kind, subject_of
 from accelwatch.fleet.wire import DeviceNow
-from accelwatch.rules.document import Scope
-from accelwatch.rules.verdict import Entity
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import Owner, ReadFailure

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.alerting.evaluation.documents import EvidenceNote
 from accelwatch.fleet.picture.why.answer import Answer, answer
 from accelwatch.fleet.picture.why.scene import Scene, scene_of_fleet, with_node
 from accelwatch.fleet.picture.why.subject import subject_of
 from accelwatch.fleet.picture.why.troubles import troubles
 from accelwatch.fleet.wire import IncidentNow
-from accelwatch.judging.documents import EvidenceNote
 from accelwatch.schema.snapshot import ReadFailure
 from accelwatch.schema.verdict import CHECK_COLLECTION, REMEDIES
 from fleets import Faults, fleet_view

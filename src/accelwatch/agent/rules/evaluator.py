@@ -8,16 +8,16 @@ from accelwatch.agent.feed import Feed
 from accelwatch.agent.rules.facts import facts_of
 from accelwatch.agent.rules.judge import NodeJudge, judged_here
 from accelwatch.agent.rules.wake import Wake
-from accelwatch.clock import Clock
-from accelwatch.errors import UnmetError
-from accelwatch.incidents.incident import Facts, Incident
-from accelwatch.judging.evaluator import IsNews
-from accelwatch.judging.explanation import Explanation
-from accelwatch.rules.budget import Budgets
-from accelwatch.rules.document import Scope
-from accelwatch.rules.rule import Rule, RuleSet
-from accelwatch.rules.spells import Spells
-from accelwatch.rules.verdict import Entity, VerdictChange
+from accelwatch.alerting.evaluation.evaluator import IsNews
+from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.alerting.incidents.incident import Facts, Incident
+from accelwatch.alerting.rules.budget import Budgets
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.rule import Rule, RuleSet
+from accelwatch.alerting.rules.spells import Spells
+from accelwatch.alerting.rules.verdict import Entity, VerdictChange
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import UnmetError
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
 
@@ -151,7 +151,7 @@ class NodeEvaluator:
 
     def explain(self, rule: str, entity: str) -> Explanation:
         """A rule on an entity (`n12/nvidia3`, `nvidia3`, `n12`) now. Raises UnmetError."""
-        from accelwatch.judging.explaining import explained, no_such_rule, wrong_scope
+        from accelwatch.alerting.evaluation.explaining import explained, no_such_rule, wrong_scope
 
         known = self._judge.rules.get(rule)
         if known is None:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from accelwatch.agent.rules.sight import owner_words
-from accelwatch.incidents.incident import Facts
-from accelwatch.rules.document import Scope
-from accelwatch.rules.verdict import Entity
+from accelwatch.alerting.incidents.incident import Facts
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
 MOST_NAMES = 64

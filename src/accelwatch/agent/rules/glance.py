@@ -3,14 +3,14 @@
 import msgspec
 
 from accelwatch.agent.rules.judge import NodeJudge
-from accelwatch.expr.kleene import UNKNOWN
+from accelwatch.alerting.rules.document import Scope, Severity
+from accelwatch.alerting.rules.engine import Subject, truths_of
+from accelwatch.alerting.rules.evidence import evidence_of
+from accelwatch.alerting.rules.loading import Concerned
+from accelwatch.alerting.rules.rule import Rule, RuleSet
 from accelwatch.expr.rule import RuleExpression
 from accelwatch.expr.scene import HOST, Device
-from accelwatch.rules.document import Scope, Severity
-from accelwatch.rules.engine import Subject, truths_of
-from accelwatch.rules.evidence import evidence_of
-from accelwatch.rules.loading import Concerned
-from accelwatch.rules.rule import Rule, RuleSet
+from accelwatch.expr.vocabulary.kleene import UNKNOWN
 from accelwatch.schema.health import SIGNALS, Health
 from accelwatch.schema.metrics import Kind, Series, by_key
 from accelwatch.schema.snapshot import Snapshot

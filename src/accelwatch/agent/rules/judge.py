@@ -5,18 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 from accelwatch.agent.rules import sight
 from accelwatch.agent.rules.sight import lookups_of
+from accelwatch.alerting.rules.attention import Stir
+from accelwatch.alerting.rules.budget import Budgets
+from accelwatch.alerting.rules.document import Mode, Scope
+from accelwatch.alerting.rules.engine import Engine, Subject, Subjects
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.verdict import Entity, VerdictChange
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.scene import HOST, Device, Keeper, Scene
-from accelwatch.rules.attention import Stir
-from accelwatch.rules.budget import Budgets
-from accelwatch.rules.document import Mode, Scope
-from accelwatch.rules.engine import Engine, Subject, Subjects
-from accelwatch.rules.rule import Rule
-from accelwatch.rules.verdict import Entity, VerdictChange
+from accelwatch.node.store.events import UNRESOLVED_S
 from accelwatch.schema.context_encoder import EventNumbers
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.store.events import UNRESOLVED_S
 
 HERE = frozenset({Scope.DEVICE, Scope.NODE})
 """What a node can judge by itself; jobs and racks are judged by a hub."""

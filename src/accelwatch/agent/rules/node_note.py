@@ -2,7 +2,7 @@
 
 from accelwatch.agent.rules.counts import count_devices, unread_devices
 from accelwatch.agent.rules.own_health import unhealthy_devices
-from accelwatch.judging.documents import NodeNote
+from accelwatch.alerting.evaluation.documents import NodeNote
 from accelwatch.schema.snapshot import Snapshot, unusable
 
 

@@ -4,7 +4,7 @@ Such a state is latched: it does not jump from one reading to the next as a numb
 look is enough for it, whatever time a rule about it asks for.
 """
 
-from accelwatch.judging.documents import DeviceNote
+from accelwatch.alerting.evaluation.documents import DeviceNote
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView, Snapshot

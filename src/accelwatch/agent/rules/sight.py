@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from accelwatch.expr.kleene import MISSING, Key, Lookup, Missing, Value
+from accelwatch.alerting.rules.attention import Asked
+from accelwatch.base.absence import reason_of
 from accelwatch.expr.scene import HOST
+from accelwatch.expr.vocabulary.kleene import MISSING, Key, Lookup, Missing, Value
 from accelwatch.query.lookup import lookup
-from accelwatch.rules.attention import Asked
-from accelwatch.schema.absence import reason_of
 from accelwatch.schema.snapshot import OWNER_NAMES, DeviceView, Owner, Snapshot, absences
 
 _ATTRIBUTES = {name: "job_id" if name == "job" else name for name in OWNER_NAMES}

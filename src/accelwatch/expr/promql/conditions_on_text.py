@@ -1,10 +1,10 @@
 """Conditions on the texts of a device: which text, and what fits."""
 
+from accelwatch.expr.checking.tree import Comparison, Constant, Invoke, Items, Node, Reading
 from accelwatch.expr.promql import texts
 from accelwatch.expr.promql.place import Place
 from accelwatch.expr.promql.query import PromqlError, Truth, literal_pattern
 from accelwatch.expr.promql.wanted import Wanted
-from accelwatch.expr.tree import Comparison, Constant, Invoke, Items, Node, Reading
 
 
 def asked_text(node: Node) -> tuple[str, Wanted, bool] | None:

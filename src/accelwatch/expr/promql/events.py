@@ -1,8 +1,16 @@
 """Events as the agents count them: by device, code and category, with the time of the last."""
 
+from accelwatch.expr.checking.tree import (
+    Comparison,
+    Constant,
+    Event,
+    Items,
+    Logic,
+    Node,
+    Reading,
+    walk,
+)
 from accelwatch.expr.codegen import generate
-from accelwatch.expr.events import EVENT_KINDS, EventKind, EventUse
-from accelwatch.expr.kleene import MISSING, Key, Missing, Value
 from accelwatch.expr.promql.place import DEVICE, Place
 from accelwatch.expr.promql.query import (
     PromqlError,
@@ -16,7 +24,8 @@ from accelwatch.expr.promql.query import (
     quoted,
     without,
 )
-from accelwatch.expr.tree import Comparison, Constant, Event, Items, Logic, Node, Reading, walk
+from accelwatch.expr.vocabulary.events import EVENT_KINDS, EventKind, EventUse
+from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.schema.event import Category, ErrorEvent, severity
 
 _LABELS = ("code", "category")

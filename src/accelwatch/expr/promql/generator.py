@@ -5,22 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from accelwatch.expr.names import Type
-from accelwatch.expr.promql import events, groups, quantities, texts
-from accelwatch.expr.promql.arithmetic import arithmetic, invoked
-from accelwatch.expr.promql.conditions_on_text import asked_text, of_text
-from accelwatch.expr.promql.place import DEVICE, NODE, Assumed, Place
-from accelwatch.expr.promql.query import (
-    PromqlError,
-    Query,
-    Truth,
-    both,
-    constant,
-    either,
-    joined,
-    without,
-)
-from accelwatch.expr.tree import (
+from accelwatch.expr.checking.tree import (
     Affected,
     Arithmetic,
     Comparison,
@@ -37,7 +22,22 @@ from accelwatch.expr.tree import (
     Truthy,
     Window,
 )
-from accelwatch.expr.windows import WindowKind
+from accelwatch.expr.promql import events, groups, quantities, texts
+from accelwatch.expr.promql.arithmetic import arithmetic, invoked
+from accelwatch.expr.promql.conditions_on_text import asked_text, of_text
+from accelwatch.expr.promql.place import DEVICE, NODE, Assumed, Place
+from accelwatch.expr.promql.query import (
+    PromqlError,
+    Query,
+    Truth,
+    both,
+    constant,
+    either,
+    joined,
+    without,
+)
+from accelwatch.expr.vocabulary.names import Type
+from accelwatch.expr.vocabulary.windows import WindowKind
 
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _PYTHON: Mapping[str, Callable[..., bool]] = {

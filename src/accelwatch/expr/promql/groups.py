@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from accelwatch.expr.peers import LEAST_KNOWN, LEAST_PEERS, LEAST_SCALE, MAD_SCALE
+from accelwatch.expr.checking.tree import Fold, Node, Peers
 from accelwatch.expr.promql.place import Group, Place
 from accelwatch.expr.promql.query import PromqlError, Query, Truth, called, constant, joined
-from accelwatch.expr.tree import Fold, Node, Peers
+from accelwatch.expr.vocabulary.peers import LEAST_KNOWN, LEAST_PEERS, LEAST_SCALE, MAD_SCALE
 
 Number = Callable[[Node, Place], Query]
 Condition = Callable[[Node, Place], Truth]

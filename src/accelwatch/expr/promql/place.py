@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from accelwatch.expr.checking.tree import Span
 from accelwatch.expr.promql.query import PromqlError, Query, Truth, called, joined
-from accelwatch.expr.tree import Span
 from accelwatch.schema.metrics import by_key
 
 DEVICE, NODE, JOB, RACK = "device", "node", "job", "rack"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import reduce
 
-from accelwatch.expr.kleene import Key
+from accelwatch.expr.checking.tree import Reading, Window
 from accelwatch.expr.needs import is_counter
 from accelwatch.expr.promql.place import DEVICE, NODE, Place, of_node
 from accelwatch.expr.promql.query import (
@@ -15,9 +15,9 @@ from accelwatch.expr.promql.query import (
     joined,
     quoted,
 )
-from accelwatch.expr.rule_names import of_host
-from accelwatch.expr.tree import Reading, Window
-from accelwatch.expr.windows import LEAST_SHARE, WindowKind
+from accelwatch.expr.vocabulary.kleene import Key
+from accelwatch.expr.vocabulary.rule_names import of_host
+from accelwatch.expr.vocabulary.windows import LEAST_SHARE, WindowKind
 from accelwatch.schema.metrics import Series, Tier, by_key
 
 _FUNCTIONS: Mapping[str, str] = {

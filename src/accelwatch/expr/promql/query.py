@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 
 _ATOM = 6
 _BINDING: Mapping[str, int] = {

@@ -6,7 +6,7 @@ from accelwatch.expr.promql.place import DEVICE, JOB, NODE, RACK, Place
 from accelwatch.expr.promql.query import PromqlError, Query, Truth, called, joined, without
 from accelwatch.expr.promql.states import standing
 from accelwatch.expr.promql.wanted import Wanted
-from accelwatch.expr.rule_names import LABEL_PREFIX
+from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX
 from accelwatch.schema.metrics import by_key
 
 _DIRECT = {"vendor": "vendor", "device": "device", "name": "device", "uuid": "uuid"}

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.api.evidence_documents import NewEvidence, NewEvidences, Severity
 
 SOURCE = "alertmanager"

@@ -5,11 +5,11 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from accelwatch.clock import Clock
-from accelwatch.errors import UnmetError, UsageError
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.fleet.api.events import begin_of
-from accelwatch.web.json_page import json_page
-from accelwatch.web.page import Headers, Page, Query, ask_again, limit_of, only, plain
+from accelwatch.web.pages.json_page import json_page
+from accelwatch.web.pages.page import Headers, Page, Query, ask_again, limit_of, only, plain
 
 PATH = "/v1/audit"
 
@@ -32,8 +32,8 @@ class AuditPages:
         path = self._journal()
         if path is None:
             raise UnmetError("no journal is kept here; it needs rules and a state_dir")
-        from accelwatch.incidents.journal.file import JournalError, JournalFile
-        from accelwatch.incidents.journal.listing import AuditPage, page_of
+        from accelwatch.alerting.incidents.journal.file import JournalError, JournalFile
+        from accelwatch.alerting.incidents.journal.listing import AuditPage, page_of
 
         def read() -> AuditPage:
             with contextlib.closing(JournalFile(path, read_only=True)) as file:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from accelwatch.durations import is_duration, seconds
-from accelwatch.errors import UsageError, WireError
+from accelwatch.base.durations import is_duration, seconds
+from accelwatch.base.errors import UsageError, WireError
 from accelwatch.expr import MISSING, Expression, Key, Missing, NameTable, Type, Value
 from accelwatch.fleet.api.documents import EventRow, EventsPage
 from accelwatch.fleet.api.names import compiled

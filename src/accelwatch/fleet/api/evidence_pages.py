@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from accelwatch.errors import UsageError
+from accelwatch.alerting.evaluation.silencing import moment_of
+from accelwatch.alerting.incidents.silence import named
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.api.alertmanager_webhook import alerts_of
 from accelwatch.fleet.api.evidence_documents import (
     EvidencePage,
@@ -19,12 +21,10 @@ from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.state.evidence import STANDS, Standing
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.placing import Place, placed
-from accelwatch.incidents.silence import named
-from accelwatch.judging.silencing import moment_of
 from accelwatch.schema.event import PUSHED, SEVERITY, ErrorEvent
 from accelwatch.schema.moments import timestamp
-from accelwatch.web.json_page import json_page
-from accelwatch.web.page import JSON, Change, Headers, Page, Query, ask_again, plain
+from accelwatch.web.pages.json_page import json_page
+from accelwatch.web.pages.page import JSON, Change, Headers, Page, Query, ask_again, plain
 
 logger = logging.getLogger(__name__)
 

@@ -5,13 +5,13 @@ import math
 from array import array
 from collections.abc import Awaitable, Callable
 
-from accelwatch.clock import Clock
+from accelwatch.base.clock import Clock
 from accelwatch.fleet.api.documents import FleetHistory
 from accelwatch.fleet.api.totals import Totals
 from accelwatch.schema.device import UP
 from accelwatch.schema.moments import timestamp
-from accelwatch.web.json_page import json_page
-from accelwatch.web.page import Headers, Page, Query
+from accelwatch.web.pages.json_page import json_page
+from accelwatch.web.pages.page import Headers, Page, Query
 
 STEP_S = 60
 """As many points as a graph has room for. Every ten seconds would be a tenth of what a hub does."""

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
+from accelwatch.base.slices import LongWork
 from accelwatch.expr import Expression, Type, device_names
-from accelwatch.expr.names import did_you_mean
+from accelwatch.expr.vocabulary.names import did_you_mean
 from accelwatch.fleet.api.choosing import chosen, series_of, subject_at
 from accelwatch.fleet.api.documents import GroupRow
 from accelwatch.fleet.api.names import every
@@ -24,7 +25,6 @@ from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.words import HEALTHS, STATES
 from accelwatch.schema.snapshot import OWNER_NAMES
 from accelwatch.schema.standing import WORST_FIRST, standing
-from accelwatch.slices import LongWork
 
 _USUAL = ("rack", "pool", STAGE)
 """Labels that may be asked for though no target has them."""

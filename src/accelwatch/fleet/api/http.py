@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.wire import FleetDocument
-from accelwatch.web.index import by_state, link_page
-from accelwatch.web.json_page import packed
-from accelwatch.web.page import JSON, Headers, Page, Query, many
+from accelwatch.web.pages.index import by_state, link_page
+from accelwatch.web.pages.json_page import packed
+from accelwatch.web.pages.page import JSON, Headers, Page, Query, many
 
 _LARGE_BYTES = 1 << 20
 _PIECE_ROWS = 500

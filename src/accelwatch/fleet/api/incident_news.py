@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from accelwatch.alerting.evaluation.describing import document_of
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.muting import Mute
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
-from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.muting import Mute
-from accelwatch.judging.describing import document_of
-from accelwatch.rules.document import Severity
-from accelwatch.slices import LongWork
-from accelwatch.web.stream import framed
+from accelwatch.web.http.stream import framed
 
 if TYPE_CHECKING:
-    from accelwatch.judging.runner import RuleRunner
+    from accelwatch.alerting.evaluation.runner import RuleRunner
 
 _NOBODY = RulesNow(judged=False, rules=0, problems=(), open={}, muted=0, untold=0, anew=False)
 

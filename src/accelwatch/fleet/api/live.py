@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from accelwatch.clock import Clock
-from accelwatch.errors import UsageError
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import UsageError
+from accelwatch.base.slices import LongWork
 from accelwatch.expr import Expression
 from accelwatch.fleet.api.choosing import chosen, series_of, subject_at
 from accelwatch.fleet.api.events import event_row
@@ -39,9 +40,7 @@ from accelwatch.fleet.wire import (
     FleetTick,
     NodeNow,
 )
-from accelwatch.slices import LongWork
-from accelwatch.web.page import BusyError, Query, ask_again, many
-from accelwatch.web.stream import (
+from accelwatch.web.http.stream import (
     INCIDENT_LINES,
     INCIDENTS,
     MSGPACK,
@@ -51,6 +50,7 @@ from accelwatch.web.stream import (
     Stalled,
     framed,
 )
+from accelwatch.web.pages.page import BusyError, Query, ask_again, many
 
 _PARAMETERS = ("filter", "fields")
 _WITH_INCIDENTS = {INCIDENTS: MSGPACK, INCIDENT_LINES: NDJSON}

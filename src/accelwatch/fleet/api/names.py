@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.expr import (
     Expression,
     NameTable,
@@ -12,7 +12,7 @@ from accelwatch.expr import (
     compile_condition,
     device_names,
 )
-from accelwatch.expr.names import Fault
+from accelwatch.expr.vocabulary.names import Fault
 from accelwatch.fleet.api.documents import DEFAULT_FIELDS
 from accelwatch.fleet.names import GONE, NodeState, fleet_names
 from accelwatch.fleet.state.devices import FleetDevice

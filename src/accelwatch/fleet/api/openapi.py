@@ -7,6 +7,21 @@ from typing import Any
 
 import msgspec
 
+from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage, RulesPage
+from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.alerting.evaluation.silence_documents import (
+    Closed,
+    MaintenanceChanged,
+    MaintenancePage,
+    NoteWritten,
+    SilenceChanged,
+    SilencesPage,
+)
+from accelwatch.alerting.evaluation.silencing import Closing, NewMaintenance, NewNote, NewSilence
+from accelwatch.alerting.incidents.incident import IncidentState
+from accelwatch.alerting.incidents.journal.listing import AuditPage
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.base.version import __version__
 from accelwatch.fleet.api.alertmanager_webhook import AlertmanagerMessage
 from accelwatch.fleet.api.documents import (
     Acknowledged,
@@ -24,23 +39,8 @@ from accelwatch.fleet.avoid.documents import AvoidPage, ReasonKind
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.odd.documents import OddPage
 from accelwatch.fleet.wire import FleetDocument
-from accelwatch.incidents.incident import IncidentState
-from accelwatch.incidents.journal.listing import AuditPage
-from accelwatch.judging.documents import IncidentDocument, IncidentsPage, RulesPage
-from accelwatch.judging.explanation import Explanation
-from accelwatch.judging.silence_documents import (
-    Closed,
-    MaintenanceChanged,
-    MaintenancePage,
-    NoteWritten,
-    SilenceChanged,
-    SilencesPage,
-)
-from accelwatch.judging.silencing import Closing, NewMaintenance, NewNote, NewSilence
-from accelwatch.rules.document import Severity
-from accelwatch.usage.report import UsageReport
-from accelwatch.version import __version__
-from accelwatch.web.stream import INCIDENT_LINES, INCIDENTS, OFFERED
+from accelwatch.node.usage.report import UsageReport
+from accelwatch.web.http.stream import INCIDENT_LINES, INCIDENTS, OFFERED
 
 _ANSWERS = (
     FleetDocument,

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.api.totals import Totals
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from accelwatch.slices import LongWork
 
 _REJECTED = "fleet_series_rejected_total"
 

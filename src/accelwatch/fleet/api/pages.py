@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accelwatch.errors import UnmetError, UsageError
+from accelwatch.alerting.evaluation.pages import IncidentPages
+from accelwatch.alerting.evaluation.paths import (
+    EXPLAIN,
+    INCIDENT,
+    INCIDENTS,
+    MAINTENANCE,
+    RULES,
+    SILENCES,
+    methods_of_silences,
+)
+from accelwatch.alerting.evaluation.silence_pages import SilencePages
+from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.base.slices import Turns
 from accelwatch.exposition.text import OPENMETRICS, TEXT
 from accelwatch.fleet.api.audit_pages import PATH as AUDIT
 from accelwatch.fleet.api.audit_pages import AuditPages
@@ -44,25 +56,14 @@ from accelwatch.fleet.odd.page import OddPages
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory import InventoryError
 from accelwatch.fleet.state.node import Node
-from accelwatch.judging.pages import IncidentPages
-from accelwatch.judging.paths import (
-    EXPLAIN,
-    INCIDENT,
-    INCIDENTS,
-    MAINTENANCE,
-    RULES,
-    SILENCES,
-    methods_of_silences,
-)
-from accelwatch.judging.silence_pages import SilencePages
+from accelwatch.node.usage.asking import PATH as USAGE
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from accelwatch.slices import Turns
-from accelwatch.usage.asking import PATH as USAGE
-from accelwatch.web.changing import refusal_of_change
-from accelwatch.web.json_page import json_page, packed
-from accelwatch.web.negotiation import choose
-from accelwatch.web.page import (
+from accelwatch.web.http.stream import STREAM
+from accelwatch.web.pages.changing import refusal_of_change
+from accelwatch.web.pages.json_page import json_page, packed
+from accelwatch.web.pages.negotiation import choose
+from accelwatch.web.pages.page import (
     Change,
     Headers,
     Page,
@@ -73,8 +74,7 @@ from accelwatch.web.page import (
     only,
     plain,
 )
-from accelwatch.web.roles import Role
-from accelwatch.web.stream import STREAM
+from accelwatch.web.protection.roles import Role
 
 if TYPE_CHECKING:
     from accelwatch.fleet.api.store_pages import PeerPages

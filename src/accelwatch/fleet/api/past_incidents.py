@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accelwatch.clock import Clock
+from accelwatch.alerting.evaluation.documents import IncidentsPage
+from accelwatch.alerting.evaluation.pages import incidents_page
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.base.clock import Clock
 from accelwatch.fleet.api.events import begin_of
-from accelwatch.incidents.incident import Incident
-from accelwatch.judging.documents import IncidentsPage
-from accelwatch.judging.pages import incidents_page
-from accelwatch.web.json_page import json_page
-from accelwatch.web.page import Headers, Page, Query, ask_again, limit_of, only, plain
+from accelwatch.web.pages.json_page import json_page
+from accelwatch.web.pages.page import Headers, Page, Query, ask_again, limit_of, only, plain
 
 if TYPE_CHECKING:
-    from accelwatch.judging.runner import RuleRunner
+    from accelwatch.alerting.evaluation.runner import RuleRunner
 
 _NOT_KEPT = "no journal is kept here: incidents of before this hub's start are not in this list"
 
@@ -42,7 +42,7 @@ class PastIncidents:
 
         503 while the journal cannot be read. Raises UsageError.
         """
-        from accelwatch.incidents.journal.file import JournalError
+        from accelwatch.alerting.incidents.journal.file import JournalError
 
         ask_again(query, ("since", "node", "limit"))
         begin = begin_of(only(query, "since") or "", self._clock.wall())
@@ -72,7 +72,7 @@ class PastIncidents:
         path = self._journal()
         if path is None:
             return []
-        from accelwatch.incidents.journal.file import JournalFile
+        from accelwatch.alerting.incidents.journal.file import JournalFile
 
         def read() -> list[Incident]:
             with contextlib.closing(JournalFile(path, read_only=True)) as file:

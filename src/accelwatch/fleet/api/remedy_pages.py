@@ -7,14 +7,14 @@ from urllib.parse import unquote
 
 import msgspec
 
-from accelwatch import durations
-from accelwatch.clock import Clock
-from accelwatch.errors import UnmetError, UsageError
-from accelwatch.incidents.silence import named
-from accelwatch.judging.silencing import asked_for, reason_of, who
-from accelwatch.web.json_page import json_page
-from accelwatch.web.page import JSON, Change, Headers, Page, Query, ask_again, only, plain
-from accelwatch.web.roles import Role
+from accelwatch.alerting.evaluation.silencing import asked_for, reason_of, who
+from accelwatch.alerting.incidents.silence import named
+from accelwatch.base import durations
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.web.pages.json_page import json_page
+from accelwatch.web.pages.page import JSON, Change, Headers, Page, Query, ask_again, only, plain
+from accelwatch.web.protection.roles import Role
 
 if TYPE_CHECKING:
     from accelwatch.fleet.remedies.runner import RemedyRunner
@@ -131,7 +131,7 @@ class RemedyPages:
         Raises UsageError, UnmetError.
         """
         from accelwatch.fleet.remedies.documents import Commanded, note_document, remedy_document
-        from accelwatch.remedy.changes import Command, Verb
+        from accelwatch.remediation.policy.state.changes import Command, Verb
 
         ask_again(change.query, ())
         media = change.headers.get("Content-Type", "").partition(";")[0].strip().lower()

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
+from accelwatch.base.slices import LongWork
 from accelwatch.expr import Expression
 from accelwatch.fleet.api.choosing import chosen, series_of
 from accelwatch.fleet.api.names import Column, all_series
@@ -16,7 +17,6 @@ from accelwatch.fleet.api.written import written
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.moment import AT_ONCE, Moment, moment
 from accelwatch.schema.metrics import Series
-from accelwatch.slices import LongWork
 
 Place = tuple[str, int, str]
 """Node, index and id of the last device of a page."""

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from accelwatch.base.errors import UsageError
 from accelwatch.config.forms import seconds
-from accelwatch.errors import UsageError
 from accelwatch.exposition.selection import selection
 from accelwatch.exposition.text import OPENMETRICS, TEXT
 from accelwatch.fleet.api.documents import HistoryDocument
@@ -17,8 +17,8 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.moments import timestamp
 from accelwatch.schema.reading import Number
-from accelwatch.web.negotiation import choose, takes_gzip
-from accelwatch.web.page import Headers, Page, Query, ask_again, many, plain
+from accelwatch.web.pages.negotiation import choose, takes_gzip
+from accelwatch.web.pages.page import Headers, Page, Query, ask_again, many, plain
 
 if TYPE_CHECKING:
     from accelwatch.fleet.tsdb.federation import Federating

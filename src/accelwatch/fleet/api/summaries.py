@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from accelwatch.base.version import __version__
 from accelwatch.fleet.api.documents import (
     BackendNote,
     FaultNote,
@@ -24,7 +25,6 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.moments import timestamp
 from accelwatch.schema.series import path_of
 from accelwatch.schema.wire import to_document
-from accelwatch.version import __version__
 
 _MAX_CONFLICTS = 100
 

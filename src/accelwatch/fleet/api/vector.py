@@ -13,7 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.expr import Key, Type
-from accelwatch.expr.tree import Comparison, Constant, Items, Logic, Node, Not, Reading, Truthy
+from accelwatch.expr.checking.tree import (
+    Comparison,
+    Constant,
+    Items,
+    Logic,
+    Node,
+    Not,
+    Reading,
+    Truthy,
+)
 from accelwatch.fleet.table.belief import Bools, Floats
 
 Texts = npt.NDArray[np.object_]

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from accelwatch.alert import Planned
-from accelwatch.remedy.denial import DenialKind
-from accelwatch.remedy.model import Remedy
-from accelwatch.remedy.plan import Plan
-from accelwatch.remedy.stage import Stage
+from accelwatch.alerting.sink import Planned
+from accelwatch.remediation.policy.guards.denial import DenialKind
+from accelwatch.remediation.policy.plan.plan import Plan
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.stage import Stage
 
 WORKING = frozenset(
     {

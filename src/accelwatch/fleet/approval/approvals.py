@@ -5,7 +5,7 @@ from typing import NamedTuple
 from accelwatch.fleet.approval.links import Link, Signer, Standing, fingerprint, standing_of
 from accelwatch.fleet.approval.shown import ShownPlans
 from accelwatch.fleet.approval.used import UsedLinks
-from accelwatch.remedy.model import RemedyState
+from accelwatch.remediation.policy.state.model import RemedyState
 
 
 class Presented(NamedTuple):

@@ -7,15 +7,15 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from accelwatch.alert import Asked, Planned
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.sink import Asked, Planned
 from accelwatch.fleet.incident_page.door import PAGE
-from accelwatch.incidents.incident import Incident
 
 if TYPE_CHECKING:
     # What acts, and what signs, is loaded by those only who act.
     from accelwatch.fleet.approval.approvals import Approvals
     from accelwatch.fleet.remedies.runner import RemedyRunner
-    from accelwatch.remedy.model import Remedy
+    from accelwatch.remediation.policy.state.model import Remedy
 
 _SOON_S = 2.0
 """Until the engine has decided, which takes far less."""
@@ -150,6 +150,6 @@ class HubAsking:
 
 
 def _waits(remedy: "Remedy") -> bool:
-    from accelwatch.remedy.stage import Stage
+    from accelwatch.remediation.policy.state.stage import Stage
 
     return remedy.stage is Stage.AWAITING_APPROVAL and bool(remedy.asked)

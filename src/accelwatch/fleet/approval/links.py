@@ -11,8 +11,8 @@ from enum import StrEnum
 import msgspec
 from itsdangerous import BadSignature, URLSafeSerializer
 
-from accelwatch.remedy.model import RemedyState
-from accelwatch.remedy.stage import Stage
+from accelwatch.remediation.policy.state.model import RemedyState
+from accelwatch.remediation.policy.state.stage import Stage
 
 PARAMETER = "link"
 """Of the query in which it comes."""

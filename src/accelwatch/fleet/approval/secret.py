@@ -5,7 +5,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
 
 FILE = "links.key"
 """In the hub's state folder."""

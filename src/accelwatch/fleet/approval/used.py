@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
 
-from accelwatch.clock import Clock
+from accelwatch.alerting.incidents.journal.file import JournalError
+from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
+from accelwatch.base.clock import Clock
 from accelwatch.fleet.approval.links import Link
-from accelwatch.incidents.journal.file import JournalError
-from accelwatch.incidents.journal.records import Batch, StateRecord
 
 KIND = "link"
 """Of the journal's states."""

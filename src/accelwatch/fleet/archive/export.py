@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.archive.history.rows import Gathering
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.exposition import Key
 from accelwatch.exposition.line import number
 from accelwatch.fleet.archive.jobs import JobBook
@@ -20,7 +21,6 @@ from accelwatch.fleet.tsdb.origin import Origin, Placing, Scraped, labels_of
 from accelwatch.fleet.tsdb.query import Queries, QueryClient, Range, chunks, selector
 from accelwatch.fleet.tsdb.settings import Store
 from accelwatch.fleet.tsdb.wanted import wanted
-from accelwatch.history.rows import Gathering
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
@@ -77,7 +77,7 @@ class Export:
 
         `tell` hears up to where it is written. Raises AccelwatchError.
         """
-        from accelwatch.history.writer import Writer
+        from accelwatch.archive.history.writer import Writer
 
         step = self._interval_s
         at = math.ceil(start / step) * step

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from accelwatch.history.rows import JobRow
+from accelwatch.archive.history.rows import JobRow
 from accelwatch.schema.snapshot import Owner
 
 MAX_JOBS = 200_000

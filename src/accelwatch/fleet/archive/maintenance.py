@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from accelwatch.history.rows import MaintenanceRow
-from accelwatch.incidents.silence import Maintenance
+from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.archive.history.rows import MaintenanceRow
 
 MOST_ROWS = 200_000
 """Beyond them those that ended first are forgotten."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from accelwatch.archive.history.names import KINDS, WORDS
 from accelwatch.exposition.families import device_samples, node_samples, owner_of
-from accelwatch.history.names import KINDS, WORDS
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Scope, Series, by_key
 from accelwatch.schema.reading import Number

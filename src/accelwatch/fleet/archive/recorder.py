@@ -8,9 +8,12 @@ import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from accelwatch.clock import Clock
+from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.archive.history.rows import EventRow, Gathering
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.base.slices import LongWork
 from accelwatch.daemon.memory import give_back
-from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.archive.jobs import JobBook
 from accelwatch.fleet.archive.maintenance import MaintenanceBook
 from accelwatch.fleet.archive.observed import observed, owners_of
@@ -19,10 +22,7 @@ from accelwatch.fleet.rounds import rounds
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node, speaks_for
 from accelwatch.fleet.state.snapshots import snapshot_of
-from accelwatch.history.rows import EventRow, Gathering
-from accelwatch.incidents.silence import Maintenance
 from accelwatch.schema.reading import Number
-from accelwatch.slices import LongWork
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +51,9 @@ class Recorder:
 
         Raises ArchiveError when the folder cannot be written or is somebody else's.
         """
-        from accelwatch.history.bounds import Bounds
-        from accelwatch.history.reader import Archive
-        from accelwatch.history.writer import Writer
+        from accelwatch.archive.history.bounds import Bounds
+        from accelwatch.archive.history.reader import Archive
+        from accelwatch.archive.history.writer import Writer
 
         assert settings.folder is not None
         self._settings = settings
@@ -196,7 +196,7 @@ class Recorder:
 
 def _release_memory() -> None:
     """Return to the kernel what a part, or the merge of an hour, needed: much, and seldom."""
-    from accelwatch.history.files import release_unused
+    from accelwatch.archive.history.files import release_unused
 
     release_unused()
     give_back()

@@ -8,11 +8,11 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from accelwatch.clock import Clock
-from accelwatch.errors import AccelwatchError
+from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.incidents.silence import Maintenance
 
 if TYPE_CHECKING:
     from accelwatch.fleet.archive.recorder import Recorder

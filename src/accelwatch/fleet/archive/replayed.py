@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from accelwatch.errors import WireError
+from accelwatch.archive.history.rows import EventRow, Gathering
+from accelwatch.archive.recording import Recording
+from accelwatch.base.errors import WireError
 from accelwatch.fleet.archive.jobs import JobBook
 from accelwatch.fleet.archive.observed import observed, owners_of
-from accelwatch.history.rows import EventRow, Gathering
-from accelwatch.recording import Recording
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
 
@@ -29,7 +29,7 @@ def replayed(
 
     Raises UsageError, WireError and AccelwatchError for a recording that cannot be read.
     """
-    from accelwatch.history.writer import Writer
+    from accelwatch.archive.history.writer import Writer
 
     with Recording.open(path) as recording:
         for note in recording.notes:

@@ -5,8 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, field
 
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.field_types import Path
-from accelwatch.errors import ConfigError
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,8 +4,9 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from accelwatch import durations
-from accelwatch.errors import UsageError
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.base import durations
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.avoid.documents import AvoidPage, AvoidReason, NodeToAvoid, ReasonKind
 from accelwatch.fleet.avoid.reasons import (
     Found,
@@ -16,14 +17,13 @@ from accelwatch.fleet.avoid.reasons import (
     unasked_nodes,
 )
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.rules.document import Severity
 from accelwatch.schema.moments import timestamp
-from accelwatch.web.json_page import json_page
-from accelwatch.web.page import Headers, Page, Query, ask_again, many, only
+from accelwatch.web.pages.json_page import json_page
+from accelwatch.web.pages.page import Headers, Page, Query, ask_again, many, only
 
 if TYPE_CHECKING:
+    from accelwatch.alerting.evaluation.runner import RuleRunner
     from accelwatch.fleet.remedies.runner import RemedyRunner
-    from accelwatch.judging.runner import RuleRunner
 
 PATH = "/v1/avoid"
 _ORDER = tuple(ReasonKind)

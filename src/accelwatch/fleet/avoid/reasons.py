@@ -3,16 +3,16 @@
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.fleet.avoid.documents import AvoidReason, ReasonKind
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.silence import Maintenance
-from accelwatch.rules.document import Scope, Severity
 from accelwatch.schema.moments import moment_or_none, timestamp
 
 if TYPE_CHECKING:
-    from accelwatch.remedy.model import RemedyState
+    from accelwatch.remediation.policy.state.model import RemedyState
 
 Found = Iterator[tuple[str, AvoidReason]]
 """Names of nodes, each with one reason."""

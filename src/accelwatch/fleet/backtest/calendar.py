@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from accelwatch.history.rows import JobRow, MaintenanceRow
+from accelwatch.archive.history.rows import JobRow, MaintenanceRow
 
 AFTER_S = 300.0
 """Nodes that are worked on until a moment come up for so long."""

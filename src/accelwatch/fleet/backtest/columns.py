@@ -9,11 +9,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from accelwatch.expr.kleene import Key
+from accelwatch.alerting.rules.timing import silence_s
+from accelwatch.base.slices import LongWork
+from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.needs import Needs
-from accelwatch.expr.rule_names import of_host
-from accelwatch.expr.tree import EventPattern
-from accelwatch.expr.windows import WindowKind
+from accelwatch.expr.vocabulary.kleene import Key
+from accelwatch.expr.vocabulary.rule_names import of_host
+from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.backtest.places import Places as Belonging
 from accelwatch.fleet.backtest.roster import Roster
 from accelwatch.fleet.backtest.stream import Told
@@ -31,13 +33,11 @@ from accelwatch.fleet.table.jobs import RowJobs
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.windows import Heard, Windows
 from accelwatch.fleet.table.words import HEALTH, NODE_STATE, STATE
-from accelwatch.rules.timing import silence_s
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.provenance import Provenance
-from accelwatch.slices import LongWork
 
 DEVICE_UP = ("device_up",)
 SKEW = ("fleet_target_clock_skew_seconds",)

@@ -3,6 +3,10 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from accelwatch.alerting.incidents.incident import Facts
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.verdict import Entity
+from accelwatch.archive.history.reader import Archive
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.backtest.calendar import Jobs
 from accelwatch.fleet.backtest.columns import UNREADABLE, ArchiveColumns
@@ -12,10 +16,6 @@ from accelwatch.fleet.backtest.roster import Roster
 from accelwatch.fleet.rules.columns import Places
 from accelwatch.fleet.rules.ground import BY, Firing, first_of_group, grouped_entities, name_of
 from accelwatch.fleet.table.belief import Bools
-from accelwatch.history.reader import Archive
-from accelwatch.incidents.incident import Facts
-from accelwatch.rules.document import Scope
-from accelwatch.rules.verdict import Entity
 from accelwatch.schema.metrics import Series
 
 _STANDING = frozenset({"device_up", "device_suspended", "health"})

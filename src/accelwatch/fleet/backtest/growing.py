@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import msgspec
 
+from accelwatch.alerting.incidents.cause import Cause
+from accelwatch.alerting.incidents.causes import Causes, is_over
+from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.calendar import Maintenance
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line, line_of_told
-from accelwatch.history.reader import Archive
-from accelwatch.incidents.cause import Cause
-from accelwatch.incidents.causes import Causes, is_over
 
 TELL_EVERY_S = 1800.0
 """Of the archive, between two words on how far it has come."""

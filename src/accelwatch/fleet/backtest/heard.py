@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.archive.history.rows import EventRow
 from accelwatch.fleet.backtest.roster import Roster
 from accelwatch.fleet.state.events import Noted
-from accelwatch.history.rows import EventRow
+from accelwatch.kernel.xid import category_in
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.xid import category_in
 
 AHEAD_S = 900.0
 """How far a node's clock may be ahead without its events being heard late."""

@@ -8,6 +8,13 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import NamedTuple
 
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.incident_manager import IncidentManager
+from accelwatch.alerting.incidents.storm import WITHIN_S
+from accelwatch.alerting.rules.document import Mode
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.verdict import VerdictChange
+from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.ground import ArchiveGround
 from accelwatch.fleet.backtest.partner import Partner
 from accelwatch.fleet.backtest.sampling import as_sampled, unseen
@@ -15,13 +22,6 @@ from accelwatch.fleet.backtest.shares import shares
 from accelwatch.fleet.backtest.verdicts import Judged, Span, Verdicts
 from accelwatch.fleet.rules.judge import needs_of, never_true
 from accelwatch.fleet.rules.suspects import LOOKED_AT
-from accelwatch.history.reader import Archive
-from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.incident_manager import IncidentManager
-from accelwatch.incidents.storm import WITHIN_S
-from accelwatch.rules.document import Mode
-from accelwatch.rules.rule import Rule
-from accelwatch.rules.verdict import VerdictChange
 
 
 class Step(NamedTuple):

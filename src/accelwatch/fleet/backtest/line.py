@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.expr.tree import Peers, walk
-from accelwatch.incidents.causes import GROUP, Told, level_of, where_of
-from accelwatch.incidents.incident import Incident
-from accelwatch.rules.document import Advice
-from accelwatch.rules.rule import Rule
-from accelwatch.rules.verdict import Evidence
+from accelwatch.alerting.incidents.causes import GROUP, Told, level_of, where_of
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.rules.document import Advice
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.verdict import Evidence
+from accelwatch.expr.checking.tree import Peers, walk
 from accelwatch.schema.metrics import Kind, by_key
 
 _STATES = {"state": "device_up", "node_state": "fleet_target_up"}

@@ -10,9 +10,9 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, NamedTuple
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.alerting.rules.verdict import VerdictChange
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.backtest.verdicts import Judged
-from accelwatch.rules.verdict import VerdictChange
 
 TELL_EVERY = 64
 """Intervals after which it says how far it has come, at the latest: it ends when nobody reads that."""

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from accelwatch.archive.history.samples import Entity
 from accelwatch.fleet.backtest.calendar import Jobs, Occupant
 from accelwatch.fleet.backtest.roster import Roster
 from accelwatch.fleet.rules.columns import Texts, factored
-from accelwatch.history.samples import Entity
 
 _Says = Callable[[Entity, Occupant | None], str | None]
 

@@ -6,9 +6,9 @@ advised takes what it usually takes.
 
 import msgspec
 
+from accelwatch.alerting.incidents.causes import ALERT
+from accelwatch.alerting.rules.document import Advice
 from accelwatch.fleet.backtest.line import Line
-from accelwatch.incidents.causes import ALERT
-from accelwatch.rules.document import Advice
 
 HOURS: dict[Advice, float] = {
     Advice.NONE: 0.0,

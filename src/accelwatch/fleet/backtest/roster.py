@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.archive.history.samples import Entity
 from accelwatch.fleet.rules.columns import Places
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
-from accelwatch.history.samples import Entity
 
 _LEAST = 64
 MISSED_STEPS = 1.5

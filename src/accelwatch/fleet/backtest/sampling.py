@@ -6,7 +6,7 @@ What begins on many nodes at one moment is seen on each at its next sample, so u
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from accelwatch.rules.rule import Rule
+from accelwatch.alerting.rules.rule import Rule
 
 _MOST_NAMED = 6
 RACK = "rack"

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from accelwatch.rules.rule import Rule
+from accelwatch.alerting.rules.rule import Rule
 from accelwatch.schema.metrics import Series
 
 _WINDOW, _GROUP = 10.0, 3.0

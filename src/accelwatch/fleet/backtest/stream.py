@@ -7,9 +7,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from accelwatch.archive.history.samples import Group, Samples
 from accelwatch.fleet.rules.columns import Places
 from accelwatch.fleet.table.belief import Floats
-from accelwatch.history.samples import Group, Samples
 from accelwatch.schema.metrics import Series
 
 Some = TypeVar("Some")

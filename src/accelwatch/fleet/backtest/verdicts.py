@@ -8,15 +8,15 @@ called silent for it.
 from collections.abc import Collection, Coroutine, Generator, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.verdict import VerdictChange
+from accelwatch.archive.history.layout import DEVICES, NODES
+from accelwatch.archive.history.reader import Archive
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.backtest.ground import ArchiveGround
 from accelwatch.fleet.backtest.stream import Interval, intervals
 from accelwatch.fleet.rules.judge import FleetJudge
-from accelwatch.history.layout import DEVICES, NODES
-from accelwatch.history.reader import Archive
-from accelwatch.rules.rule import Rule
-from accelwatch.rules.verdict import VerdictChange
 from accelwatch.schema.metrics import Series
-from accelwatch.slices import LongWork
 
 REST_STEPS = 3
 """After so many intervals without any sample it was the recorder that rested."""

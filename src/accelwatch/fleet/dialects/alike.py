@@ -17,14 +17,14 @@ import msgspec
 
 from accelwatch.exposition import PageSeries
 from accelwatch.exposition.alike import Shape
-from accelwatch.fleet.dialects.arrangement import Arrangement
+from accelwatch.fleet.dialects.base.table import Dialect
 from accelwatch.fleet.dialects.cards import card_of
-from accelwatch.fleet.dialects.host import HostLayout
-from accelwatch.fleet.dialects.identity import PLACEHOLDERS, device_of, place_of
-from accelwatch.fleet.dialects.ours import OURS
+from accelwatch.fleet.dialects.ours.page import OURS
 from accelwatch.fleet.dialects.page_plan import DialectPlan, PageOutline, PagePlan, outline_of
+from accelwatch.fleet.dialects.plans.arrangement import Arrangement
+from accelwatch.fleet.dialects.plans.host import HostLayout
+from accelwatch.fleet.dialects.plans.identity import PLACEHOLDERS, device_of, place_of
 from accelwatch.fleet.dialects.recognise import named_by
-from accelwatch.fleet.dialects.table import Dialect
 from accelwatch.schema.device import normal_uuid
 
 _SIGN = "\0"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.card_wide import held_note, shared_note
 from accelwatch.schema.device import UP, normal_pci_bus_id
 from accelwatch.schema.metrics import Series

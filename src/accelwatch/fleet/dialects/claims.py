@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from accelwatch.exposition import Key
-from accelwatch.fleet.dialects.identity import known
-from accelwatch.fleet.dialects.partitions import name_of
-from accelwatch.fleet.dialects.table import Dialect
+from accelwatch.fleet.dialects.base.table import Dialect
+from accelwatch.fleet.dialects.plans.identity import known
+from accelwatch.fleet.dialects.plans.partitions import name_of
 from accelwatch.fleet.listing import Holder, Listing
 from accelwatch.schema.device import normal_uuid
 

@@ -8,12 +8,12 @@ import msgspec
 
 from accelwatch.exposition import ExpositionReader, Key, Limits, PageSeries
 from accelwatch.fleet.dialects.alike import shared_plan
-from accelwatch.fleet.dialects.host import HostPlan
+from accelwatch.fleet.dialects.base.precedence import PRECEDENCE
+from accelwatch.fleet.dialects.base.remembered import Remembered
 from accelwatch.fleet.dialects.merge import merge
-from accelwatch.fleet.dialects.ours import OurPlan
+from accelwatch.fleet.dialects.ours.page import OurPlan
 from accelwatch.fleet.dialects.page_plan import PagePlan, plan_of
-from accelwatch.fleet.dialects.precedence import PRECEDENCE
-from accelwatch.fleet.dialects.remembered import Remembered
+from accelwatch.fleet.dialects.plans.host import HostPlan
 from accelwatch.fleet.dialects.views import Plan
 from accelwatch.fleet.listing import Listing
 from accelwatch.schema.reading import Number

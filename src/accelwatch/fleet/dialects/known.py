@@ -1,13 +1,14 @@
 """The dialects we read, ours first. A new one is a module with a table and a line here."""
 
-from accelwatch.fleet.dialects import dcgm
-from accelwatch.fleet.dialects.all_smi import ALL_SMI
-from accelwatch.fleet.dialects.amd import AMD
-from accelwatch.fleet.dialects.generic import RED_HAT
-from accelwatch.fleet.dialects.intel import XPUM, XPUMD
-from accelwatch.fleet.dialects.macmon import MACMON
-from accelwatch.fleet.dialects.node_exporter import NODE_EXPORTER
-from accelwatch.fleet.dialects.npu import (
+from accelwatch.fleet.dialects.base.table import Dialect
+from accelwatch.fleet.dialects.exporters import dcgm
+from accelwatch.fleet.dialects.exporters.all_smi import ALL_SMI
+from accelwatch.fleet.dialects.exporters.amd import AMD
+from accelwatch.fleet.dialects.exporters.generic import RED_HAT
+from accelwatch.fleet.dialects.exporters.intel import XPUM, XPUMD
+from accelwatch.fleet.dialects.exporters.macmon import MACMON
+from accelwatch.fleet.dialects.exporters.node_exporter import NODE_EXPORTER
+from accelwatch.fleet.dialects.exporters.npu import (
     ASCEND,
     FURIOSA,
     GAUDI,
@@ -16,10 +17,9 @@ from accelwatch.fleet.dialects.npu import (
     TENSTORRENT,
     TPU,
 )
-from accelwatch.fleet.dialects.nvidia_gpu_exporter import NVIDIA_GPU_EXPORTER
-from accelwatch.fleet.dialects.nvitop import NVITOP
-from accelwatch.fleet.dialects.ours import OURS
-from accelwatch.fleet.dialects.table import Dialect
+from accelwatch.fleet.dialects.exporters.nvidia_gpu_exporter import NVIDIA_GPU_EXPORTER
+from accelwatch.fleet.dialects.exporters.nvitop import NVITOP
+from accelwatch.fleet.dialects.ours.page import OURS
 
 DIALECTS: tuple[Dialect, ...] = (
     OURS,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from accelwatch.fleet.dialects.precedence import PRECEDENCE
+from accelwatch.fleet.dialects.base.precedence import PRECEDENCE
 from accelwatch.fleet.merge import Judged, health_of, reading_of, same_devices, speaking, united
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import DeviceView

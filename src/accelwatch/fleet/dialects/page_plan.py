@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from accelwatch.exposition import Key
-from accelwatch.fleet.dialects.arrangement import Arrangement, arranged
+from accelwatch.fleet.dialects.base.table import Dialect
 from accelwatch.fleet.dialects.cards import card_of
 from accelwatch.fleet.dialects.claims import listing_of
-from accelwatch.fleet.dialects.family_names import kept_names
-from accelwatch.fleet.dialects.host import HostLayout, host_layout
-from accelwatch.fleet.dialects.identity import Roster
-from accelwatch.fleet.dialects.ours import OURS, OurPlan
-from accelwatch.fleet.dialects.plan import met
+from accelwatch.fleet.dialects.ours.page import OURS, OurPlan
+from accelwatch.fleet.dialects.plans.arrangement import Arrangement, arranged
+from accelwatch.fleet.dialects.plans.family_names import kept_names
+from accelwatch.fleet.dialects.plans.host import HostLayout, host_layout
+from accelwatch.fleet.dialects.plans.identity import Roster
+from accelwatch.fleet.dialects.plans.plan import met
 from accelwatch.fleet.dialects.recognise import families, prefix_of, recognise
-from accelwatch.fleet.dialects.table import Dialect
 from accelwatch.fleet.listing import Listing
 from accelwatch.schema.device import Device
 

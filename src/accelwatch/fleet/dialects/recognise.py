@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 from accelwatch.exposition import Key
-from accelwatch.fleet.dialects.identity import KeyLabels
+from accelwatch.fleet.dialects.base.table import Dialect
 from accelwatch.fleet.dialects.known import DIALECTS
-from accelwatch.fleet.dialects.table import Dialect
+from accelwatch.fleet.dialects.plans.identity import KeyLabels
 
 _MOST_NAMES = 1024
 """Of families of one scrape that are worth to be known again; others may hold anything."""

@@ -7,16 +7,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.fleet.dialects.arrangement import RowLayout
+from accelwatch.base.absence import Absence
+from accelwatch.fleet.dialects.base.counts import recent_events
+from accelwatch.fleet.dialects.base.doubles import marked
+from accelwatch.fleet.dialects.base.remembered import Failure, Remembered
+from accelwatch.fleet.dialects.base.table import INT64_BLANK, UINT32_BLANK
 from accelwatch.fleet.dialects.cards import counted_once
-from accelwatch.fleet.dialects.counts import recent_events
-from accelwatch.fleet.dialects.doubles import marked
 from accelwatch.fleet.dialects.page_plan import DialectPlan
-from accelwatch.fleet.dialects.plan import SPECIAL, Cell, Place, blanks_of, evaluate, scaled
-from accelwatch.fleet.dialects.remembered import Failure, Remembered
-from accelwatch.fleet.dialects.table import INT64_BLANK, UINT32_BLANK
-from accelwatch.fleet.dialects.workload import read_processes
-from accelwatch.schema.absence import Absence
+from accelwatch.fleet.dialects.plans.arrangement import RowLayout
+from accelwatch.fleet.dialects.plans.plan import SPECIAL, Cell, Place, blanks_of, evaluate, scaled
+from accelwatch.fleet.dialects.plans.workload import read_processes
+from accelwatch.kernel.xid import category_of
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health, by_exporter, judge
@@ -25,7 +26,6 @@ from accelwatch.schema.plausible import believed_process, oversized, told_of
 from accelwatch.schema.reading import Number, Process, Reading, wholly_absent
 from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import DeviceView, EventCount
-from accelwatch.xid import category_of
 
 MAX_NUMA_NODES = 1024
 """CONFIG_NODES_SHIFT of the kernel is at most 10."""

@@ -15,13 +15,13 @@ from typing import Protocol
 
 import msgspec
 
-from accelwatch.errors import ConfigError
-from accelwatch.file_rights import check_not_open
+from accelwatch.base.errors import ConfigError
+from accelwatch.files.file_rights import check_not_open
 from accelwatch.fleet.scrape_settings import Credentials, Scrape, TlsConfig
 from accelwatch.fleet.target import Target
 from accelwatch.located_yaml.nodes import read_file
-from accelwatch.web.listeners import is_loopback
-from accelwatch.web.tls import VERSIONS
+from accelwatch.web.protection.tls import VERSIONS
+from accelwatch.web.sockets.listeners import is_loopback
 
 _LOOK_EVERY_S = 10.0
 _DOUBTED_S = 1.0

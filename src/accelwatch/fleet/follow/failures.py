@@ -3,9 +3,9 @@
 import os
 import time
 
-from accelwatch.backoff import retry_after
+from accelwatch.base.backoff import retry_after
+from accelwatch.base.version import __version__
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.version import __version__
 
 USER_AGENT = f"accelwatch/{__version__}"
 MAY_WANT = {

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 
 _BROKEN = 500
 

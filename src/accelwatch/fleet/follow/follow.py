@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Protocol
 
-from accelwatch.backoff import SpreadBackoff
+from accelwatch.base.backoff import SpreadBackoff
 from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.pages import Pages, Prefetched
@@ -16,7 +16,7 @@ from accelwatch.fleet.follow.stream import Stream
 from accelwatch.fleet.follow.target_client import target_client
 from accelwatch.fleet.target import Target
 from accelwatch.schema.compact import Hello
-from accelwatch.web.stream import STREAM
+from accelwatch.web.http.stream import STREAM
 
 _TOGETHER = 12
 _APART_S = 1.0

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.child_process import close_others
 from accelwatch.daemon.open_files import raise_open_files
 from accelwatch.fleet.follow.access import BoundAccess
 from accelwatch.fleet.follow.faults import TargetFault
@@ -25,7 +24,8 @@ from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.follow.target_client import target_client
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.target import Target
-from accelwatch.parent_death import die_with_parent
+from accelwatch.processes.child_process import close_others
+from accelwatch.processes.parent_death import die_with_parent
 from accelwatch.schema.frames import PREFIX_BYTES, Splitter, body_size, frame
 
 LEAST = 100

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.follow.access import Ticket, Tickets
 from accelwatch.fleet.follow.failure_log import FailureLog
 from accelwatch.fleet.follow.faults import Reason, TargetFault

@@ -6,7 +6,7 @@ from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.frames import FrameReader, RawTick, Received
 from accelwatch.fleet.follow.target_client import TargetClient
 from accelwatch.fleet.scrape_settings import Scrape
-from accelwatch.web.stream import MSGPACK, PACKED
+from accelwatch.web.http.stream import MSGPACK, PACKED
 
 _HEADERS = {"Accept": f"{PACKED}, {MSGPACK};q=0.9", "Accept-Encoding": "identity"}
 """Packed values, or from an agent that does not know them the same as arrays of MessagePack."""

@@ -2,7 +2,7 @@
 
 from urllib.parse import SplitResult, urlsplit
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.scrape_settings import TlsConfig
 
 

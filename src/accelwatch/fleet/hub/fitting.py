@@ -9,16 +9,16 @@ from pathlib import Path
 
 from accelwatch.action.contract import Action, NeedsOptions
 from accelwatch.action.intent import IntentKind
+from accelwatch.alerting.rules.document import Mode
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.base.errors import ConfigError, UsageError
+from accelwatch.base.untrusted_text import printable
 from accelwatch.config.reader import place_of
-from accelwatch.errors import ConfigError, UsageError
-from accelwatch.file_rights import unsafe_for_state
+from accelwatch.files.file_rights import unsafe_for_state
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.target import targets_of
 from accelwatch.located_yaml.complaint import Complaint
-from accelwatch.remedy.ladder import INTENTS
-from accelwatch.rules.document import Mode
-from accelwatch.rules.rule import Rule
-from accelwatch.untrusted_text import printable
+from accelwatch.remediation.policy.plan.ladder import INTENTS
 
 _SPARES = "remedy.spares.nodes"
 _MOST_NAMED = 5
@@ -94,7 +94,7 @@ def _short(host: str) -> str:
 
 
 def _of_rules(settings: HubSettings, actions: Mapping[str, Action]) -> Iterator[Complaint]:
-    from accelwatch.rules.configured import loaded_rules
+    from accelwatch.alerting.rules.configured import loaded_rules
 
     if not settings.rules.any:
         return
@@ -150,8 +150,8 @@ def _lacks(action: Action, kind: IntentKind) -> str:
 
 def misfits_of(settings: HubSettings, places: Mapping[str, str]) -> list[Complaint]:
     """The same for settings whose actions are not built yet. Raises ConfigError, PluginError."""
-    from accelwatch.clock import SystemClock
-    from accelwatch.remedy.actions import actions_of
+    from accelwatch.base.clock import SystemClock
+    from accelwatch.remediation.actions import actions_of
 
     found = list(misfits(settings, actions_of(settings.remedy, SystemClock()), places))
     if settings.state_dir and (unsafe := unsafe_for_state(Path(settings.state_dir))):

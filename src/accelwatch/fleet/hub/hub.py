@@ -7,11 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelwatch.clock import Clock
-from accelwatch.errors import AccelwatchError
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.alerting.rules.document import Mode
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.base.slices import LongWork
 from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.archive.recording import Recording
-from accelwatch.fleet.dialects.precedence import precedence
+from accelwatch.fleet.dialects.base.precedence import precedence
 from accelwatch.fleet.follow.access import BoundAccess
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.follow.follow import MakeReader
@@ -30,19 +34,15 @@ from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.discovery import MakeWay, standing_targets, ways, without_credentials
 from accelwatch.fleet.targets.watch import TargetWatch
 from accelwatch.fleet.tsdb.peers import Peers
-from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.silence import Maintenance
-from accelwatch.rules.document import Mode
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from accelwatch.slices import LongWork
-from accelwatch.web.stream import ALERTING, HUB_HEADER
+from accelwatch.web.http.stream import ALERTING, HUB_HEADER
 
 if TYPE_CHECKING:
+    from accelwatch.alerting.evaluation.runner import RuleRunner
     from accelwatch.fleet.approval.approvals import Approvals
     from accelwatch.fleet.remedies.runner import RemedyRunner
     from accelwatch.fleet.rules.evaluator import FleetEvaluator
-    from accelwatch.judging.runner import RuleRunner
 
 logger = logging.getLogger(__name__)
 
@@ -161,9 +161,9 @@ class Hub:
                 )
         elif self.rules is None:
             # numpy's share of the rules is loaded by those only who have some.
+            from accelwatch.alerting.evaluation.runner import RuleRunner
             from accelwatch.fleet.approval.asking import HubAsking
             from accelwatch.fleet.rules.evaluator import FleetEvaluator
-            from accelwatch.judging.runner import RuleRunner
 
             evaluator = FleetEvaluator(self.fleet)
             runner = RuleRunner(
@@ -304,7 +304,7 @@ class Hub:
         keeps = self.rules is not None and self.rules.incident_store.writer is not None
         if self._state_dir is None or not keeps:
             return None
-        from accelwatch.incidents.journal.file import FILE
+        from accelwatch.alerting.incidents.journal.file import FILE
 
         return self._state_dir / FILE
 

@@ -8,6 +8,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, field
 
+from accelwatch.base.default_addresses import HUB_ADDRESS
+from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.field_types import Long, Path, Short
 from accelwatch.config.layers import Effective, Flag, values_of_flags
@@ -16,10 +18,8 @@ from accelwatch.config.otlp import Otlp
 from accelwatch.config.otlp import mistakes as mistakes_of_otlp
 from accelwatch.config.reader import Reader, Values, build, place_of, places
 from accelwatch.config.usage import UsageSettings
-from accelwatch.default_addresses import HUB_ADDRESS
-from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.archive.settings import History, check_history
-from accelwatch.fleet.dialects.precedence import precedence
+from accelwatch.fleet.dialects.base.precedence import precedence
 from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.follow.access import check_access
 from accelwatch.fleet.scrape_settings import REFUSED, Scrape
@@ -30,7 +30,7 @@ from accelwatch.fleet.targets.settings import Targets
 from accelwatch.fleet.tsdb.settings import REFUSED as REFUSED_OF_PEERS
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite, Store, check_peers
 from accelwatch.located_yaml.complaint import Complaint, refuse
-from accelwatch.remedy import settings as remedies
+from accelwatch.remediation import settings as remedies
 
 _OWN_WEB = ("listen_address", "stream_max_clients", "max_connections")
 """Settings of `web` whose defaults are not an agent's; more connections than streams: room to ask."""
@@ -160,7 +160,7 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
     yield from _mistakes_of_rules(settings.rules)
     yield from mistakes(settings.targets, settings.scrape)
     if settings.alerts != Alerts():
-        from accelwatch.delivery import sinks
+        from accelwatch.alerting.delivery import sinks
 
         for key, text in sinks.mistakes(settings.alerts):
             yield f"alerts.{key}", text
@@ -193,14 +193,14 @@ def _of_links(settings: HubSettings) -> Iterator[Mistake]:
 def _of_remedies(settings: remedies.RemedySettings) -> Iterator[Mistake]:
     yield from remedies.mistakes(settings)
     if settings.actions:
-        from accelwatch.remedy import actions
+        from accelwatch.remediation import actions
 
         yield from actions.mistakes(settings)
 
 
 def _mistakes_of_rules(settings: RuleSettings) -> Iterator[Mistake]:
     if settings.any:
-        from accelwatch.rules.configured import loaded_rules
+        from accelwatch.alerting.rules.configured import loaded_rules
 
         try:
             loaded_rules(settings)

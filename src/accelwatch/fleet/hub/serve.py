@@ -7,7 +7,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from accelwatch.clock import Clock, SystemClock
+from accelwatch.alerting.evaluation.pages import IncidentPages
+from accelwatch.alerting.evaluation.silence_pages import SilencePages
+from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.layers import Effective
 from accelwatch.config.model import Web
 from accelwatch.config.reloading import check_filled, losses
@@ -15,9 +18,8 @@ from accelwatch.daemon.lifecycle import Lifecycle
 from accelwatch.daemon.logs import set_up_logging
 from accelwatch.daemon.notify import notifier_of
 from accelwatch.daemon.open_files import raise_open_files
-from accelwatch.errors import AccelwatchError
 from accelwatch.exposition.histogram import Histogram
-from accelwatch.file_rights import make_state_folder
+from accelwatch.files.file_rights import make_state_folder
 from accelwatch.fleet.api.audit_pages import AuditPages
 from accelwatch.fleet.api.evidence_pages import EvidencePages
 from accelwatch.fleet.api.incident_news import IncidentNews
@@ -33,16 +35,14 @@ from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
 from accelwatch.fleet.hub.model import HubSettings, UnfitSettingsError
 from accelwatch.fleet.incident_page.door import IncidentDoor
-from accelwatch.judging.pages import IncidentPages
-from accelwatch.judging.silence_pages import SilencePages
 from accelwatch.schema.metrics import Series, catalogue
 from accelwatch.schema.reading import Number
-from accelwatch.web.changing import may_change
-from accelwatch.web.exposure import check_kept, protection_of
 from accelwatch.web.front import Front, server_limits
-from accelwatch.web.http_server import HttpServer
-from accelwatch.web.page import VisitedPages
-from accelwatch.web.web_config import Protection
+from accelwatch.web.http.http_server import HttpServer
+from accelwatch.web.pages.changing import may_change
+from accelwatch.web.pages.page import VisitedPages
+from accelwatch.web.protection.exposure import check_kept, protection_of
+from accelwatch.web.protection.web_config import Protection
 
 logger = logging.getLogger(__name__)
 
@@ -296,7 +296,7 @@ async def _notify_refused(
     """Notify people that the hub does not start, or, without an error, that it has started."""
     if not settings.alerts.sinks:
         return
-    from accelwatch.delivery.refused_start import RefusedStart
+    from accelwatch.alerting.delivery.refused_start import RefusedStart
 
     folder = state_folder(settings, os.environ)
     refused = RefusedStart(settings.alerts, folder, clock, "the hub")

@@ -5,13 +5,13 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from accelwatch.errors import UsageError
+from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.fleet.targets.slurm_reservations import reservations
-from accelwatch.incidents.silence import Maintenance
 
 if TYPE_CHECKING:
-    from accelwatch.incidents.incident_store import IncidentStore
+    from accelwatch.alerting.incidents.incident_store import IncidentStore
 
 logger = logging.getLogger(__name__)
 

@@ -5,14 +5,14 @@ import itertools
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from accelwatch.base.slices import LongWork
 from accelwatch.config.usage import UsageSettings
 from accelwatch.fleet.hub.usage_reading import UsageReading
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.slices import LongWork
-from accelwatch.usage.keeping import FILE, KEEP_EVERY_S, LedgerFile
-from accelwatch.usage.ledger import Ledger
-from accelwatch.web.page import Headers, Page, Query
-from accelwatch.web.usage_page import reporting, rested_usage_page
+from accelwatch.node.usage.keeping import FILE, KEEP_EVERY_S, LedgerFile
+from accelwatch.node.usage.ledger import Ledger
+from accelwatch.web.pages.page import Headers, Page, Query
+from accelwatch.web.pages.usage_page import reporting, rested_usage_page
 
 STEP_S = 60.0
 """Counters of load and energy tell what was in between."""

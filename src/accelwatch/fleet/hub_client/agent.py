@@ -6,8 +6,13 @@ from typing import NoReturn
 
 import msgspec
 
-from accelwatch.clock import Clock, SystemClock
-from accelwatch.errors import AccelwatchError
+from accelwatch.alerting.evaluation.documents import IncidentsPage
+from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.alerting.evaluation.paths import INCIDENTS
+from accelwatch.alerting.incidents.incident import IncidentState
+from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.base.version import __version__
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.explaining import explained
 from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
@@ -17,13 +22,8 @@ from accelwatch.fleet.hub_client.usage import usage_of
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.picture.source import SnapshotSource
 from accelwatch.fleet.wire import MOST_CLOSED, SCHEMA, FleetDocument, IncidentNow, RulesNow
-from accelwatch.incidents.incident import IncidentState
-from accelwatch.judging.documents import IncidentsPage
-from accelwatch.judging.explanation import Explanation
-from accelwatch.judging.paths import INCIDENTS
+from accelwatch.node.usage.report import UsageReport
 from accelwatch.schema.moments import timestamp
-from accelwatch.usage.report import UsageReport
-from accelwatch.version import __version__
 
 EVERY_S = 2.0
 _NO_RULES = 404

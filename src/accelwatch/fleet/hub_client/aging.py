@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from accelwatch.base.absence import Absence
+from accelwatch.base.version import __version__
 from accelwatch.fleet.follow.faults import Reason
 from accelwatch.fleet.names import SILENT_SOURCE
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import wholly_absent
@@ -17,7 +18,6 @@ from accelwatch.schema.snapshot import (
     ReadFailure,
     Snapshot,
 )
-from accelwatch.version import __version__
 
 _REMEDIES: dict[str, str] = {
     Reason.DNS: "check the name in the targets, and that the hub's machine can resolve it",

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.child_process import ChildProcess, anonymous_file
-from accelwatch.errors import AccelwatchError
-from accelwatch.exit_codes import FAILED
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.base.exit_codes import FAILED
 from accelwatch.fleet.hub_client.lifetime import Lifetime
-from accelwatch.sampler.frames import write_all
+from accelwatch.node.sampler.protocol.frames import write_all
+from accelwatch.processes.child_process import ChildProcess, anonymous_file
 
 _MAX_SOCKET_PATH = 100
 """A Unix socket's path has 107 bytes at most (linux/un.h); the name follows."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.hub_client.child import Child
 from accelwatch.fleet.hub_client.child import begin as begin_child
 from accelwatch.fleet.hub_client.lifetime import Lifetime

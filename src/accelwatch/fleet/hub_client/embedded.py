@@ -12,12 +12,12 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from accelwatch.clock import SystemClock
+from accelwatch.base.clock import SystemClock
+from accelwatch.base.errors import UsageError
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import Web
 from accelwatch.daemon.memory import give_back
 from accelwatch.daemon.open_files import raise_open_files
-from accelwatch.errors import UsageError
 from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.follow.prefetch import Prefetch
 from accelwatch.fleet.hub.collecting import all_is_kept, spare_the_old, tend
@@ -32,7 +32,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.targets.files import read_targets
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
-from accelwatch.web.web_config import Protection
+from accelwatch.web.protection.web_config import Protection
 
 _THREADS = 16
 _HEAD_START_S = 0.5

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.alerting.evaluation.paths import EXPLAIN
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.hub_client.session import HubSession
-from accelwatch.judging.explanation import Explanation
-from accelwatch.judging.paths import EXPLAIN
 
 _decode = msgspec.json.Decoder(Explanation).decode
 

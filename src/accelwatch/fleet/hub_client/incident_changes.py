@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.alerting.evaluation.paths import INCIDENTS, SILENCES
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.hub_client.session import HubSession
-from accelwatch.judging.paths import INCIDENTS, SILENCES
 
 
 class IncidentChanges:

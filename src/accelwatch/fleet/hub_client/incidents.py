@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from accelwatch.alerting.incidents.incident import IncidentState
 from accelwatch.fleet.wire import MOST_CLOSED, IncidentNow, RulesNow
-from accelwatch.incidents.incident import IncidentState
 
 
 class ToldIncidents:

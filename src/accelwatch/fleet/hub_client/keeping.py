@@ -16,11 +16,11 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError
-from accelwatch.file_rights import make_state_folder
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.files.file_rights import make_state_folder
+from accelwatch.files.sqlite_files import keep_private
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.state.inventory import FILE
-from accelwatch.sqlite_files import keep_private
 
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK = "lock"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.clock import Clock
+from accelwatch.base.clock import Clock
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.hub_client.picture import Picture
 from accelwatch.fleet.hub_client.session import HubSession

@@ -11,8 +11,8 @@ import sys
 import threading
 from pathlib import Path
 
-from accelwatch.child_process import close_others
-from accelwatch.sampler.commands import end_commands
+from accelwatch.node.sampler.protocol.commands import end_commands
+from accelwatch.processes.child_process import close_others
 
 _GRACE_S = 0.8
 """How long an orderly end may take before the process just ends."""

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from accelwatch.backoff import SpreadBackoff
-from accelwatch.clock import Clock, SystemClock
-from accelwatch.errors import WireError
+from accelwatch.base.backoff import SpreadBackoff
+from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.base.errors import WireError
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client import aging
 from accelwatch.fleet.hub_client.aging import NodeAnswer, aged, silenced

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError, UsageError
-from accelwatch.exit_codes import PERMISSION
+from accelwatch.base.errors import AccelwatchError, UsageError
+from accelwatch.base.exit_codes import PERMISSION
 from accelwatch.fleet.api.documents import DeviceRow, GroupRow, NodeSummary
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.messages import Received

@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from accelwatch.base.default_addresses import HUB_PORT
+from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.config.reader import Reader, build
-from accelwatch.default_addresses import HUB_PORT
-from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.follow.access import check_access
 from accelwatch.fleet.scrape_settings import (
     REFUSED,

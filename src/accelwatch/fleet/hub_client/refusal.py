@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 
-from accelwatch.backoff import retry_after
+from accelwatch.base.backoff import retry_after
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 
 MOST_TOLD = 2000

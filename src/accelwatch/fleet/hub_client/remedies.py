@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError, UncertainError
+from accelwatch.base.errors import AccelwatchError, UncertainError
 from accelwatch.fleet.follow.faults import TargetFault, leaves_doubt
 from accelwatch.fleet.hub_client.incident_changes import user_name
 from accelwatch.fleet.hub_client.session import HubSession
@@ -17,7 +17,7 @@ from accelwatch.fleet.picture.remedies import RESET_BREAKER, START, STOP, Word
 
 if TYPE_CHECKING:
     from accelwatch.fleet.remedies.documents import Commanded, RemediesPage
-    from accelwatch.remedy.plan import Plan
+    from accelwatch.remediation.policy.plan.plan import Plan
 
 EVERY_S = 2.0
 """How often a hub that acts is asked."""

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import quote, urlencode
 
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.follow.access import Access, Ticket
 from accelwatch.fleet.follow.body import Body, TakesBody
 from accelwatch.fleet.follow.faults import Reason, TargetFault

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.backoff import SpreadBackoff
-from accelwatch.clock import Clock, SystemClock
-from accelwatch.errors import AccelwatchError, UnmetError, WireError
+from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.base.backoff import SpreadBackoff
+from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.base.errors import AccelwatchError, UnmetError, WireError
 from accelwatch.fleet.api.documents import FLEET_HISTORY, FleetHistory, HistoryDocument
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.explaining import explained
@@ -25,9 +26,8 @@ from accelwatch.fleet.hub_client.stream import follow
 from accelwatch.fleet.hub_client.usage import usage_of
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.wire import DevicePlace, FleetEvent, FleetHello, FleetTick
-from accelwatch.judging.explanation import Explanation
+from accelwatch.node.usage.report import UsageReport
 from accelwatch.schema.moments import unix_seconds
-from accelwatch.usage.report import UsageReport
 
 _decode = msgspec.json.Decoder(HistoryDocument).decode
 _decode_fleet = msgspec.json.Decoder(FleetHistory).decode

@@ -8,7 +8,7 @@ from accelwatch.fleet.hub_client.session import HubSession, Prolong
 from accelwatch.fleet.picture.model import FIELDS
 from accelwatch.fleet.wire import FleetHello
 from accelwatch.schema.frames import FrameSizeError, Splitter
-from accelwatch.web.stream import INCIDENTS, MSGPACK, STREAM
+from accelwatch.web.http.stream import INCIDENTS, MSGPACK, STREAM
 
 _MAX_FRAME = 256 << 20
 NO_HUB = "it answers, but not as a hub does; agents are followed with --targets"

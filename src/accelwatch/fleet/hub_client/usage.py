@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError, UnmetError
+from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.session import HubSession
-from accelwatch.usage.asking import NOT_COUNTED, PATH
-from accelwatch.usage.report import UsageReport
+from accelwatch.node.usage.asking import NOT_COUNTED, PATH
+from accelwatch.node.usage.report import UsageReport
 
 _decode = msgspec.json.Decoder(UsageReport).decode
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from accelwatch.errors import WireError
+from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
+from accelwatch.base.errors import WireError
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.node import read_node
 from accelwatch.fleet.hub_client.once import first_view
@@ -22,7 +23,6 @@ from accelwatch.fleet.picture.why.scene import (
 )
 from accelwatch.fleet.picture.why.subject import Kind, Subject, subject_of
 from accelwatch.fleet.picture.why.troubles import troubles
-from accelwatch.judging.documents import IncidentDocument, IncidentsPage
 from accelwatch.schema import wire
 
 _NO_PAGE = 404

@@ -2,14 +2,14 @@
 
 import msgspec
 
-from accelwatch.delivery.text import lasting, moment
+from accelwatch.alerting.delivery.text import lasting, moment
+from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.fleet.remedies.runner import RemedyRunner
-from accelwatch.incidents.incident import Incident
-from accelwatch.remedy.budget import bound
-from accelwatch.remedy.model import Remedy, RemedyState
-from accelwatch.remedy.plan import Plan
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.step_context import StepContext
+from accelwatch.remediation.policy.guards.budget import bound
+from accelwatch.remediation.policy.plan.plan import Plan
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
 
 MOST_NODES = 4
 """Nodes of one incident whose plans are shown."""

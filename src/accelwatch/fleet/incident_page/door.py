@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cached_property
 from urllib.parse import unquote
 
-from accelwatch.web.page import Change, Page, Query, Visit, VisitedPages
+from accelwatch.web.pages.page import Change, Page, Query, Visit, VisitedPages
 
 PAGE = "/incidents/"
 

@@ -9,12 +9,12 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.incident_page.decisions import Decision
-from accelwatch.remedy.changes import Verb
-from accelwatch.web.markup import Markup, element
-from accelwatch.web.page import Headers
-from accelwatch.web.roles import Role
+from accelwatch.remediation.policy.state.changes import Verb
+from accelwatch.web.pages.markup import Markup, element
+from accelwatch.web.pages.page import Headers
+from accelwatch.web.protection.roles import Role
 
 FORM = "application/x-www-form-urlencoded"
 NEEDED: Mapping[Verb, Role] = {

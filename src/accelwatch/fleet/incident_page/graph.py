@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from accelwatch.display import quantity
-from accelwatch.web.markup import Markup, element
+from accelwatch.exposition.display import quantity
+from accelwatch.web.pages.markup import Markup, element
 
 _WIDTH, _HEIGHT = 340, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 336, 18, 122

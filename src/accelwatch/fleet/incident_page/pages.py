@@ -11,9 +11,12 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from accelwatch import durations
-from accelwatch.clock import Clock
-from accelwatch.errors import UnmetError, UsageError
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.journal.file import JournalError
+from accelwatch.alerting.incidents.silence import named
+from accelwatch.base import durations
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.fleet.approval.approvals import Approvals, Presented
 from accelwatch.fleet.approval.links import PARAMETER, Standing
 from accelwatch.fleet.approval.used import UsedError
@@ -22,16 +25,13 @@ from accelwatch.fleet.incident_page.forms import NEEDED, Pressed, buttons, press
 from accelwatch.fleet.incident_page.render import Shown, Told, incident_page, plain_page
 from accelwatch.fleet.incident_page.traces import traces_of
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.journal.file import JournalError
-from accelwatch.incidents.silence import named
-from accelwatch.remedy.changes import Command, Verb
-from accelwatch.web.page import Change, Headers, Page, Query, Visit, ask_again, only
-from accelwatch.web.roles import Role
+from accelwatch.remediation.policy.state.changes import Command, Verb
+from accelwatch.web.pages.page import Change, Headers, Page, Query, Visit, ask_again, only
+from accelwatch.web.protection.roles import Role
 
 if TYPE_CHECKING:
+    from accelwatch.alerting.evaluation.runner import RuleRunner
     from accelwatch.fleet.remedies.runner import RemedyRunner
-    from accelwatch.judging.runner import RuleRunner
 
 _FORM_S = 8 * 3600.0
 """How long a page may lie open until somebody presses a button."""

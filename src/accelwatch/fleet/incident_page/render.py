@@ -5,17 +5,17 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.delivery.notice import where
-from accelwatch.delivery.text import lasting, moment
+from accelwatch.alerting.delivery.notice import where
+from accelwatch.alerting.delivery.text import lasting, moment
+from accelwatch.alerting.incidents.incident import Incident, Moment
+from accelwatch.alerting.incidents.muting import Mute
 from accelwatch.fleet.incident_page.decisions import Decision, Prevailing
 from accelwatch.fleet.incident_page.graph import Trace, graph
 from accelwatch.fleet.incident_page.style import HEADERS, STYLE
-from accelwatch.incidents.incident import Incident, Moment
-from accelwatch.incidents.muting import Mute
-from accelwatch.remedy.plan import Plan, PlanStep
+from accelwatch.remediation.policy.plan.plan import Plan, PlanStep
 from accelwatch.schema import provenance
-from accelwatch.web.markup import Markup, document, element, joined
-from accelwatch.web.page import Page
+from accelwatch.web.pages.markup import Markup, document, element, joined
+from accelwatch.web.pages.page import Page
 
 _GLYPHS = {"critical": "▲", "warning": "◆", "info": "●", "over": "✓"}
 _MOMENTS = 12

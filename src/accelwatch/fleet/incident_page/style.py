@@ -1,6 +1,6 @@
 """How the page looks: one column that fits a small phone, large type, colour only for what matters."""
 
-from accelwatch.web.markup import policy
+from accelwatch.web.pages.markup import policy
 
 STYLE = """
 :root{color-scheme:light dark;--bg:#f6f7f9;--card:#fff;--ink:#14181d;--soft:#56606b;--edge:#d9dee4;

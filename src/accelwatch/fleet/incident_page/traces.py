@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.incident_page.graph import Trace
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import STEP_S
 from accelwatch.fleet.state.node import Node
-from accelwatch.incidents.incident import Incident
 from accelwatch.schema.device import UP
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of

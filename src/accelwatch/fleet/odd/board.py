@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.odd.comparing import USUAL_LABEL, Kind, Seen, differences, seen_on
 from accelwatch.fleet.odd.documents import OddMark
 from accelwatch.fleet.state.devices import ReadDevice
 from accelwatch.fleet.state.node import Node
-from accelwatch.slices import LongWork
 
 FEW = 0.25
 """Of the nodes that are compared, no more may have a value for it to be odd; one node always is. While

@@ -3,13 +3,13 @@
 import asyncio
 import itertools
 
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.odd.comparing import USUAL_LABEL, differences, seen_on
 from accelwatch.fleet.odd.documents import OddPage
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.moments import timestamp
-from accelwatch.slices import LongWork
-from accelwatch.web.json_page import json_page
-from accelwatch.web.page import Headers, Page, Query, ask_again, only
+from accelwatch.web.pages.json_page import json_page
+from accelwatch.web.pages.page import Headers, Page, Query, ask_again, only
 
 PATH = "/v1/odd"
 

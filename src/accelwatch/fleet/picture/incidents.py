@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.errors import WireError
+from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.alerting.incidents.incident import IncidentState
+from accelwatch.alerting.rules.document import Scope, Severity
+from accelwatch.base.errors import WireError
 from accelwatch.fleet.wire import IncidentNow
-from accelwatch.incidents.incident import IncidentState
-from accelwatch.judging.documents import IncidentDocument
-from accelwatch.natural_order import natural
-from accelwatch.rules.document import Scope, Severity
 from accelwatch.schema.moments import unix_seconds
+from accelwatch.schema.natural_order import natural
 
 SORTS = ("worst", "newest", "where", "title", "rule", "job")
 TITLES = {

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.fleet.picture.changing import IncidentChanges
 from accelwatch.fleet.picture.remedies import RemedySource
 from accelwatch.fleet.picture.source import SnapshotSource
@@ -21,8 +22,7 @@ from accelwatch.fleet.wire import (
     NodeNow,
     RulesNow,
 )
-from accelwatch.judging.explanation import Explanation
-from accelwatch.usage.report import UsageReport
+from accelwatch.node.usage.report import UsageReport
 
 FIELDS = (
     "utilization_ratio",

@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from accelwatch.durations import seconds
-from accelwatch.errors import UsageError
+from accelwatch.base.durations import seconds
+from accelwatch.base.errors import UsageError
 
 _DAY_S = 86_400.0
 _DATE = 10

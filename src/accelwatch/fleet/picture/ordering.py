@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.picture.tally import FleetRow
-from accelwatch.natural_order import natural
+from accelwatch.schema.natural_order import natural
 
 Value = Callable[[FleetRow], float | None]
 

@@ -13,9 +13,9 @@ import msgspec
 from accelwatch.fleet.picture.incidents import moment
 
 if TYPE_CHECKING:
+    from accelwatch.alerting.evaluation.documents import IncidentDocument
     from accelwatch.fleet.remedies.documents import Commanded, RemediesPage, RemedyDocument
-    from accelwatch.judging.documents import IncidentDocument
-    from accelwatch.remedy.plan import Plan
+    from accelwatch.remediation.policy.plan.plan import Plan
 
 STOP, START, RESET_BREAKER = "stop", "start", "reset_breaker"
 """Words to a hub that are about all nodes."""

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from accelwatch.incidents.incident import Incident
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.remedy.changes import CaseChanged
-from accelwatch.remedy.model import RemedyState
-from accelwatch.remedy.of_incident import acting_rule, case_changed
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.remediation.policy.plan.of_incident import acting_rule, case_changed
+from accelwatch.remediation.policy.state.changes import CaseChanged
+from accelwatch.remediation.policy.state.model import RemedyState
 
 _Basis = tuple[object, ...]
 """The things that a case follows from."""

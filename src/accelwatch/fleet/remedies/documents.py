@@ -5,11 +5,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.remedy.budget import bound
-from accelwatch.remedy.model import Remedy, RemedyState
-from accelwatch.remedy.outcome import Note
-from accelwatch.remedy.plan import Plan
-from accelwatch.remedy.settings import RemedySettings
+from accelwatch.remediation.policy.guards.budget import bound
+from accelwatch.remediation.policy.plan.plan import Plan
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.outcome import Note
+from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.moments import timestamp
 
 

@@ -5,14 +5,14 @@ from collections.abc import Collection
 
 import msgspec
 
+from accelwatch.alerting.rules.timing import silence_s
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.machine import machine_of
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.source import OURS
-from accelwatch.remedy.identity import Machine
-from accelwatch.remedy.world import NodeHeard
-from accelwatch.rules.timing import silence_s
+from accelwatch.remediation.policy.guards.identity import Machine
+from accelwatch.remediation.policy.state.world import NodeHeard
 from accelwatch.schema.device import UP, DeviceState
 
 AGAIN_S = 20.0

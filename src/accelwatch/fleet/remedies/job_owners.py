@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from accelwatch.action.observed import NodeSeen
-from accelwatch.remedy.clocks import FRESH_S
-from accelwatch.remedy.identity import Proof
-from accelwatch.remedy.model import RemedyState
+from accelwatch.remediation.policy.guards.identity import Proof
+from accelwatch.remediation.policy.state.clocks import FRESH_S
+from accelwatch.remediation.policy.state.model import RemedyState
 
 
 def scheduled(

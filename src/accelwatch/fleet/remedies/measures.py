@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Iterator
 
 from accelwatch.exposition.histogram import Distribution, Histogram
-from accelwatch.remedy.breaker import BreakerStanding
-from accelwatch.remedy.budget import bound
-from accelwatch.remedy.milestones import Answers, Milestone, reached
-from accelwatch.remedy.model import Remedy, RemedyState
-from accelwatch.remedy.operations import Operation
-from accelwatch.remedy.outcome import Outcome, RemedyRecord
-from accelwatch.remedy.settings import RemedySettings
-from accelwatch.remedy.spares import SpareStanding
-from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.step_context import StepContext
+from accelwatch.remediation.execution.milestones import Answers, Milestone, reached
+from accelwatch.remediation.execution.operations import Operation
+from accelwatch.remediation.policy.guards.breaker import BreakerStanding
+from accelwatch.remediation.policy.guards.budget import bound
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.outcome import Outcome, RemedyRecord
+from accelwatch.remediation.policy.state.spares import SpareStanding
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Number
 

@@ -9,7 +9,11 @@ import msgspec
 
 from accelwatch.action.contract import Action
 from accelwatch.action.observed import NodeSeen
-from accelwatch.clock import Clock
+from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.incident import ENGINE, Incident
+from accelwatch.alerting.incidents.incident_store import Line
+from accelwatch.base.clock import Clock
+from accelwatch.base.slices import LongWork
 from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.approval import used
 from accelwatch.fleet.names import SPEAKING
@@ -23,26 +27,22 @@ from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.machine import machine_of
 from accelwatch.fleet.state.node import Node
-from accelwatch.incidents.incident import ENGINE, Incident
-from accelwatch.incidents.incident_store import Line
-from accelwatch.judging.runner import RuleRunner
-from accelwatch.remedy import identity
-from accelwatch.remedy.actions import actions_of, check_in_job
-from accelwatch.remedy.changes import Change, Command, Heard, RulesChanged, Verb
-from accelwatch.remedy.data_guard import Sight
-from accelwatch.remedy.denial import Denial
-from accelwatch.remedy.engine import Engine, Reply
-from accelwatch.remedy.identity import Machine, Proof
-from accelwatch.remedy.model import RemedyState
-from accelwatch.remedy.outcome import Loudness, Note, Outcome
-from accelwatch.remedy.plan import Plan, Worth, planned
-from accelwatch.remedy.release_by_hand import NotReleasedError, release
-from accelwatch.remedy.settings import RemedySettings
-from accelwatch.remedy.step import step
-from accelwatch.remedy.stop_file import StopFile
+from accelwatch.remediation.actions import actions_of, check_in_job
+from accelwatch.remediation.execution.engine import Engine, Reply
+from accelwatch.remediation.execution.release_by_hand import NotReleasedError, release
+from accelwatch.remediation.execution.stop_file import StopFile
+from accelwatch.remediation.policy.guards import identity
+from accelwatch.remediation.policy.guards.data_guard import Sight
+from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.guards.identity import Machine, Proof
+from accelwatch.remediation.policy.plan.plan import Plan, Worth, planned
+from accelwatch.remediation.policy.state.changes import Change, Command, Heard, RulesChanged, Verb
+from accelwatch.remediation.policy.state.model import RemedyState
+from accelwatch.remediation.policy.state.outcome import Loudness, Note, Outcome
+from accelwatch.remediation.policy.step.step import step
+from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from accelwatch.slices import LongWork
 
 logger = logging.getLogger(__name__)
 

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from accelwatch.remedy.model import RemedyState
-from accelwatch.remedy.places import place_of
-from accelwatch.remedy.settings import RemedySettings
-from accelwatch.remedy.standing_in import candidate
-from accelwatch.remedy.step_context import StepContext
+from accelwatch.remediation.policy.plan.standing_in import candidate
+from accelwatch.remediation.policy.state.model import RemedyState
+from accelwatch.remediation.policy.state.places import place_of
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.moments import moment_or_none, timestamp
 
 

@@ -4,10 +4,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.remedies.hearing import Hearing
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
-from accelwatch.slices import LongWork
 
 logger = logging.getLogger(__name__)
 

@@ -10,6 +10,11 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
+from accelwatch.archive.history.contents import Contents, contents
+from accelwatch.archive.history.event_search import EventSearch
+from accelwatch.archive.history.layout import DEVICES, EVENTS, NODES, ArchiveError
+from accelwatch.archive.history.reader import jobs_of, maintenance_of
+from accelwatch.archive.history.rows import EventRow
 from accelwatch.expr import Expression, compile_condition
 from accelwatch.fleet.names import fleet_names
 from accelwatch.fleet.outages import NodeHealth, largest_outages
@@ -26,11 +31,6 @@ from accelwatch.fleet.replay.standing import UNREADABLE
 from accelwatch.fleet.replay.subject import keeps
 from accelwatch.fleet.replay.survey import Survey
 from accelwatch.fleet.replay.view import candidates, device_now, sums
-from accelwatch.history.contents import Contents, contents
-from accelwatch.history.event_search import EventSearch
-from accelwatch.history.layout import DEVICES, EVENTS, NODES, ArchiveError
-from accelwatch.history.reader import jobs_of, maintenance_of
-from accelwatch.history.rows import EventRow
 from accelwatch.schema.health import SIGNALS
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of

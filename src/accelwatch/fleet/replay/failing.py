@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from accelwatch.history.samples import Group
+from accelwatch.archive.history.samples import Group
 from accelwatch.schema.metrics import Series
 
 Moments = npt.NDArray[np.int64]

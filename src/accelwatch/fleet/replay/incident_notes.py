@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from accelwatch.alerting.evaluation.documents import EvidenceNote, IncidentDocument, MomentNote
+from accelwatch.alerting.incidents.incident import IncidentState, MomentKind
+from accelwatch.alerting.rules.document import Severity
 from accelwatch.fleet.picture.timeline import ALERT, INFO, LEVELS, WATCH, Mark
 from accelwatch.fleet.replay.places import short_name
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
-from accelwatch.incidents.incident import IncidentState, MomentKind
-from accelwatch.judging.documents import EvidenceNote, IncidentDocument, MomentNote
-from accelwatch.rules.document import Severity
 from accelwatch.schema.moments import moment_or_none, timestamp
 
 LATELY_S = 7 * 86_400.0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.picture.timeline import ALERT, LEVELS, Mark, Reason
 
 MOST = 100_000

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accelwatch.history.rows import JobRow
+from accelwatch.archive.history.rows import JobRow
 
 _SEPARATOR = "+"
 _NEVER = 1 << 62

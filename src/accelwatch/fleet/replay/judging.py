@@ -13,9 +13,9 @@ from typing import IO
 
 import msgspec
 
+from accelwatch.base.untrusted_text import printable
 from accelwatch.fleet.picture.timeline import Mark
 from accelwatch.fleet.replay.incidents import MOST, mark_of
-from accelwatch.untrusted_text import printable
 
 _MOST_LINE = 1 << 20
 _MOST_SAID = 4096

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from accelwatch.archive.history.presence import Seen
+from accelwatch.archive.history.rows import EventRow, JobRow
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.replay import standing
 from accelwatch.fleet.replay.jobs import Jobs, occupancy
@@ -16,12 +18,10 @@ from accelwatch.fleet.replay.subject import Subject
 from accelwatch.fleet.replay.survey import EXPECTED_MS
 from accelwatch.fleet.state import losses
 from accelwatch.fleet.wire import NodeNow
-from accelwatch.history.presence import Seen
-from accelwatch.history.rows import EventRow, JobRow
-from accelwatch.natural_order import natural
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import EVENT_MEMORY_S
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.natural_order import natural
 from accelwatch.schema.reading import Number
 
 _Pair = tuple[str, str]

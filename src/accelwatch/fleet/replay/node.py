@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.replay.archive import ReplayedArchive
 from accelwatch.fleet.replay.worker import ReadingThread
 from accelwatch.schema.snapshot import Snapshot

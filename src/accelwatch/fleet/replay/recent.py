@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.archive.history.layout import ArchiveError
+from accelwatch.archive.history.row_groups import RowGroup, RowGroups
+from accelwatch.archive.history.samples import Entity, Group, Samples
 from accelwatch.fleet.replay.failing import Failing
-from accelwatch.history.layout import ArchiveError
-from accelwatch.history.row_groups import RowGroup, RowGroups
-from accelwatch.history.samples import Entity, Group, Samples
 from accelwatch.schema.metrics import Series
 
 LOOK_BACK_MS = 3_660_000

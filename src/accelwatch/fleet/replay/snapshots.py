@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from accelwatch.fleet.dialects.host import HOST
+from accelwatch.base.absence import Absence
+from accelwatch.base.version import __version__
+from accelwatch.fleet.dialects.plans.host import HOST
 from accelwatch.fleet.replay.subject import Subject
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
@@ -18,7 +19,6 @@ from accelwatch.schema.snapshot import (
     Owner,
     Snapshot,
 )
-from accelwatch.version import __version__
 
 ARCHIVE = "archive"
 _STATES = {"missing": (DeviceState.LOST, Absence.LOST)}

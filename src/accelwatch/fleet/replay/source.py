@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.clock import Clock, SystemClock
-from accelwatch.display import duration
-from accelwatch.errors import AccelwatchError, UsageError
+from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.base.errors import AccelwatchError, UsageError
+from accelwatch.exposition.display import duration
 from accelwatch.expr import Expression
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.picture.timeline import Mark, Playback, Timeline
@@ -21,8 +22,7 @@ from accelwatch.fleet.replay.judging import Judging
 from accelwatch.fleet.replay.node import ArchivedNode
 from accelwatch.fleet.replay.pace import Pace
 from accelwatch.fleet.replay.worker import ReadingThread
-from accelwatch.judging.explanation import Explanation
-from accelwatch.usage.report import UsageReport
+from accelwatch.node.usage.report import UsageReport
 
 _LEAST_S = 0.2
 """Between two pictures."""

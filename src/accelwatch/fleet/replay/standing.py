@@ -3,11 +3,11 @@
 import math
 from collections.abc import Iterable, Mapping
 
+from accelwatch.archive.history.rows import EventRow
 from accelwatch.fleet.names import GONE, SPEAKING, NodeState
 from accelwatch.fleet.replay.events import error_event
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.losses import says_lost
-from accelwatch.history.rows import EventRow
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, BROKEN, UP, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health, judge

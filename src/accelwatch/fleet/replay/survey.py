@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.archive.history.contents import Contents
+from accelwatch.archive.history.event_search import EventSearch
+from accelwatch.archive.history.layout import DEVICES, EVENTS, NODES, ArchiveError
+from accelwatch.archive.history.presence import Presence, Seen
+from accelwatch.archive.history.row_groups import RowGroup
 from accelwatch.fleet.picture.timeline import Stretch
-from accelwatch.history.contents import Contents
-from accelwatch.history.event_search import EventSearch
-from accelwatch.history.layout import DEVICES, EVENTS, NODES, ArchiveError
-from accelwatch.history.presence import Presence, Seen
-from accelwatch.history.row_groups import RowGroup
 
 SHARES = 4096
 """Equal shares of the span in which events are counted."""

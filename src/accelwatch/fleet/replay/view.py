@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from accelwatch.base.version import __version__
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.picture.model import FIELDS
 from accelwatch.fleet.replay.subject import Subject
@@ -11,7 +12,6 @@ from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.moments import timestamp
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import primary_value
-from accelwatch.version import __version__
 
 _BYTES = "_bytes"
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.base.host_ranges import collapse
 from accelwatch.fleet.report.summary import Asked, Offender, chosen, offenders
-from accelwatch.host_ranges import collapse
-from accelwatch.judging.documents import IncidentDocument
-from accelwatch.web.markup import Markup, document, element, joined
+from accelwatch.web.pages.markup import Markup, document, element, joined
 
 STYLE = """
 :root{color-scheme:light}

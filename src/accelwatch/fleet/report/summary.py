@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
+from accelwatch.alerting.rules.document import Severity
 from accelwatch.fleet.avoid.documents import AvoidPage
 from accelwatch.fleet.odd.documents import OddPage
 from accelwatch.fleet.wire import FleetDocument
-from accelwatch.judging.documents import IncidentDocument, IncidentsPage
-from accelwatch.rules.document import Severity
 from accelwatch.schema.moments import unix_seconds
 
 LEAST_REPEATS = 2

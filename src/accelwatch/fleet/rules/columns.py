@@ -5,8 +5,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from accelwatch.expr.kleene import Key
-from accelwatch.expr.tree import EventPattern
+from accelwatch.expr.checking.tree import EventPattern
+from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.fleet.rules.groups import Groups
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.schema.event import ErrorEvent

@@ -8,12 +8,12 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from accelwatch.expr.events import EventUse
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.expr.checking.tree import Event, walk
 from accelwatch.expr.outcomes import Facts, outcomes, pruned
 from accelwatch.expr.rule import RuleExpression
-from accelwatch.expr.tree import Event, walk
+from accelwatch.expr.vocabulary.events import EventUse
 from accelwatch.fleet.rules.ground import Moments
-from accelwatch.rules.rule import Rule
 from accelwatch.schema.metrics import Series
 
 _WORDS = ("vendor",)

@@ -5,10 +5,19 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from time import thread_time
 
-from accelwatch.clock import Clock
-from accelwatch.errors import AccelwatchError
-from accelwatch.expr.kleene import UNKNOWN
+from accelwatch.alerting.evaluation.evaluator import IsNews
+from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.alerting.incidents.incident import Facts, Incident
+from accelwatch.alerting.rules.budget import Budgets
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.rule import Rule, RuleSet
+from accelwatch.alerting.rules.spells import Spells
+from accelwatch.alerting.rules.verdict import Entity, VerdictChange
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.base.slices import LongWork
 from accelwatch.expr.needs import Needs
+from accelwatch.expr.vocabulary.kleene import UNKNOWN
 from accelwatch.fleet.rules.explaining import entity_named, explained_on
 from accelwatch.fleet.rules.facts import facts_of, with_scheduled
 from accelwatch.fleet.rules.fleet_ground import FleetGround
@@ -16,16 +25,7 @@ from accelwatch.fleet.rules.judge import FleetJudge
 from accelwatch.fleet.rules.row import Row
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.incidents.incident import Facts, Incident
-from accelwatch.judging.evaluator import IsNews
-from accelwatch.judging.explanation import Explanation
-from accelwatch.rules.budget import Budgets
-from accelwatch.rules.document import Scope
-from accelwatch.rules.rule import Rule, RuleSet
-from accelwatch.rules.spells import Spells
-from accelwatch.rules.verdict import Entity, VerdictChange
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.slices import LongWork
 
 LEAST_PAUSE_S = 0.1
 """Between two ticks, whatever is urgent."""

@@ -1,12 +1,12 @@
 """A rule on one entity of the fleet, by their names."""
 
-from accelwatch.errors import UnmetError
+from accelwatch.alerting.evaluation.explaining import explained, no_such_rule, wrong_scope
+from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.verdict import Entity
+from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.rules.judge import FleetJudge
 from accelwatch.fleet.rules.row import Row
-from accelwatch.judging.explaining import explained, no_such_rule, wrong_scope
-from accelwatch.judging.explanation import Explanation
-from accelwatch.rules.document import Scope
-from accelwatch.rules.verdict import Entity
 
 
 def explained_on(judge: FleetJudge, rule_id: str, entity: Entity) -> Explanation:

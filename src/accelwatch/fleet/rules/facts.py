@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from accelwatch.alerting.incidents.incident import Facts
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.incidents.incident import Facts
-from accelwatch.rules.document import Scope
-from accelwatch.rules.verdict import Entity
 
 MOST_NAMES = 64
 """Jobs, users and nodes that are named."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.rules.columns import Places
 from accelwatch.fleet.rules.ground import BY, Firing, first_of_group, grouped_entities, name_of
@@ -9,8 +11,6 @@ from accelwatch.fleet.rules.heard import IsNews
 from accelwatch.fleet.rules.live import FleetColumns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.table.belief import Bools
-from accelwatch.rules.document import Scope
-from accelwatch.rules.verdict import Entity
 from accelwatch.schema.metrics import Series
 
 

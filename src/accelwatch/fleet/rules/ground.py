@@ -6,14 +6,14 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.verdict import Entity
+from accelwatch.base.slices import LongWork
+from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.needs import Needs
-from accelwatch.expr.tree import EventPattern
 from accelwatch.fleet.rules.columns import Columns, Places
 from accelwatch.fleet.table.belief import Bools
-from accelwatch.rules.document import Scope
-from accelwatch.rules.verdict import Entity
 from accelwatch.schema.metrics import Series
-from accelwatch.slices import LongWork
 
 Firing = Callable[[str], Bools | None]
 """Where a rule is firing, by row; None where there is no such rule."""

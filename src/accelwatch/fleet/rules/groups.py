@@ -10,7 +10,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accelwatch.expr.peers import LEAST_KNOWN, LEAST_PEERS, LEAST_SCALE, MAD_SCALE, SMALL_GROUP
+from accelwatch.expr.vocabulary.peers import (
+    LEAST_KNOWN,
+    LEAST_PEERS,
+    LEAST_SCALE,
+    MAD_SCALE,
+    SMALL_GROUP,
+)
 from accelwatch.fleet.table.belief import Bools, Floats
 
 Places = npt.NDArray[np.intp]

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.event_match import matcher
 from accelwatch.expr.needs import EventNeed
-from accelwatch.expr.tree import EventPattern
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.evidence import STANDS, Standing
 from accelwatch.fleet.table.belief import Floats

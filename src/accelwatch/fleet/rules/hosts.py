@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from accelwatch.alerting.rules.timing import LEAST_SILENCE_S, silence_s
+from accelwatch.base.slices import LongWork
 from accelwatch.expr.needs import Needs
-from accelwatch.expr.rule_names import of_host
-from accelwatch.expr.windows import WindowKind
+from accelwatch.expr.vocabulary.rule_names import of_host
+from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.rules.past import Asked, Past
 from accelwatch.fleet.state.fleet import Fleet
@@ -15,10 +17,8 @@ from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.windows import Heard, Windows
-from accelwatch.rules.timing import LEAST_SILENCE_S, silence_s
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from accelwatch.slices import LongWork
 
 _AT_ONCE = 48
 """Nodes that are asked without a rest."""

@@ -12,8 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accelwatch.expr.kleene import UNKNOWN, Truth
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.rules.budget import Budgets
+from accelwatch.alerting.rules.document import Mode, Scope
+from accelwatch.alerting.rules.provenance import grounds_of
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.spells import Spells
+from accelwatch.alerting.rules.timing import Truths
+from accelwatch.alerting.rules.verdict import Entity, Grounds, VerdictChange
+from accelwatch.base.slices import LongWork
 from accelwatch.expr.needs import Needs, window_bytes
+from accelwatch.expr.vocabulary.kleene import UNKNOWN, Truth
 from accelwatch.fleet.rules.dormancy import Dormancy, may_hold, never_told, without
 from accelwatch.fleet.rules.ground import Ground
 from accelwatch.fleet.rules.program import Program
@@ -22,16 +31,7 @@ from accelwatch.fleet.rules.suspects import suspects
 from accelwatch.fleet.rules.truths import Truths as Columns
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.fleet.table.windows import WindowsError
-from accelwatch.incidents.incident import Incident
-from accelwatch.rules.budget import Budgets
-from accelwatch.rules.document import Mode, Scope
-from accelwatch.rules.provenance import grounds_of
-from accelwatch.rules.rule import Rule
-from accelwatch.rules.spells import Spells
-from accelwatch.rules.timing import Truths
-from accelwatch.rules.verdict import Entity, Grounds, VerdictChange
 from accelwatch.schema.metrics import Series
-from accelwatch.slices import LongWork
 
 _SHOWN = 3
 _AT_ONCE = 8

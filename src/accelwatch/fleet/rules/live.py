@@ -6,11 +6,13 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from accelwatch.expr.kleene import Key
+from accelwatch.base.absence import reason_of
+from accelwatch.base.slices import LongWork
+from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.needs import Needs
-from accelwatch.expr.rule_names import HEALTH_REASON, ODD, of_host
-from accelwatch.expr.tree import EventPattern
-from accelwatch.expr.windows import WindowKind
+from accelwatch.expr.vocabulary.kleene import Key
+from accelwatch.expr.vocabulary.rule_names import HEALTH_REASON, ODD, of_host
+from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.rules.columns import Places, Texts
 from accelwatch.fleet.rules.ground import Firing
 from accelwatch.fleet.rules.groups import Groups
@@ -28,12 +30,10 @@ from accelwatch.fleet.state.tracing import of_value
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.words import HEALTH, NODE_STATES
-from accelwatch.schema.absence import reason_of
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.provenance import ORDER, Provenance
-from accelwatch.slices import LongWork
 
 Some = TypeVar("Some", bound=np.generic)
 _UNWELL = (HEALTH[Health.FAILED], HEALTH[Health.DEGRADED])

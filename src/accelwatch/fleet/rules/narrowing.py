@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from accelwatch.expr.names import Type
-from accelwatch.expr.tree import Fold, Invoke, Logic, Node, Peers, Window, walk
+from accelwatch.expr.checking.tree import Fold, Invoke, Logic, Node, Peers, Window, walk
+from accelwatch.expr.vocabulary.names import Type
 from accelwatch.fleet.rules.static import of_text
 from accelwatch.fleet.rules.vector import Condition, Generator, Tick
 from accelwatch.fleet.table.belief import Bools

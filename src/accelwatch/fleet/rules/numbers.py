@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accelwatch.expr.kleene import number
-from accelwatch.expr.tree import Invoke
+from accelwatch.expr.checking.tree import Invoke
+from accelwatch.expr.vocabulary.kleene import number
 from accelwatch.fleet.table.belief import Floats
 
 if TYPE_CHECKING:

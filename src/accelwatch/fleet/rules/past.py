@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.expr.needs import WindowNeed
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.window import Window

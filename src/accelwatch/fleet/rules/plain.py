@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from accelwatch.expr.kleene import Key
-from accelwatch.expr.tree import EventPattern
+from accelwatch.expr.checking.tree import EventPattern
+from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.fleet.rules.columns import Places, Texts
 from accelwatch.fleet.rules.groups import Groups
 from accelwatch.fleet.table.belief import Bools, Floats

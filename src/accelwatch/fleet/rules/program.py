@@ -6,14 +6,14 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from accelwatch.expr.names import Type
+from accelwatch.base.slices import LongWork
 from accelwatch.expr.rule import RuleExpression
+from accelwatch.expr.vocabulary.names import Type
 from accelwatch.fleet.rules.columns import Columns
 from accelwatch.fleet.rules.narrowing import Narrowing, narrowing
 from accelwatch.fleet.rules.truths import Truths, compared
 from accelwatch.fleet.rules.vector import Condition, Generator, Number, Tick
 from accelwatch.fleet.table.belief import Bools, Floats
-from accelwatch.slices import LongWork
 
 Name = TypeVar("Name", bound=Hashable)
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.environment import Group
-from accelwatch.expr.kleene import MISSING, Key, Missing, Value
-from accelwatch.expr.names import IDENTITY, Type
-from accelwatch.expr.tree import EventPattern
+from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
+from accelwatch.expr.vocabulary.names import IDENTITY, Type
 from accelwatch.fleet.rules.columns import Columns
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.schema.event import ErrorEvent

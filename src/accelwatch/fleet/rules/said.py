@@ -5,13 +5,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from accelwatch.expr.names import IDENTITY, Type
-from accelwatch.expr.rule_names import LABEL_PREFIX
+from accelwatch.base.slices import LongWork
+from accelwatch.expr.vocabulary.names import IDENTITY, Type
+from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX
 from accelwatch.fleet.rules.columns import Places, Texts
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.rows import grown
-from accelwatch.slices import LongWork
 
 _ELSEWHERE = frozenset({"state", "health", "node_state", "sample_age_s"})
 """Fields that change by themselves."""

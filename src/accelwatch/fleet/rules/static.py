@@ -4,10 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from accelwatch.expr.codegen import generate
-from accelwatch.expr.kleene import MISSING, Key, Missing, Raw, Value
-from accelwatch.expr.names import Type
-from accelwatch.expr.tree import (
+from accelwatch.expr.checking.tree import (
     Comparison,
     Constant,
     Invoke,
@@ -18,6 +15,9 @@ from accelwatch.expr.tree import (
     Reading,
     walk,
 )
+from accelwatch.expr.codegen import generate
+from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Raw, Value
+from accelwatch.expr.vocabulary.names import Type
 from accelwatch.fleet.rules.columns import Columns, Texts
 from accelwatch.fleet.rules.truths import Truths
 

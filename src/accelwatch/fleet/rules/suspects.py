@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.rules.columns import Columns, Places
 from accelwatch.fleet.rules.ground import Ground
 from accelwatch.fleet.table.belief import Bools, Floats
-from accelwatch.incidents.incident import Incident
 
 _MOST = 2
 """More nodes that differ are no culprits, but what all have suffered."""

@@ -10,10 +10,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from accelwatch.expr.events import EventUse
-from accelwatch.expr.kleene import Key
-from accelwatch.expr.names import Type
-from accelwatch.expr.tree import (
+from accelwatch.expr.checking.tree import (
     Affected,
     Arithmetic,
     Comparison,
@@ -30,6 +27,9 @@ from accelwatch.expr.tree import (
     Truthy,
     Window,
 )
+from accelwatch.expr.vocabulary.events import EventUse
+from accelwatch.expr.vocabulary.kleene import Key
+from accelwatch.expr.vocabulary.names import Type
 from accelwatch.fleet.rules.columns import Columns
 from accelwatch.fleet.rules.numbers import ARITHMETIC, finite, function
 from accelwatch.fleet.rules.static import Static, of_text

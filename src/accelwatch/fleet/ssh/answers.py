@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from accelwatch.backend_kit.remote import CommandOutput, RemoteCommand
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.remote import CommandOutput, RemoteCommand
 
 _MAX_LINES = 256
 _PCI = re.compile(r"0x([0-9a-f]{4}) 0x([0-9a-f]{6})")

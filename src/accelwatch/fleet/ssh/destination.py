@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
+from accelwatch.base.host_ranges import expand
 from accelwatch.fleet.target import NODE_LABEL, SSH, Target, checked_labels
-from accelwatch.host_ranges import expand
-from accelwatch.web.listeners import is_loopback_host
+from accelwatch.web.sockets.listeners import is_loopback_host
 
 _USER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+\\@-]{0,63}")
 _HOST = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:%-]{0,252}")

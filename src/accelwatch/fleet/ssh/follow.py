@@ -6,7 +6,7 @@ import secrets
 
 import msgspec
 
-from accelwatch.backoff import SpreadBackoff
+from accelwatch.base.backoff import SpreadBackoff
 from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.follow import Sink
 from accelwatch.fleet.follow.poll import PacedReader

@@ -6,8 +6,8 @@ What ssh says comes from this machine's ssh and, in parts, from the host: it is 
 import re
 from collections.abc import Callable
 
+from accelwatch.base.untrusted_text import printable
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.untrusted_text import printable
 
 _OF_SSH = 255
 """How ssh ends for what is wrong with itself or the connection; anything else is the remote shell's."""

@@ -6,13 +6,13 @@ from functools import lru_cache
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError, BackendUnavailable, ReadError
+from accelwatch.backend_kit.remote import CommandOutput, Remote, RemoteReader, RemoteRow
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import AccelwatchError, BackendUnavailable, ReadError
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.poll import Exposed
 from accelwatch.fleet.ssh.answers import outputs_of
-from accelwatch.remote import CommandOutput, Remote, RemoteReader, RemoteRow
-from accelwatch.sampler.contract import ContractError, sound_devices, sound_readings
-from accelwatch.schema.absence import Absence
+from accelwatch.node.sampler.turns.contract import ContractError, sound_devices, sound_readings
 from accelwatch.schema.device import STATE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.health import Health, Judgement, judge
 from accelwatch.schema.metrics import Series

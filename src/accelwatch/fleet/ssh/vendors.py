@@ -3,9 +3,9 @@
 import logging
 from functools import cache
 
-from accelwatch import plugins
-from accelwatch.errors import PluginError
-from accelwatch.remote import Remote, RemoteCommand, RemotelyRead
+from accelwatch.backend_kit.remote import Remote, RemoteCommand, RemotelyRead
+from accelwatch.base.errors import PluginError
+from accelwatch.plugins import entry_points as plugins
 
 logger = logging.getLogger(__name__)
 

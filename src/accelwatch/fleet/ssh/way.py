@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Collection
 
+from accelwatch.backend_kit.remote import Remote, RemoteCommand
 from accelwatch.fleet.follow.failure_log import FailureLog
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.turn import Turn
 from accelwatch.fleet.ssh.answers import Looked
 from accelwatch.fleet.ssh.settings import Ssh
 from accelwatch.fleet.ssh.vendors import by_pci_vendor, commands_of, remotes
-from accelwatch.remote import Remote, RemoteCommand
 
 _APART_S, _LONGEST_APART_S = 0.05, 1.0
 _CLOSER = 0.9

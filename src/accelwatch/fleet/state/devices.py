@@ -5,12 +5,12 @@ from typing import Protocol
 
 import msgspec
 
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.follow.frames import RawDevice
 from accelwatch.fleet.state.liveness import is_time
 from accelwatch.fleet.state.usage import UNUSED, Usage, usage_of
 from accelwatch.fleet.table.columns import Columns
 from accelwatch.fleet.table.pick import Values, decoded
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.compact import REASONS
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health

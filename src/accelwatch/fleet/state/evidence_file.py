@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.atomic_file import read_replaced, replace_file
+from accelwatch.files.atomic_file import read_replaced, replace_file
 from accelwatch.fleet.state.evidence import Standing
 from accelwatch.schema.renamed import current_id
 

@@ -6,9 +6,9 @@ Everything here runs on the loop; only the inventory file is written on a thread
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from accelwatch.clock import Clock
-from accelwatch.errors import UnmetError
-from accelwatch.fleet.dialects.precedence import PRECEDENCE, ranker
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import UnmetError
+from accelwatch.fleet.dialects.base.precedence import PRECEDENCE, ranker
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.listing import Listing

@@ -12,11 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError
-from accelwatch.fleet.listing import Listing
-from accelwatch.schema.device import Device
-from accelwatch.schema.renamed import RENAMED, current_id, current_vendor
-from accelwatch.sqlite_files import (
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.files.sqlite_files import (
     WAIT_S,
     check_has_tables,
     check_no_links,
@@ -24,6 +21,9 @@ from accelwatch.sqlite_files import (
     keep_private,
     translated,
 )
+from accelwatch.fleet.listing import Listing
+from accelwatch.schema.device import Device
+from accelwatch.schema.renamed import RENAMED, current_id, current_vendor
 
 logger = logging.getLogger(__name__)
 

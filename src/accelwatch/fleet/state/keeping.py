@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from accelwatch.files.sqlite_files import COMPANIONS, check_version
 from accelwatch.fleet.state.inventory import (
     FILE,
     VERSION,
@@ -23,7 +24,6 @@ from accelwatch.fleet.state.inventory import (
     InventoryFile,
     read_all,
 )
-from accelwatch.sqlite_files import COMPANIONS, check_version
 
 logger = logging.getLogger(__name__)
 

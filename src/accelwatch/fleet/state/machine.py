@@ -1,7 +1,7 @@
 """What a node's agents tell of the machine that they run on."""
 
 from accelwatch.fleet.state.node import Node
-from accelwatch.remedy.identity import Machine
+from accelwatch.remediation.policy.guards.identity import Machine
 
 
 def machine_of(node: Node) -> Machine:

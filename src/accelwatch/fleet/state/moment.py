@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.alerting.rules.timing import LEAST_SILENCE_S
 from accelwatch.fleet.names import GONE, NodeState
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.table import Codes, Places
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.words import HEALTH, NODE_STATE, STATE
-from accelwatch.rules.timing import LEAST_SILENCE_S
 from accelwatch.schema.device import UP, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from accelwatch.alerting.rules.timing import silence_s
 from accelwatch.fleet.listing import Listing, unlisted_devices, unlisted_views
 from accelwatch.fleet.merge import identity
 from accelwatch.fleet.names import SPEAKING, NodeState
@@ -13,7 +14,6 @@ from accelwatch.fleet.state.inventory import Expected
 from accelwatch.fleet.state.joined import Joined, merged
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.source import TargetSource
-from accelwatch.rules.timing import silence_s
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.snapshot import BackendStatus, DeviceView
 

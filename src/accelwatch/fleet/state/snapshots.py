@@ -2,14 +2,14 @@
 
 import msgspec
 
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.source import TargetSource, decode_backends
-from accelwatch.natural_order import device_order
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
+from accelwatch.schema.natural_order import device_order
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import BackendStatus, DeviceView, ReadFailure, Snapshot
 

@@ -1,7 +1,7 @@
 """Where the values of a node are from: the class of each source, and of the one that a value is of."""
 
-from accelwatch.expr.kleene import Key
-from accelwatch.expr.rule_names import of_host
+from accelwatch.expr.vocabulary.kleene import Key
+from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.joined import Joined
 from accelwatch.fleet.state.node import Node

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from accelwatch.display import duration
+from accelwatch.exposition.display import duration
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.events import OWN
 from accelwatch.fleet.state.fleet import Fleet

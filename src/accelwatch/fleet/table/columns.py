@@ -6,8 +6,8 @@ A fleet has few kinds of device and many devices; names are shared, numbers are 
 import weakref
 from collections.abc import Sequence
 
+from accelwatch.base.absence import Absence
 from accelwatch.fleet.table.pick import Pick
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.compact import REASONS, Layout
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import bounds

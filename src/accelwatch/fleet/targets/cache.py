@@ -2,7 +2,7 @@
 
 import logging
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.target import Target
 
 logger = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from accelwatch.errors import ConfigError, UsageError
+from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.fleet.follow.access import check_access
 from accelwatch.fleet.scrape_settings import REFUSED, Credentials, Scrape
 from accelwatch.fleet.ssh.destination import ssh_targets

@@ -7,13 +7,13 @@ import dns.exception
 import dns.nameserver
 import dns.resolver
 
+from accelwatch.base.errors import UsageError
+from accelwatch.base.host_ranges import MAX_HOSTS
 from accelwatch.config.forms import split_address
-from accelwatch.errors import UsageError
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import DnsSd
-from accelwatch.host_ranges import MAX_HOSTS
 
 
 class DnsTargets:

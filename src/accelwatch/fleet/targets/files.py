@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.errors import ConfigError, UsageError
-from accelwatch.file_rights import written_by_everybody
+from accelwatch.base.errors import ConfigError, UsageError
+from accelwatch.files.file_rights import written_by_everybody
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.groups import targets_in

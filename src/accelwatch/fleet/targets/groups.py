@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
+from accelwatch.base.host_ranges import MAX_HOSTS
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.rules import Rules
-from accelwatch.host_ranges import MAX_HOSTS
 
 
 class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError, UsageError
+from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.fleet.follow.access import Access
 from accelwatch.fleet.follow.body import read_body
 from accelwatch.fleet.follow.faults import Reason, TargetFault

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from accelwatch.command import CommandResult, run
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.targets.settings import SlurmSd
+from accelwatch.processes.command import CommandResult, run
 
 _MAX_BYTES = 256 << 20
 """JSON of a node is 3 KB; of 20,000 nodes 60 MB."""

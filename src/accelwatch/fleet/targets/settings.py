@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
+from accelwatch.base.default_addresses import AGENT_PORT
 from accelwatch.config.field_types import Address, Long, Path, Short
-from accelwatch.default_addresses import AGENT_PORT
 from accelwatch.fleet.scrape_settings import (
     Authorization,
     BasicAuth,

@@ -1,6 +1,6 @@
 """Targets from Slurm: the nodes of a cluster with their partitions and states."""
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.rules import Rules

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.errors import UsageError
+from accelwatch.action.scontrol_text import pairs_of, states_of
+from accelwatch.base.errors import UsageError
+from accelwatch.base.host_ranges import expand
 from accelwatch.fleet.targets.settings import SlurmSd
-from accelwatch.host_ranges import expand
-from accelwatch.scontrol_text import pairs_of, states_of
 
 _NOTHING = ("(null)", "N/A", "none", "")
 _BUSY = ("allocated", "mixed", "completing")

@@ -3,12 +3,12 @@
 They are Slurm's: it is asked again and again, nothing of them is written down, and they end there.
 """
 
-from accelwatch.errors import UsageError
+from accelwatch.action.scontrol_text import pairs_of
+from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.base.errors import UsageError
+from accelwatch.base.host_ranges import expand, listed
 from accelwatch.fleet.targets.scontrol import Scontrol
 from accelwatch.fleet.targets.settings import SlurmSd
-from accelwatch.host_ranges import expand, listed
-from accelwatch.incidents.silence import Maintenance
-from accelwatch.scontrol_text import pairs_of
 
 _UNIX_SECONDS = {"SLURM_TIME_FORMAT": "%s"}
 """Else times are written in the zone and form of whoever asks."""

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache
 

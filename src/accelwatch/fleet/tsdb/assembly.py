@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from accelwatch.base.slices import LongWork
 from accelwatch.exposition import Key
 from accelwatch.exposition.line import number
 from accelwatch.fleet.follow.faults import Reason, TargetFault
@@ -16,7 +17,6 @@ from accelwatch.fleet.tsdb.origin import Origin, Placing, Scraped, labels_of
 from accelwatch.fleet.tsdb.query import Instant
 from accelwatch.fleet.tsdb.wanted import mark_of
 from accelwatch.schema.reading import Number
-from accelwatch.slices import LongWork
 
 _SLOTS = 24
 _SLOT = (1 << _SLOTS) - 1

@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator, Mapping
 
 import msgspec
 
+from accelwatch.base.slices import LongWork
 from accelwatch.exposition.families import escape
 from accelwatch.exposition.text import header
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.tsdb.outgoing import Outgoing, Owned, node_labels
 from accelwatch.schema.metrics import Metric, Series
-from accelwatch.slices import LongWork
 
 _PIECE = 64 << 10
 """Characters of a family that are packed together."""

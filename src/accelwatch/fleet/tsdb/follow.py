@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from accelwatch.backoff import SpreadBackoff
-from accelwatch.clock import Clock
+from accelwatch.base.backoff import SpreadBackoff
+from accelwatch.base.clock import Clock
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.state.fleet import MAX_NODES, Fleet
 from accelwatch.fleet.target import STORED, Target
@@ -23,7 +24,6 @@ from accelwatch.fleet.wire import StoreState
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.moments import moment_or_none
 from accelwatch.schema.reading import Number
-from accelwatch.slices import LongWork
 
 logger = logging.getLogger(__name__)
 

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterable
 
+from accelwatch.base.slices import LongWork
 from accelwatch.exposition import Key
 from accelwatch.exposition.line import number
 from accelwatch.fleet.dialects.foreign import ForeignReader
 from accelwatch.fleet.dialects.known import DIALECTS
-from accelwatch.fleet.dialects.ours import OURS
+from accelwatch.fleet.dialects.ours.page import OURS
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.merge import identity
 from accelwatch.fleet.state.history import QUANTITIES
@@ -20,7 +21,6 @@ from accelwatch.schema.metrics import PREFIX
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import path_of, series_of
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.slices import LongWork
 
 MAX_STEPS = 720
 

@@ -13,7 +13,7 @@ from accelwatch.exposition import Key
 from accelwatch.exposition.interning import same
 from accelwatch.fleet.tsdb.query import quoted
 from accelwatch.fleet.tsdb.settings import Store
-from accelwatch.web.listeners import is_loopback_host
+from accelwatch.web.sockets.listeners import is_loopback_host
 
 NAME = "__name__"
 _TRANSPORT = ("job", "instance")

@@ -6,7 +6,9 @@ import socket
 from collections.abc import Mapping
 
 from accelwatch.agent.pushing import SERVICE, resource_of
-from accelwatch.clock import Clock
+from accelwatch.base.clock import Clock
+from accelwatch.base.slices import LongWork
+from accelwatch.base.version import __version__
 from accelwatch.config.otlp import Otlp
 from accelwatch.fleet.rounds import rounds
 from accelwatch.fleet.state.fleet import Fleet
@@ -19,8 +21,6 @@ from accelwatch.otlp.samples import Chosen, ourselves
 from accelwatch.otlp.starts import Starts
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from accelwatch.slices import LongWork
-from accelwatch.version import __version__
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import aiohttp
 
-from accelwatch.errors import ConfigError
+from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.follow.access import Access
 from accelwatch.fleet.follow.by_aiohttp import faults, open_session
 from accelwatch.fleet.follow.faults import Reason, TargetFault

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from accelwatch.clock import Clock
+from accelwatch.base.clock import Clock
 from accelwatch.config.otlp import Otlp
 from accelwatch.fleet.tsdb.settings import RemoteWrite, Store
 from accelwatch.schema.metrics import Series

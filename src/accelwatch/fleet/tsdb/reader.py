@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from accelwatch.base.slices import LongWork
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.foreign import Foreign, ForeignReader
 from accelwatch.fleet.follow.faults import Reason, TargetFault
@@ -20,7 +21,6 @@ from accelwatch.fleet.tsdb.query import Instant, Queries, chunks, selector
 from accelwatch.fleet.tsdb.settings import Store
 from accelwatch.fleet.tsdb.wanted import wanted
 from accelwatch.schema.reading import Number
-from accelwatch.slices import LongWork
 
 logger = logging.getLogger(__name__)
 

@@ -3,8 +3,8 @@
 import contextlib
 import time
 
-from accelwatch.backoff import retry_after
-from accelwatch.delivery.push_queue import Counts, NotTaken, PushQueue, Request
+from accelwatch.alerting.delivery.push_queue import Counts, NotTaken, PushQueue, Request
+from accelwatch.base.backoff import retry_after
 from accelwatch.fleet.follow.body import read_body
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.tsdb.peer import Peer

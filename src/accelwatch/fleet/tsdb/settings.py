@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, field
 
+from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.config.field_types import Group, Long, Path
-from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.follow.access import check_access
 from accelwatch.fleet.follow.url import server_url
 from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, Scrape, TlsConfig

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable
 from functools import cache
 
+from accelwatch.fleet.dialects.base.table import Dialect
 from accelwatch.fleet.dialects.known import DIALECTS
-from accelwatch.fleet.dialects.ours import OURS
+from accelwatch.fleet.dialects.ours.page import OURS
 from accelwatch.fleet.dialects.recognise import prefix_of
-from accelwatch.fleet.dialects.table import Dialect
 from accelwatch.schema.metrics import Kind, MetricSource, Scope, Tier, catalogue
 
 _FOR_ALL = frozenset({"devices", "driver_info"})

@@ -10,8 +10,9 @@ import logging
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
 
-from accelwatch.clock import Clock
-from accelwatch.delivery.push_queue import Counts, Request
+from accelwatch.alerting.delivery.push_queue import Counts, Request
+from accelwatch.base.clock import Clock
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.rounds import rounds
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node, speaks_for
@@ -22,7 +23,6 @@ from accelwatch.fleet.tsdb.sending import shard
 from accelwatch.fleet.tsdb.settings import RemoteWrite
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Number
-from accelwatch.slices import LongWork
 
 logger = logging.getLogger(__name__)
 

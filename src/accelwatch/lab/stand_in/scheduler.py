@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.lab.asking import NoAnswerError, page, say
 from accelwatch.lab.ports import free_ports
 from accelwatch.lab.processes import Processes

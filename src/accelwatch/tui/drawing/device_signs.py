@@ -1,6 +1,6 @@
 """Sign, word and role of whatever a device is counted as. Pure."""
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.heat import is_hot
 from accelwatch.schema.snapshot import DeviceView

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich import cells
 from rich.cells import set_cell_size
 
-from accelwatch.display import printable
+from accelwatch.exposition.display import printable
 from accelwatch.tui.drawing.glyphs import Glyphs
 
 Span = tuple[str, str]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.atomic_file import PRIVATE, replace_file
+from accelwatch.files.atomic_file import PRIVATE, replace_file
 from accelwatch.tui.drawing.palettes import DEFAULT, PALETTES
 
 DENSITIES = ("auto", "compact", "full")

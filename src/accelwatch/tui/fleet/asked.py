@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Generic, TypeVar
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError
 
 _EVERY_S = 10.0
 Answer = TypeVar("Answer")

@@ -4,13 +4,13 @@ from collections import Counter
 
 import msgspec
 
-from accelwatch.display import printable, size
+from accelwatch.exposition.display import printable, size
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.odd.documents import fields_of
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.tally import FleetRow, device_class
 from accelwatch.fleet.wire import DeviceNow
-from accelwatch.natural_order import natural
+from accelwatch.schema.natural_order import natural
 from accelwatch.schema.reading import Number
 from accelwatch.schema.standing import severity
 from accelwatch.schema.verdict import Verdict, remedy_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from accelwatch.display import printable
+from accelwatch.exposition.display import printable
 from accelwatch.fleet.picture.model import MOST_EVENTS
 from accelwatch.fleet.wire import FleetEvent
 from accelwatch.tui.drawing import format as fmt

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from accelwatch.fleet.picture.tally import FleetRow, device_class
-from accelwatch.natural_order import natural
+from accelwatch.schema.natural_order import natural
 from accelwatch.schema.standing import severity
 from accelwatch.tui.drawing.device_signs import is_filled
 from accelwatch.tui.fleet.board import Key

@@ -1,6 +1,6 @@
 """The map of the fleet as lines: cells, heads of groups, and the selected device in words. Pure."""
 
-from accelwatch.display import printable, size
+from accelwatch.exposition.display import printable, size
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import MEMORY_SIZE, MEMORY_USED, POWER, TEMPERATURE, UTILIZATION

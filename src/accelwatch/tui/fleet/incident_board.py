@@ -2,11 +2,11 @@
 
 from collections.abc import Hashable, Sequence
 
+from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.alerting.rules.document import Severity
 from accelwatch.fleet.picture.incidents import SORTS, IncidentRow, Keeps, above, listed
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import IncidentNow
-from accelwatch.judging.documents import IncidentDocument
-from accelwatch.rules.document import Severity
 from accelwatch.tui.fleet.incident_filters import incident_filter, labels_of
 
 _GREATEST_FIRST = frozenset({"worst", "newest"})

@@ -5,7 +5,8 @@ from functools import lru_cache
 
 import msgspec
 
-from accelwatch.display import printable
+from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.exposition.display import printable
 from accelwatch.fleet.picture.incidents import (
     MUTED,
     OPEN,
@@ -15,7 +16,6 @@ from accelwatch.fleet.picture.incidents import (
     moment,
     standing,
 )
-from accelwatch.judging.documents import IncidentDocument
 from accelwatch.tui.drawing import columns
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP, Column, filled, fitting, needed

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from accelwatch.display import duration, printable
+from accelwatch.alerting.evaluation.documents import EvidenceNote, IncidentDocument, MomentNote
+from accelwatch.alerting.evaluation.explanation import Explanation, PartRow
+from accelwatch.exposition.display import duration, printable
 from accelwatch.fleet.picture.incidents import MUTED, OVER, moment, place_of, standing
 from accelwatch.fleet.wire import IncidentNow
-from accelwatch.judging.documents import EvidenceNote, IncidentDocument, MomentNote
-from accelwatch.judging.explanation import Explanation, PartRow
 from accelwatch.schema.provenance import Provenance, said
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, paragraph, width_of

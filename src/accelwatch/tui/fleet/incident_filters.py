@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from functools import cache
 
+from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.alerting.incidents.incident import IncidentState
+from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.expr import MISSING, Key, Missing, NameTable, Type, Value, compile_condition
 from accelwatch.fleet.picture.incidents import Keeps, standing
-from accelwatch.incidents.incident import IncidentState
-from accelwatch.judging.documents import IncidentDocument
-from accelwatch.rules.document import Scope, Severity
 from accelwatch.tui.local.filters import is_expression
 
 _FIELDS = ("id", "severity", "state", "scope", "rule", "family", "title", "node", "vendor", "model")

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView, Snapshot

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.fleet.picture.remedies import remedies_of
-from accelwatch.judging.documents import IncidentDocument
 
 if TYPE_CHECKING:
     from accelwatch.fleet.picture.remedies import RemedySource

@@ -16,7 +16,7 @@ from accelwatch.tui.fleet.remedy_words import when as clock
 
 if TYPE_CHECKING:
     from accelwatch.fleet.remedies.documents import RemedyDocument, VetoDocument
-    from accelwatch.remedy.plan import Plan, PlanStep
+    from accelwatch.remediation.policy.plan.plan import Plan, PlanStep
 
 _HEAD = 12
 """Cells of what stands before each fact."""

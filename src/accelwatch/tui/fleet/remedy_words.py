@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelwatch.display import duration
+from accelwatch.base.untrusted_text import printable
+from accelwatch.exposition.display import duration
 from accelwatch.fleet.picture.remedies import NextStep, next_step
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, width_of
 from accelwatch.tui.fleet.remedy_board import RemedyBoard
-from accelwatch.untrusted_text import printable
 
 if TYPE_CHECKING:
     from accelwatch.fleet.remedies.documents import RemediesPage, RemedyDocument

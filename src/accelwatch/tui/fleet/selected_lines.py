@@ -1,6 +1,6 @@
 """The selected row of the fleet's list in whole sentences, for the lines below the table. Pure."""
 
-from accelwatch.display import printable
+from accelwatch.exposition.display import printable
 from accelwatch.fleet.odd.documents import text_of
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.ordering import ordered

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from accelwatch.display import printable
+from accelwatch.exposition.display import printable
 from accelwatch.fleet.picture import grouping
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, in_role, paragraph, spread, width_of

@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
+from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.picture.incidents import OVER, moment
 from accelwatch.fleet.picture.incidents import standing as standing_of
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import DeviceNow
-from accelwatch.judging.documents import IncidentDocument
 from accelwatch.schema.event import SEVERITIES
 from accelwatch.schema.health import Health
 from accelwatch.schema.standing import BAD, severity, standing

@@ -1,8 +1,8 @@
 """The cells of a device's row: one function a column, each giving a line of any width. Pure."""
 
-from accelwatch.display import printable
-from accelwatch.natural_order import natural
+from accelwatch.exposition.display import printable
 from accelwatch.schema.heat import MARGIN_CELSIUS
+from accelwatch.schema.natural_order import natural
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.schema.standing import CALM_THROTTLES
 from accelwatch.tui.drawing import format as fmt

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from accelwatch.natural_order import Natural, natural
+from accelwatch.schema.natural_order import Natural, natural
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.schema.standing import severity

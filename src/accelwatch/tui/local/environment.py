@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from accelwatch import proc
+from accelwatch.kernel import proc
 from accelwatch.schema.reading import Process
 from accelwatch.tui.local.process_facts import FOREIGN
 

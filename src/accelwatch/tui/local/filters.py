@@ -7,7 +7,7 @@ docs/expressions.md. A process has the names of its device, and its own.
 import re
 from collections.abc import Callable
 
-from accelwatch.errors import ExpressionError
+from accelwatch.base.errors import ExpressionError
 from accelwatch.expr import (
     NameTable,
     compile_condition,

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accelwatch.clock import Clock, SystemClock
-from accelwatch.sampler.load import resolve
-from accelwatch.sampler.settings import CollectSettings
-from accelwatch.sampler.stores import store_for
-from accelwatch.sampler.supervisor import Supervisor
-from accelwatch.schema.snapshot import NO_ACCELERATORS, BackendState, Snapshot
-from accelwatch.store.reports import (
+from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.node.sampler.protocol.load import resolve
+from accelwatch.node.sampler.protocol.settings import CollectSettings
+from accelwatch.node.sampler.stores import store_for
+from accelwatch.node.sampler.supervisor import Supervisor
+from accelwatch.node.store.reports import (
     BackendFound,
     CollectorEnded,
     Cycle,
@@ -23,6 +22,7 @@ from accelwatch.store.reports import (
     Report,
     Slots,
 )
+from accelwatch.schema.snapshot import NO_ACCELERATORS, BackendState, Snapshot
 
 if TYPE_CHECKING:
     import asyncio
@@ -138,7 +138,7 @@ class LiveSource:
         """Take reports in and look after the child, until a new interval is wanted."""
         import asyncio
 
-        from accelwatch.sampler import supervising
+        from accelwatch.node.sampler import supervising
 
         supervisor = self._supervisor or self.begin()
         if self._loop is None:

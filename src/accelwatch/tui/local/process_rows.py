@@ -5,9 +5,9 @@ from functools import lru_cache
 
 import msgspec
 
-from accelwatch.display import printable
-from accelwatch.natural_order import Natural, natural
-from accelwatch.numbered_names import numbered
+from accelwatch.backend_kit.numbered_names import numbered
+from accelwatch.exposition.display import printable
+from accelwatch.schema.natural_order import Natural, natural
 from accelwatch.schema.reading import PROCESS_LETTERS, Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui.drawing import columns
@@ -190,7 +190,7 @@ BY_ID = {column.id: column for column in COLUMNS}
 
 
 def _bytes(value: int | None) -> str:
-    from accelwatch.display import size
+    from accelwatch.exposition.display import size
 
     return fmt.NOTHING if value is None else size(value)
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from accelwatch.display import quantity
-from accelwatch.natural_order import Natural, natural
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.exposition.display import quantity
 from accelwatch.schema.metrics import FLAG, Kind, Metric, MetricSource, Scope, Series, catalogue
+from accelwatch.schema.natural_order import Natural, natural
 from accelwatch.schema.snapshot import DeviceView, absences
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, paragraph

@@ -5,7 +5,7 @@ import bisect
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from accelwatch.errors import WireError
+from accelwatch.base.errors import WireError
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.drawing.glyphs import Glyphs
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch import proc
+from accelwatch.kernel import proc
 from accelwatch.schema.reading import Process
 
 logger = logging.getLogger(__name__)

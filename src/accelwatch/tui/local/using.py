@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from accelwatch.schema.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from accelwatch.usage.ledger import By, Ledger
-    from accelwatch.usage.report import EnergyPrice, UsageReport
+    from accelwatch.node.usage.ledger import By, Ledger
+    from accelwatch.node.usage.report import EnergyPrice, UsageReport
 
 _STEP_S = 5.0
 _GAP_LIMIT_S = 15.0
@@ -36,7 +36,7 @@ class OwnUsage:
 
     def report(self, snapshot: Snapshot, by: "By", window_s: float | None) -> "UsageReport":
         """What was counted; the first time, from here on."""
-        from accelwatch.usage.report import report
+        from accelwatch.node.usage.report import report
 
         ledger = self._ledger or self._count(snapshot)
         note = "counted while this dashboard runs; an agent counts all the time: accelwatch usage"
@@ -45,8 +45,8 @@ class OwnUsage:
         )
 
     def _count(self, snapshot: Snapshot, moment: float | None = None) -> "Ledger":
-        from accelwatch.usage.ledger import Ledger
-        from accelwatch.usage.observation import observations_of
+        from accelwatch.node.usage.ledger import Ledger
+        from accelwatch.node.usage.observation import observations_of
 
         if self._ledger is None:
             self._ledger = Ledger(gap_limit_s=_GAP_LIMIT_S)
@@ -57,7 +57,7 @@ class OwnUsage:
     def _priced(self) -> "EnergyPrice | None":
         """By the agent's configuration, read once; one that cannot be read gives none."""
         if not self._price_known:
-            from accelwatch.usage.price import configured_price
+            from accelwatch.node.usage.price import configured_price
 
             self._price, _ = configured_price(os.environ)
             self._price_known = True

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.wire import IncidentNow
-from accelwatch.judging.documents import IncidentDocument
-from accelwatch.judging.explanation import Explanation
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.incident_facts import IncidentFacts, lines
@@ -22,7 +22,7 @@ from accelwatch.tui.views.incident_graphs import (
 )
 
 if TYPE_CHECKING:
-    from accelwatch.remedy.plan import Plan
+    from accelwatch.remediation.policy.plan.plan import Plan
 
 _AGAIN_S = 5.0
 """After how long the hub is asked anew."""

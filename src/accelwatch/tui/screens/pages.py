@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from accelwatch.topology.matrix import topology
+from accelwatch.node.topology.matrix import topology
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.troubles import trouble_lines

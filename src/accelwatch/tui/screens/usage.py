@@ -3,17 +3,17 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from accelwatch.node.usage.asking import SINCE_DEFAULT
+from accelwatch.node.usage.ledger import By
+from accelwatch.node.usage.report import SINCE_JOB
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.screens.page import PageScreen
 from accelwatch.tui.state.action import USAGE
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views import usage_lines
-from accelwatch.usage.asking import SINCE_DEFAULT
-from accelwatch.usage.ledger import By
-from accelwatch.usage.report import SINCE_JOB
 
 if TYPE_CHECKING:
-    from accelwatch.usage.report import UsageReport
+    from accelwatch.node.usage.report import UsageReport
 
 
 def usage_screen(

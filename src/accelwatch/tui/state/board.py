@@ -19,7 +19,7 @@ from accelwatch.tui.local.history import History
 from accelwatch.tui.local.process_history import ProcessHistory
 
 if TYPE_CHECKING:
-    from accelwatch.blackbox.places import Box
+    from accelwatch.archive.blackbox.places import Box
     from accelwatch.tui.fleet.board import FleetBoard
     from accelwatch.tui.fleet.node_view import Heard
 from collections import Counter

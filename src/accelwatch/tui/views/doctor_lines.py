@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from accelwatch.display import printable
-from accelwatch.schema.absence import Absence
+from accelwatch.base.absence import Absence
+from accelwatch.exposition.display import printable
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot

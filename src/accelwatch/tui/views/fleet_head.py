@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from accelwatch.display import printable, size
+from accelwatch.exposition.display import printable, size
 from accelwatch.fleet.picture import grouping, incidents
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import TITLES

@@ -6,10 +6,10 @@ from functools import partial
 
 import msgspec
 
-from accelwatch.display import quantity
+from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.exposition.display import quantity
 from accelwatch.fleet.picture.incidents import moment
 from accelwatch.fleet.picture.model import Past
-from accelwatch.judging.documents import IncidentDocument
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, clipped, fit, spread, width_of
 from accelwatch.tui.state.board import Board

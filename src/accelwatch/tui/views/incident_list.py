@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable
 
-from accelwatch.display import printable
+from accelwatch.exposition.display import printable
 from accelwatch.fleet.picture.incidents import OVER, standing
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import RulesNow

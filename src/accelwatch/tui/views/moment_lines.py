@@ -6,9 +6,9 @@ Pure; the same for the dashboard and for `accelwatch blackbox show` on a termina
 import math
 from collections.abc import Iterable
 
-from accelwatch.blackbox.marks import Mark
-from accelwatch.blackbox.moment import Moment, Track
-from accelwatch.display import printable, quantity
+from accelwatch.archive.blackbox.marks import Mark
+from accelwatch.archive.blackbox.moment import Moment, Track
+from accelwatch.exposition.display import printable, quantity
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import SEVERITIES
 from accelwatch.tui.drawing.device_signs import STATE_ROLES

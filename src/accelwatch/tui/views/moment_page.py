@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from accelwatch.blackbox.files import froze
-from accelwatch.blackbox.places import newest_first
+from accelwatch.archive.blackbox.files import froze
+from accelwatch.archive.blackbox.places import newest_first
 from accelwatch.schema.standing import state_word
 from accelwatch.tui.drawing.format import clock_time
 from accelwatch.tui.drawing.glyphs import Glyphs
@@ -12,9 +12,9 @@ from accelwatch.tui.drawing.lines import Line, paragraph
 from accelwatch.tui.views.moment_lines import lines
 
 if TYPE_CHECKING:
-    from accelwatch.blackbox.files import Frozen
-    from accelwatch.blackbox.moment import Moment
-    from accelwatch.blackbox.places import Box
+    from accelwatch.archive.blackbox.files import Frozen
+    from accelwatch.archive.blackbox.moment import Moment
+    from accelwatch.archive.blackbox.places import Box
     from accelwatch.tui.local.changes import Change
 
 _EARLIER_S, _LATER_S = 5.0, 200.0

@@ -4,7 +4,7 @@ import getpass
 import os
 from collections.abc import Callable, Hashable
 
-from accelwatch.display import size
+from accelwatch.exposition.display import size
 from accelwatch.tui.drawing.lines import Line, clipped, width_of
 from accelwatch.tui.local import process_rows
 from accelwatch.tui.local.process_rows import (

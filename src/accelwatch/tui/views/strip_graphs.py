@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from accelwatch import display
-from accelwatch.display import printable
+from accelwatch.exposition import display
+from accelwatch.exposition.display import printable
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing import format as fmt

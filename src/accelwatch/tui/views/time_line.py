@@ -7,7 +7,7 @@ import bisect
 from collections.abc import Sequence
 from datetime import datetime
 
-from accelwatch.display import printable
+from accelwatch.exposition.display import printable
 from accelwatch.fleet.picture.timeline import ALERT, INFO, LEVELS, Mark, Playback, Stretch, Timeline
 from accelwatch.schema.device import DeviceState
 from accelwatch.tui.drawing.glyphs import Glyphs

@@ -1,7 +1,7 @@
 """How near devices and adapters are to each other, as lines of the dashboard. Pure."""
 
-from accelwatch.topology.matrix import Topology
-from accelwatch.topology.table import legend, table
+from accelwatch.node.topology.matrix import Topology
+from accelwatch.node.topology.table import legend, table
 from accelwatch.tui.drawing.lines import Line, clipped
 
 _FAR = frozenset({"NODE", "SYS", "?"})

@@ -1,12 +1,12 @@
 """Who uses the devices, as lines of the dashboard. Pure."""
 
+from accelwatch.node.usage.cells import NUMBERS, cells, header, remarks, summary
+from accelwatch.node.usage.report import UsageReport
+from accelwatch.node.usage.shares import Kind
 from accelwatch.tui.drawing import columns
 from accelwatch.tui.drawing.columns import GAP, Column, filled, fitting, needed
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, cell_len, clipped, fit, paragraph
-from accelwatch.usage.cells import NUMBERS, cells, header, remarks, summary
-from accelwatch.usage.report import UsageReport
-from accelwatch.usage.shares import Kind
 
 _QUIET = frozenset({Kind.FREE, Kind.UNKNOWN, Kind.OTHERS})
 _NAME = 12

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from accelwatch.display import counted, duration
+from accelwatch.exposition.display import counted, duration
 from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.picture.why.scene import Scene, SeenDevice
 from accelwatch.fleet.picture.why.silence import last_read, of_silent_job
 from accelwatch.fleet.picture.why.subject import Kind, Subject
 from accelwatch.fleet.picture.why.troubles import NEVER_HEARD, RUINS_JOBS, Trouble, troubles
+from accelwatch.node.usage.shares import IDLE_RATIO
 from accelwatch.schema.health import STATE_REASONS
 from accelwatch.schema.moments import moment_or_none
-from accelwatch.usage.shares import IDLE_RATIO
 
 _MOST_EVIDENCE = 8
 

@@ -2,8 +2,8 @@
 
 import textwrap
 
+from accelwatch.base.untrusted_text import printable
 from accelwatch.fleet.picture.why.answer import Answer
-from accelwatch.untrusted_text import printable
 
 _NAMES = 14
 """Columns before evidence and remedy."""

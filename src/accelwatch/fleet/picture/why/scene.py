@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.alerting.incidents.incident import IncidentState
 from accelwatch.fleet.names import GONE, NodeState
 from accelwatch.fleet.odd.documents import text_of
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView
-from accelwatch.incidents.incident import IncidentState
-from accelwatch.judging.documents import IncidentDocument
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView, Snapshot, known_since, unusable
 from accelwatch.schema.standing import CALM_THROTTLES, standing

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from accelwatch.display import duration
+from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.exposition.display import duration
 from accelwatch.fleet.names import NODE_SEVERITY, SPEAKING, NodeState
 from accelwatch.fleet.outages import (
     NodeHealth,
@@ -17,7 +18,6 @@ from accelwatch.fleet.outages import (
 )
 from accelwatch.fleet.picture.incidents import above, moment
 from accelwatch.fleet.picture.why.scene import Scene, SeenDevice, SeenNode
-from accelwatch.judging.documents import IncidentDocument
 
 _SIGNAL = "node_state"
 """What a rule on the silence of nodes asks for."""

@@ -5,9 +5,9 @@ from enum import StrEnum
 
 import msgspec
 
-from accelwatch.errors import UnmetError
+from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.picture.why.scene import Scene, SeenDevice
-from accelwatch.natural_order import natural
+from accelwatch.schema.natural_order import natural
 
 _LEAST_UUID = 4
 _MOST_NAMED = 12

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.alerting.rules.document import Severity
 from accelwatch.fleet.names import GONE, SPEAKING, UNREAD_SEVERITY, NodeState
 from accelwatch.fleet.picture.incidents import above, moment, place_of
 from accelwatch.fleet.picture.why.scene import Scene, SeenDevice, SeenNode
 from accelwatch.fleet.picture.why.silence import is_about_silence, silences, texts
-from accelwatch.judging.documents import IncidentDocument
-from accelwatch.rules.document import Severity
 from accelwatch.schema.standing import severity
 from accelwatch.schema.verdict import NOTHING_WRONG, remedy_of
 

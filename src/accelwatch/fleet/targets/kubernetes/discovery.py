@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from accelwatch.errors import UsageError
+from accelwatch.base.errors import UsageError
 from accelwatch.fleet.follow.access import Access
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.target import Target

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from accelwatch.backoff import SpreadBackoff
+from accelwatch.base.backoff import SpreadBackoff
 from accelwatch.fleet.follow.body import read_body
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.session import Client

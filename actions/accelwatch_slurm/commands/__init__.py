@@ -1,0 +1,1 @@
+"""Slurm's commands: run, shared, and read."""

@@ -1,0 +1,196 @@
+"""Slurm's commands with a deadline, off the loop, and what their failures mean."""
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import PurePosixPath
+from shutil import which
+
+from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.step import Told, ToldStatus
+from accelwatch.processes.command import CommandResult, run
+from accelwatch_slurm.commands.options import SlurmOptions
+
+_FOLDERS = "/usr/bin:/usr/local/bin:/opt/slurm/bin"
+_MAX_BYTES = 64 << 20
+"""A line of a node is 1 KB."""
+_OTHERS = re.compile(r"(SLURM|SQUEUE|SCONTROL|SRUN|SCANCEL)_\w+")
+"""Variables that change what the commands do or print, such as those of a job that we run in."""
+_REFUSED = re.compile(r"invalid user id|permission|not authorized|access denied", re.IGNORECASE)
+_NOT_SENT = re.compile(r"connect failure|connection refused|munge|authentication", re.IGNORECASE)
+_NOT_KNOWN = re.compile(r"timed out|zero bytes|communication|i/o error", re.IGNORECASE)
+_ABSENT = re.compile(
+    r"^(?:Node|Reservation) \S+ not found|Invalid job id specified|No reservations", re.MULTILINE
+)
+
+
+_PROMPT = "scontrol: "
+
+
+class NotBegunError(Exception):
+    """A command was not sent, because the permission of its step was withdrawn; its text says why."""
+
+
+class Permission:
+    """Of one step, until it is withdrawn; asked by the thread that is about to send a command."""
+
+    def __init__(self, withdrawn: Callable[[], str]) -> None:
+        self._withdrawn = withdrawn
+        self.is_used = False
+        """Whether a command was sent by it."""
+
+    def use(self) -> None:
+        """A command is sent now. Raises NotBegunError."""
+        if why_not := self._withdrawn():
+            raise NotBegunError(why_not)
+        self.is_used = True
+
+
+_permission: ContextVar[Permission | None] = ContextVar("permission", default=None)
+
+
+@contextmanager
+def permitted(withdrawn: Callable[[], str]) -> Iterator[Permission]:
+    """What changes something from here on, in this task, is sent by this permission only."""
+    permission = Permission(withdrawn)
+    token = _permission.set(permission)
+    try:
+        yield permission
+    finally:
+        _permission.reset(token)
+
+
+class Commands:
+    """The commands of one cluster."""
+
+    def __init__(self, options: SlurmOptions) -> None:
+        self._options = options
+        self._pool = ThreadPoolExecutor(4, "slurm")
+        environ = {"SLURM_TIME_FORMAT": "%s"}
+        if options.slurm_conf:
+            environ["SLURM_CONF"] = options.slurm_conf
+        self._environ = environ
+
+    async def run(self, name: str, *words: str) -> CommandResult:
+        """What became of a command of Slurm that only looks."""
+        return await self.program([self._place(name), *words])
+
+    async def change(self, name: str, *words: str) -> CommandResult:
+        """What became of a command of Slurm that changes something. Raises NotBegunError."""
+        return await self.change_by([self._place(name), *words])
+
+    async def change_by(self, argv: Sequence[str], timeout_s: float | None = None) -> CommandResult:
+        """What became of any command that changes something. Raises NotBegunError."""
+        return await self.program(argv, timeout_s, permission=_permission.get())
+
+    async def all_of(self, lines: Sequence[str], break_off: Callable[[], bool]) -> CommandResult:
+        """What became of commands to scontrol that one process of it does one after the other.
+
+        It goes on after one that fails, and does not say which that was. As soon as `break_off` says so
+        the process is killed; `begun` tells which lines it had read by then. Raises NotBegunError.
+        """
+        given = "\n".join([*lines, "quit\n"])
+        return await self.program([self._place("scontrol")], given=given, break_off=break_off)
+
+    async def program(
+        self,
+        argv: Sequence[str],
+        timeout_s: float | None = None,
+        given: str = "",
+        permission: Permission | None = None,
+        break_off: Callable[[], bool] | None = None,
+    ) -> CommandResult:
+        """What became of any command, in the environment of Slurm's own."""
+        kept = {"SLURM_CONF", *self._environ}
+        unset = [f"--unset={name}" for name in os.environ if _OTHERS.fullmatch(name)]
+        unset = [word for word in unset if word.partition("=")[2] not in kept]
+        words = ["/usr/bin/env", *unset, *argv] if unset else list(argv)
+
+        def send() -> CommandResult:
+            if permission is not None:
+                permission.use()  # a thread may have become free for it long after it was asked for
+            if break_off is not None and break_off():
+                raise NotBegunError
+            return run(
+                words,
+                timeout_s=timeout_s or self._options.timeout_s,
+                environ=self._environ,
+                max_bytes=_MAX_BYTES,
+                given=given.encode(),
+                break_off=break_off,
+            )
+
+        return await asyncio.get_running_loop().run_in_executor(self._pool, send)
+
+    def _place(self, name: str) -> str:
+        if self._options.commands:
+            return str(PurePosixPath(self._options.commands) / name)
+        return which(name, path=_FOLDERS) or name
+
+    async def read(self, name: str, *words: str) -> str:
+        """What it prints; empty for what does not exist. Raises ActionUnavailableError."""
+        result = await self.run(name, *words)
+        if not result.failure and _ABSENT.search(_said(result)):
+            return ""
+        if result.ok and result.output.strip():
+            return result.output.decode("utf-8", "replace")
+        if result.ok:
+            raise ActionUnavailableError(f"{name} printed nothing")
+        raise ActionUnavailableError(why(name, result))
+
+    def close(self) -> None:
+        """Take no more; what runs ends by its own deadline."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def begun(lines: Sequence[str], result: CommandResult) -> int:
+    """How many of the lines an scontrol may have begun that was killed: all where that is not known.
+
+    With readline it prints a prompt, and what it reads behind it, before it does anything about that.
+    Without it the prompts come alone, and when that is says nothing.
+    """
+    printed = result.output.decode("utf-8", "replace")
+    echo = printed.removeprefix(_PROMPT)
+    if echo in ("", printed) or echo.startswith(_PROMPT):
+        return len(lines)
+    return sum(line.startswith(_PROMPT) for line in printed.splitlines())
+
+
+def told(name: str, result: CommandResult) -> Told:
+    """What a command that changes something has told.
+
+    A controller that hangs does what it was asked when it wakes: a time-out is not known, not failed.
+    """
+    if result.ok:
+        return Told(status=ToldStatus.DONE)
+    text = why(name, result)
+    if result.failure:
+        late = result.failure in ("timeout", "too much output", "broken off")
+        return Told(status=ToldStatus.UNKNOWN if late else ToldStatus.REFUSED, text=text)
+    said = _said(result)
+    for pattern, status in (
+        (_NOT_KNOWN, ToldStatus.UNKNOWN),
+        (_NOT_SENT, ToldStatus.RETRY),
+        (_REFUSED, ToldStatus.REFUSED),
+    ):
+        if pattern.search(said):
+            return Told(status=status, text=text)
+    unclear = result.status is None or result.status < 0
+    return Told(status=ToldStatus.UNKNOWN if unclear else ToldStatus.REFUSED, text=text)
+
+
+def _said(result: CommandResult) -> str:
+    return b"\n".join((result.errors, result.output[:4096])).decode("utf-8", "replace")
+
+
+def why(name: str, result: CommandResult) -> str:
+    """A failure in words, in one line."""
+    if result.failure:
+        return f"{name}: {result.failure}"
+    lines = [line.strip() for line in _said(result).splitlines() if line.strip()]
+    text = "".join(char for char in (lines[0] if lines else "no message") if char.isprintable())
+    return f"{name} ended with {result.status}: {text[:200]}"

@@ -1,0 +1,56 @@
+"""Does one step: what was seen is read again first, then one thing is changed.
+
+Slurm has no compare-and-swap: between the read and the write somebody else may write. What was told is
+never the proof; the next observation is.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.step import Committed, Step, Told, ToldStatus
+from accelwatch.base.clock import Clock
+from accelwatch_slurm.commands.changing import ChangedError, Handler
+from accelwatch_slurm.commands.commands import NotBegunError, permitted
+from accelwatch_slurm.texts.steps import STEPS
+
+
+class Performer:
+    """The write side."""
+
+    def __init__(self, handlers: Mapping[str, Handler], clock: Clock) -> None:
+        self._handlers = handlers
+        self._clock = clock
+
+    async def perform(self, step: Step, operation: Committed) -> Told:
+        """Do a step. Raises nothing but CancelledError."""
+        handler = self._handlers.get(step.kind)
+        if handler is None:
+            return Told(status=ToldStatus.REFUSED, text=f"no step {step.kind!r}")
+        if operation.dry_run:
+            return Told(status=ToldStatus.DONE, text=f"dry run: {step.text}")
+        if self._clock.wall() > operation.deadline:
+            return Told(status=ToldStatus.REFUSED, text="its deadline has passed")
+        with permitted(operation.withdrawn) as permission:
+            try:
+                return await self._performed(handler, step, operation)
+            except NotBegunError as error:
+                # Of a step of several commands some were sent: what they have come to has to be seen.
+                status = ToldStatus.UNKNOWN if permission.is_used else ToldStatus.NOT_BEGUN
+                return Told(status=status, text=str(error))
+
+    async def _performed(self, handler: Handler, step: Step, operation: Committed) -> Told:
+        """Raises NotBegunError."""
+        try:
+            async with asyncio.timeout(STEPS[step.kind].timeout_s):
+                return await handler(step, operation)
+        except ActionUnavailableError as error:
+            return Told(status=ToldStatus.RETRY, text=str(error))
+        except ChangedError as error:
+            return Told(status=ToldStatus.RETRY, text=str(error))
+        except TimeoutError:
+            return Told(status=ToldStatus.UNKNOWN, text=f"{step.kind}: no answer in time")
+        except (KeyError, ValueError) as error:
+            return Told(
+                status=ToldStatus.REFUSED, text=f"{step.kind}: not a step of ours: {error!r}"
+            )

@@ -1,0 +1,72 @@
+"""Steps that change a reservation: a job's place, a node's test, the spares."""
+
+from accelwatch.action.step import Committed, Step, Told, ToldStatus
+from accelwatch_slurm.commands.changing import DONE, ChangedError, Handler, updated
+from accelwatch_slurm.commands.commands import Commands, told
+from accelwatch_slurm.commands.reading import Reader, is_node_name
+from accelwatch_slurm.texts import steps
+
+_PLACE = "flags=maint,ignore_jobs,no_hold_jobs_after_end"
+"""A place may lie over spares' and other reservations, and over nodes on which the job still runs. A job
+that waits in one that ends goes on waiting like any other."""
+_FOR_EVER = "duration=infinite"
+_SPARES = "flags=ignore_jobs"
+
+
+class ReservationSteps:
+    """What is done to reservations."""
+
+    def __init__(self, commands: Commands, reader: Reader) -> None:
+        self._commands = commands
+        self._reader = reader
+
+    def handlers(self) -> dict[str, Handler]:
+        """By kind of step."""
+        return {
+            steps.RESERVE: self._reserve,
+            steps.RENEW_RESERVATION: self._renew,
+            steps.DRAW: self._set_spares,
+            steps.RETURN: self._set_spares,
+            steps.DELETE_RESERVATION: self._delete,
+        }
+
+    async def _reserve(self, step: Step, _: Committed) -> Told:
+        minutes = step.arguments["minutes"]
+        until = f"endtime=now+{minutes}minutes"
+        return await self._set_reservation(step, _PLACE, f"duration={minutes}", until)
+
+    async def _renew(self, step: Step, _: Committed) -> Told:
+        until = f"endtime=now+{step.arguments['minutes']}minutes"
+        return await updated(self._commands, f"reservationname={step.arguments['name']}", until)
+
+    async def _set_reservation(self, step: Step, flags: str, duration: str, *if_there: str) -> Told:
+        """Change it where it is there, else make it: it is never gone in between."""
+        name, nodes = step.arguments["name"], step.arguments["nodes"]
+        if not all(map(is_node_name, nodes.split(","))):
+            raise ChangedError(f"not the names of nodes: {nodes[:80]}")
+        words = (f"reservationname={name}", f"nodes={nodes}")
+        change = await updated(self._commands, *words, *if_there)
+        if change.status is not ToldStatus.REFUSED:
+            return change
+        made = (*words, f"users={step.arguments['user']}", flags, "starttime=now", duration)
+        result = await self._commands.change("scontrol", "create", "reservation", *made)
+        return told("scontrol", result)
+
+    async def _set_spares(self, step: Step, _: Committed) -> Told:
+        name, nodes = step.arguments["name"], step.arguments["nodes"]
+        there = (await self._reader.reservations()).get(name)
+        if ",".join(there.nodes if there is not None else ()) != step.precondition["nodes"]:
+            raise ChangedError(f"the reservation {name} has other nodes by now")
+        if not nodes:
+            return await self._delete(step, _)
+        return await self._set_reservation(step, _SPARES, _FOR_EVER)
+
+    async def _delete(self, step: Step, _: Committed) -> Told:
+        name = step.arguments["name"]
+        result = await self._commands.change("scontrol", "delete", f"reservationname={name}")
+        answer = told("scontrol", result)
+        if "not found" in answer.text or "does not exist" in answer.text:
+            return DONE
+        if "in use" in answer.text:
+            return Told(status=ToldStatus.RETRY, text=answer.text, again_after_s=30.0)
+        return answer

@@ -1,0 +1,42 @@
+"""The step that tests a node: a batch job in the node's own reservation, so that Slurm shows its end."""
+
+import math
+import shlex
+
+from accelwatch.action.step import Committed, Step, Told, ToldStatus
+from accelwatch_slurm.commands.changing import DONE, ChangedError, Handler
+from accelwatch_slurm.commands.commands import Commands, told
+from accelwatch_slurm.commands.options import SlurmOptions
+from accelwatch_slurm.commands.reading import Reader
+from accelwatch_slurm.texts import steps
+from accelwatch_slurm.texts.standing import reservation_for_test
+
+
+class TrialSteps:
+    """What is run on nodes."""
+
+    def __init__(self, options: SlurmOptions, commands: Commands, reader: Reader) -> None:
+        self._options = options
+        self._commands = commands
+        self._reader = reader
+
+    def handlers(self) -> dict[str, Handler]:
+        """By kind of step."""
+        return {steps.RUN_TEST: self._run_test}
+
+    async def _run_test(self, step: Step, _: Committed) -> Told:
+        node, name = step.arguments["node"], step.arguments["name"]
+        place = reservation_for_test(node)
+        if place not in await self._reader.reservations([node]):
+            raise ChangedError(f"{node} is not kept for its test any more")
+        if await self._reader.trial_line(name):
+            return DONE
+        minutes = math.ceil(self._options.test_timeout_s / 60)
+        argv = self._options.tests[step.arguments["test"]]
+        words = [f"--reservation={place}", f"--nodelist={node}", "--nodes=1", "--no-requeue"]
+        words += [f"--job-name={name}", f"--time={minutes}", "--chdir=/", "--output=/dev/null"]
+        words += ["--parsable", f"--wrap=exec {shlex.join(argv)}"]
+        answer = told("sbatch", await self._commands.change("sbatch", *words))
+        if answer.status is not ToldStatus.DONE:
+            return answer
+        return Told(status=ToldStatus.ACCEPTED)

@@ -1,0 +1,1 @@
+"""Which step comes next, for each kind of intent. Pure."""

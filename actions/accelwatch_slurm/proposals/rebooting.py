@@ -1,0 +1,74 @@
+"""Which step leads to a node that was rebooted. Pure."""
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import Standing
+from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
+from accelwatch_slurm.proposals.fencing import has_booted
+from accelwatch_slurm.proposals.holding import missing, not_ours
+from accelwatch_slurm.texts import steps
+from accelwatch_slurm.texts.marks import reason_of
+from accelwatch_slurm.texts.node_text import SlurmNode
+from accelwatch_slurm.texts.scene import REBOOTS, Scene
+
+NO_PROGRAM = "RebootProgram is not defined in slurm.conf"
+
+
+def propose_reboot(intent: Intent, scene: Scene, *, has_field: bool) -> Proposal:
+    """Reboot a node that we hold and that is empty; seen by its boot time."""
+    node = scene.node
+    if node is None:
+        return missing(intent)
+    if not has_field:
+        return no_field("reboot", node.name)
+    if refusal := held_by_us(scene, node):
+        return refusal
+    if node.rebooting:
+        return Wait(2.0, f"{node.name} is being rebooted")
+    if ending := _rebooted(intent, scene, node):
+        return ending
+    if scene.jobs or node.is_("ALLOCATED", "MIXED", "COMPLETING"):
+        return Wait(5.0, f"jobs still run on {node.name}")
+    if node.boot_time is None:
+        return Refusal(RefusalKind.UNSAFE, f"the boot time of {node.name} is not known")
+    if not scene.own.get(REBOOTS):
+        return Refusal(RefusalKind.IMPOSSIBLE, NO_PROGRAM)
+    return Step(
+        kind=steps.REBOOT,
+        arguments={
+            "node": node.name,
+            "reason": reason_of(intent),
+            "asked": repr(intent.asked),
+        },
+        precondition={"boot": repr(node.boot_time)},
+        text=f"reboot {node.name}",
+    )
+
+
+def _rebooted(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal | None:
+    """What has come of the reboot that was asked for; None when it was not yet, or is not seen."""
+    mark = scene.mark
+    if mark is None or mark.asked != intent.asked or mark.boot is None:
+        return None
+    if has_booted(node, intent.asked, mark.boot):
+        if node.answering:
+            return Achieved(f"{node.name} has booted again and answers")
+        return Wait(2.0, f"slurmd of {node.name} does not answer yet")
+    if "reboot timed out" in node.reason:
+        return Refusal(RefusalKind.IMPOSSIBLE, f"{node.name} did not come back from its reboot")
+    return None
+
+
+def no_field(what: str, node: str) -> Refusal:
+    """What cannot be told from an earlier one without a field of the node."""
+    return Refusal(
+        RefusalKind.IMPOSSIBLE, f"{what} of {node}: the option mark is none, set extra or comment"
+    )
+
+
+def held_by_us(scene: Scene, node: SlurmNode) -> Refusal | None:
+    """Why a node is not ours to work on."""
+    if refusal := not_ours(scene, node):
+        return refusal
+    if scene.standing is not Standing.OURS:
+        return Refusal(RefusalKind.UNSAFE, f"{node.name} takes work: it has to be drained first")
+    return None

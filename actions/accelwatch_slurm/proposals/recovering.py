@@ -1,0 +1,130 @@
+"""What has become of a step whose end nobody saw, judged by what is seen now. Pure."""
+
+from collections.abc import Callable
+
+from accelwatch.action.observed import JobState
+from accelwatch.action.step import Begun, Recovery, Step, ToldStatus
+from accelwatch_slurm.proposals.fencing import NEW_BOOT_S
+from accelwatch_slurm.texts import steps
+from accelwatch_slurm.texts.job_text import SlurmJob, names_of
+from accelwatch_slurm.texts.marks import incident_in, is_fenced, is_of
+from accelwatch_slurm.texts.node_text import SlurmNode
+from accelwatch_slurm.texts.scene import OFF, SIGNALLED, Scene
+
+_NOT_DONE = (ToldStatus.REFUSED, ToldStatus.RETRY)
+
+
+def recovered(begun: Begun, scene: Scene) -> Recovery:
+    """Done when its effect is seen; else again, where that does no harm or it can happen no more."""
+    step = begun.step
+    kind = steps.STEPS.get(step.kind)
+    if kind is None:
+        return Recovery.UNKNOWN
+    if step.kind == steps.PROBE:
+        return _sent(begun)
+    if step.kind == steps.DRAIN and _has_key_of(begun, scene):
+        return Recovery.DONE  # whoever holds the node since then
+    seen = _is_seen(step, scene)
+    if seen is None:
+        return Recovery.UNKNOWN
+    if seen:
+        return Recovery.DONE
+    never = begun.started is None or (begun.told is not None and begun.told.status in _NOT_DONE)
+    if kind.idempotent or never:
+        return Recovery.REDO
+    if step.kind == steps.REQUEUE and begun.started is not None:
+        late = scene.time - begun.started > kind.timeout_s + kind.settle_s
+        return Recovery.REDO if late else Recovery.UNKNOWN
+    return Recovery.UNKNOWN
+
+
+def _has_key_of(begun: Begun, scene: Scene) -> bool:
+    """Whether the node bears the key that this very drain has set with its reason, in one call."""
+    mark = scene.mark
+    if mark is None or begun.started is None or "keep" in begun.step.arguments:
+        return False
+    reason = begun.step.arguments.get("reason", "")
+    return is_of(mark, reason) and mark.since >= begun.started
+
+
+def _sent(begun: Begun) -> Recovery:
+    """Nothing of it is to be seen, and it is not sent twice: what may have been sent counts as sent."""
+    never = begun.started is None or (begun.told is not None and begun.told.status in _NOT_DONE)
+    return Recovery.REDO if never else Recovery.DONE
+
+
+def _is_seen(step: Step, scene: Scene) -> bool | None:
+    """Whether the effect is there; None when it was not looked at."""
+    if step.kind in _OF_NODE:
+        return None if scene.node is None else _OF_NODE[step.kind](step, scene, scene.node)
+    if step.kind in _OF_JOB:
+        if scene.job is None:
+            return step.kind in (steps.REQUEUE, steps.SIGNAL, steps.CANCEL) or None
+        named = step.arguments.get("job", "")
+        job = next((part for part in scene.parts if part.id == named), scene.job)
+        return _OF_JOB[step.kind](step, scene, job)
+    there = scene.reservations.get(step.arguments.get("name", ""))
+    if step.kind == steps.DELETE_RESERVATION:
+        return there is None
+    if step.kind == steps.RENEW_RESERVATION:
+        before = float(step.precondition.get("ends", "inf"))
+        return there is None or there.ends is None or there.ends > before
+    wanted = set(names_of(step.arguments.get("nodes", "")))
+    return wanted == (set() if there is None else set(there.nodes))
+
+
+def _booted(step: Step, _: Scene, node: SlurmNode) -> bool:
+    before = float(step.precondition.get("boot", "inf"))
+    again = node.boot_time is not None and node.boot_time > before + NEW_BOOT_S
+    return node.rebooting or again
+
+
+_OF_NODE: dict[str, Callable[[Step, Scene, SlurmNode], bool]] = {
+    steps.DRAIN: lambda _, __, node: node.drained and bool(incident_in(node.reason)),
+    steps.UNDRAIN: lambda _, __, node: not node.drained,
+    steps.RESUME: lambda _, __, node: not node.drained and not node.down,
+    steps.LEAVE_DOWN: lambda _, __, node: not incident_in(node.reason),
+    steps.UNMARK: lambda _, scene, __: scene.mark is None,
+    steps.SET_DOWN: lambda _, __, node: node.down and is_fenced(node.reason),
+    steps.POWER_OFF: lambda _, scene, node: node.name in scene.own.get(OFF, "").split(","),
+    steps.REBOOT: _booted,
+    steps.RUN_TEST: lambda _, scene, __: scene.trial is not None,
+}
+
+
+def _requeued(step: Step, _: Scene, job: SlurmJob) -> bool:
+    again = job.restarts > int(step.precondition.get("restarts", "0"))
+    if step.precondition.get("died"):
+        return again
+    return again or job.state is not JobState.RUNNING
+
+
+def _has_lists(step: Step, _: Scene, job: SlurmJob) -> bool:
+    now = {
+        "ExcNodeList": job.exclude,
+        "ReqNodeList": job.require,
+        "ReservationName": job.reservation,
+    }
+    told = step.arguments.get("AdminComment", "").split()
+    return set(told) <= set(job.admin_comment.split()) and all(
+        set(names_of(value)) == set(names_of(now[key]))
+        for key, value in step.arguments.items()
+        if key in now
+    )
+
+
+_OF_JOB: dict[str, Callable[[Step, Scene, SlurmJob], bool]] = {
+    steps.HOLD: lambda _, __, job: job.priority == 0,
+    steps.LET_GO: lambda _, __, job: job.priority != 0,
+    steps.ALLOW_REQUEUE: lambda _, __, job: job.requeueable,
+    steps.SIGNAL: lambda _, scene, __: bool(scene.own.get(SIGNALLED)),
+    steps.REQUEUE: _requeued,
+    steps.CANCEL: lambda _, __, job: job.state in (JobState.ENDING, JobState.ENDED),
+    steps.STEER: _has_lists,
+    steps.UNSTEER: _has_lists,
+    steps.LEAVE_RESERVATION: _has_lists,
+    steps.START: lambda _, scene, job: (
+        job.state is not JobState.WAITING
+        or (job.may_start is not None and job.may_start <= scene.time)
+    ),
+}

@@ -1,0 +1,49 @@
+"""Which step asks a job for a checkpoint, or ends it. Pure."""
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import JobState
+from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Wait
+from accelwatch_slurm.proposals.job_step import job_step
+from accelwatch_slurm.texts import steps
+from accelwatch_slurm.texts.moving_parts import is_whole, whole_of
+from accelwatch_slurm.texts.scene import SIGNALLED, Scene
+
+
+def propose_signal(intent: Intent, scene: Scene) -> Proposal:
+    """Ask for a checkpoint."""
+    job = scene.job
+    if intent.job is None or job is None or not job.is_of(intent.job):
+        return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm knows no job {intent.job} any more")
+    if scene.own.get(SIGNALLED):
+        return Achieved(f"job {job.id} was sent {intent.signal}")
+    if job.state is not JobState.RUNNING:
+        return Refusal(RefusalKind.IMPOSSIBLE, f"job {job.id} does not run")
+    if not (intent.signal.isascii() and intent.signal.isalnum()):
+        return Refusal(RefusalKind.IMPOSSIBLE, f"no signal: {intent.signal!r}")
+    return job_step(
+        steps.SIGNAL,
+        job,
+        f"send {intent.signal} to job {job.id}",
+        precondition={"restarts": str(job.restarts)},
+        signal=intent.signal,
+        asked=repr(intent.asked),
+    )
+
+
+def propose_cancel(intent: Intent, scene: Scene) -> Proposal:
+    """End it; a job that is not known any more, or is another by now, has ended."""
+    job = whole_of(scene.parts) if is_whole(scene.parts) else scene.job
+    if intent.job is None or job is None or not job.is_of(intent.job):
+        return Achieved(f"Slurm knows no job {intent.job} any more")
+    if job.state is JobState.ENDED:
+        return Achieved(f"job {job.id} has ended: {job.word.lower()}")
+    if job.state is JobState.ENDING:
+        return Wait(1.0, f"job {job.id} is still ending on its nodes")
+    if intent.node not in job.nodes:
+        return Achieved(f"job {job.id} has left {intent.node}")
+    return job_step(
+        steps.CANCEL,
+        job,
+        f"cancel job {job.id}",
+        precondition={"restarts": str(job.restarts)},
+    )

@@ -1,0 +1,74 @@
+"""Where a job may run, and inside which place: one update of all that has to be another way. Pure."""
+
+from collections.abc import Iterable
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import JobState
+from accelwatch.action.step import Step
+from accelwatch_slurm.texts import steps
+from accelwatch_slurm.texts.job_text import SlurmJob, names_of
+from accelwatch_slurm.texts.scene import Scene, begin_word, place_of
+
+NEXT_SECOND_S = 1.05
+"""A launch in the wall-clock second of the requeue is revoked by slurmd, and the job fails."""
+_BEGIN = "accelwatch:begin:"
+ADDED = "added "
+"""In `original`, before each node that was added to the lists of a job."""
+
+
+def steering(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Step | None:
+    """One update of all that has to be another way; what the user asked for stays otherwise."""
+    bad = intent.avoided
+    excluded, required = names_of(job.exclude), names_of(job.require)
+    wanted = _excluded(intent, job)
+    changes = {}
+    if set(wanted) != set(excluded):
+        changes["ExcNodeList"] = ",".join(wanted)
+    if set(bad) & set(required):
+        changes["ReqNodeList"] = ""
+    place = place_of(intent)
+    there = scene.reservations.get(place)
+    roomy = there is not None and is_roomy(intent, count, there.nodes)
+    if roomy and job.reservation != place:
+        changes["ReservationName"] = place
+    elif not roomy and job.reservation == place:
+        changes["ReservationName"] = ""
+    word = begin_word(intent, job.restarts)
+    if word and word not in job.admin_comment.split():
+        others = [one for one in job.admin_comment.split() if not one.startswith(_BEGIN)]
+        changes["AdminComment"] = " ".join((*others, word))
+    if not changes:
+        return None
+    if job.state is JobState.HELD and scene.time >= job.submitted + NEXT_SECOND_S:
+        # While it is held it is not begun by that: one update less between the fence and its start.
+        changes["StartTime"] = "now"
+    return Step(
+        kind=steps.STEER,
+        arguments={"job": job.id, **changes},
+        precondition={"restarts": str(job.restarts)},
+        original={
+            f"exclude{job.component}": job.exclude,
+            f"require{job.component}": job.require,
+            f"reservation{job.component}": "" if job.reservation == place else job.reservation,
+            **{f"{ADDED}{node}": "" for node in wanted if node not in excluded},
+        },
+        text=f"keep job {job.id} off {','.join(bad)}",
+    )
+
+
+def added(intent: Intent) -> frozenset[str]:
+    """The nodes that were added to the lists of a job since its first move."""
+    return frozenset(key.removeprefix(ADDED) for key in intent.original if key.startswith(ADDED))
+
+
+def _excluded(intent: Intent, job: SlurmJob) -> tuple[str, ...]:
+    """The job's own list with the nodes that are bad now, without those that we added and are not."""
+    asked = names_of(intent.original.get(f"exclude{job.component}", ""))
+    well = added(intent) - set(asked) - set(intent.avoided)
+    left = [node for node in names_of(job.exclude) if node not in well]
+    return tuple(dict.fromkeys((*left, *intent.avoided)))
+
+
+def is_roomy(intent: Intent, count: int, nodes: Iterable[str]) -> bool:
+    """Whether a job of so many nodes fits on those that are good."""
+    return len(set(nodes) - set(intent.avoided)) >= count

@@ -1,0 +1,170 @@
+"""Which step leads to a test that has passed on a node which nobody else can use, and to spares. Pure.
+
+A drained node runs no job, not even a test: it is reserved for us, undrained, tested, and drained again.
+"""
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import JobState, Standing
+from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
+from accelwatch_slurm.proposals.holding import missing, silent_text
+from accelwatch_slurm.proposals.rebooting import held_by_us, no_field
+from accelwatch_slurm.texts import steps
+from accelwatch_slurm.texts.marks import field_of, reason_of
+from accelwatch_slurm.texts.node_text import SlurmNode
+from accelwatch_slurm.texts.scene import Scene, trial_name
+from accelwatch_slurm.texts.standing import reservation_for_test
+
+PASSED = "pass"
+
+
+def propose_test(
+    intent: Intent, scene: Scene, *, tests: frozenset[str], users: str, minutes: int
+) -> Proposal:
+    """Reserve, undrain, test, drain again, give the reservation back; then say what came of it."""
+    node = scene.node
+    if node is None:
+        return missing(intent)
+    if intent.test not in tests:
+        return Refusal(RefusalKind.IMPOSSIBLE, f"no test {intent.test!r} in the options")
+    if intent.spare == node.name:
+        return _propose_idle_test(intent, scene, node, users, minutes)
+    if scene.field == "none":
+        return no_field("test", node.name)
+    if refusal := held_by_us(scene, node):
+        return refusal
+    name = reservation_for_test(node.name)
+    if result := _result(intent, scene):
+        return _closed(intent, scene, node, result)
+    if name not in scene.reservations:
+        return _kept(node, users, minutes)
+    if node.drained or node.down:
+        return _opened(intent, node)
+    return _run(intent, scene, node)
+
+
+def _propose_idle_test(
+    intent: Intent, scene: Scene, node: SlurmNode, users: str, minutes: int
+) -> Proposal:
+    """An idle spare is not drained: its reservation keeps others away, and so does the one for us."""
+    name = reservation_for_test(node.name)
+    result, there = _of_trial(scene), name in scene.reservations
+    if result and there:
+        return _given_back(node)
+    if result:
+        return _told(intent, node, result)
+    if node.drained or node.down or scene.standing is Standing.FOREIGN:
+        text = f"{node.name} is not an idle spare now: {node.reason or 'held by another person or tool'}"
+        return _given_back(node) if there else Refusal(RefusalKind.FOREIGN, text)
+    return _run(intent, scene, node) if there else _kept(node, users, minutes)
+
+
+def _kept(node: SlurmNode, users: str, minutes: int) -> Step:
+    """For so many minutes at most: what nobody gives back ends by itself."""
+    return Step(
+        kind=steps.RESERVE,
+        arguments={
+            "name": reservation_for_test(node.name),
+            "nodes": node.name,
+            "user": users,
+            "minutes": str(minutes),
+        },
+        text=f"keep {node.name} for its test",
+    )
+
+
+def _run(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
+    if scene.trial is not None:
+        return Wait(1.0, f"{intent.test} on {node.name}: {scene.trial.word.lower()}")
+    if node.answering is False:
+        return Wait(1.0, f"slurmd of {node.name} does not answer yet")
+    return Step(
+        kind=steps.RUN_TEST,
+        arguments={"node": node.name, "test": intent.test, "name": trial_name(intent)},
+        text=f"test {node.name} with {intent.test}",
+    )
+
+
+def _result(intent: Intent, scene: Scene) -> str:
+    """What the test came to, as the node's mark or the job itself tells; empty while it does not."""
+    if scene.mark is not None and scene.mark.asked == intent.asked and scene.mark.result:
+        return scene.mark.result
+    return _of_trial(scene)
+
+
+def _of_trial(scene: Scene) -> str:
+    trial = scene.trial
+    if trial is None or trial.state is not JobState.ENDED:
+        return ""
+    if trial.word == "COMPLETED":
+        return PASSED
+    return f"{trial.word.lower()}, exit code {trial.exit_code}"
+
+
+def _opened(intent: Intent, node: SlurmNode) -> Proposal:
+    if node.answering is False:
+        return Wait(5.0, silent_text(node))
+    return Step(
+        kind=steps.RESUME if node.given_up else steps.UNDRAIN,
+        arguments={"node": node.name, "keep": "yes"},
+        precondition={"incident": intent.mark.incident, "reason": node.reason},
+        text=f"open {node.name} for its test alone",
+    )
+
+
+def _closed(intent: Intent, scene: Scene, node: SlurmNode, result: str) -> Proposal:
+    name = reservation_for_test(node.name)
+    if not node.drained and not node.down:
+        return Step(
+            kind=steps.DRAIN,
+            arguments={
+                "node": node.name,
+                "reason": reason_of(intent),
+                "keep": "yes",
+                "asked": repr(intent.asked),
+                "result": result,
+            },
+            original={scene.field: field_of(node, scene.field)},
+            text=f"drain {node.name} again",
+        )
+    if name in scene.reservations:
+        return _given_back(node)
+    return _told(intent, node, result)
+
+
+def _given_back(node: SlurmNode) -> Step:
+    return Step(
+        kind=steps.DELETE_RESERVATION,
+        arguments={"name": reservation_for_test(node.name)},
+        text=f"give the reservation of {node.name} back",
+    )
+
+
+def _told(intent: Intent, node: SlurmNode, result: str) -> Achieved | Refusal:
+    if result == PASSED:
+        return Achieved(f"{intent.test} has passed on {node.name}")
+    return Refusal(RefusalKind.UNFIT, f"{intent.test} on {node.name}: {result}")
+
+
+def propose_spare(intent: Intent, scene: Scene, *, name: str, users: str, draw: bool) -> Proposal:
+    """Take a node out of the spares' reservation, or put it back; the whole list is set each time."""
+    spare = intent.spare or intent.node
+    if not name:
+        return Refusal(RefusalKind.IMPOSSIBLE, "the option spares names no reservation")
+    there = scene.reservations.get(name)
+    nodes = there.nodes if there is not None else ()
+    if (spare in nodes) is not draw:
+        return Achieved(f"{spare} is {'drawn' if draw else 'a spare again'}")
+    left = [node for node in nodes if node != spare] if draw else [*nodes, spare]
+    return Step(
+        kind=steps.DRAW if draw else steps.RETURN,
+        arguments={
+            "name": name,
+            "nodes": ",".join(left),
+            "user": users,
+            "exists": "yes" if there is not None else "",
+            "node": spare,
+        },
+        precondition={"nodes": ",".join(nodes)},
+        original={"nodes": ",".join(nodes)},
+        text=f"{'draw' if draw else 'return'} the spare {spare}",
+    )

@@ -1,0 +1,1 @@
+"""What Slurm prints and what we write into it: nodes, jobs, reservations, marks. Pure."""

@@ -1,0 +1,46 @@
+"""Reservations as `scontrol --oneliner show reservations` prints them. Pure."""
+
+import msgspec
+
+from accelwatch.action.scontrol_text import pairs_of
+from accelwatch_slurm.texts.job_text import names_of
+from accelwatch_slurm.texts.node_text import time_of
+
+OWN = "accelwatch-"
+"""Beginning of the names of ours."""
+OF_JOB = f"{OWN}job-"
+"""Beginning of the names of those that keep the place of a job."""
+
+
+class SlurmReservation(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of a reservation."""
+
+    name: str
+    nodes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    active: bool = False
+    ends: float | None = None
+    """Unix seconds."""
+
+    @property
+    def maintenance(self) -> bool:
+        """Whether somebody works on its nodes now."""
+        return self.active and "MAINT" in self.flags and not self.name.startswith(OWN)
+
+
+def reservations_of(text: str) -> dict[str, SlurmReservation]:
+    """Reservations by name; lines that are none are left out."""
+    found = {}
+    for line in text.splitlines():
+        pairs = pairs_of(line)
+        name = pairs.get("ReservationName", "")
+        if name:
+            nodes = pairs.get("Nodes", "")
+            found[name] = SlurmReservation(
+                name=name,
+                nodes=() if nodes == "(null)" else names_of(nodes),
+                flags=tuple(pairs.get("Flags", "").split(",")),
+                active=pairs.get("State") == "ACTIVE",
+                ends=time_of(pairs.get("EndTime")),
+            )
+    return found

@@ -1,0 +1,111 @@
+"""What was read for an intent, as lines in an observation's `own`, and read again from them. Pure.
+
+An observation carries what Slurm printed, so that the same one always leads to the same proposal, in
+this process or in the next.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+import msgspec
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import Observed, Standing
+from accelwatch_slurm.texts.job_text import SlurmJob, job_of
+from accelwatch_slurm.texts.marks import NodeMark, field_of, mark_in
+from accelwatch_slurm.texts.node_text import SlurmNode, node_of
+from accelwatch_slurm.texts.reservation_text import OF_JOB, OWN, SlurmReservation, reservations_of
+from accelwatch_slurm.texts.standing import standing_of
+
+NODE, BAD, JOB, JOBS, RESERVATIONS = "node", "bad", "job", "jobs", "reservations"
+PARTS = "parts"
+SIGNALLED, PROOF, OFF, TRIAL = "signalled", "proof", "off", "trial"
+CHECKPOINT, LINGERING, REBOOTS = "checkpoint", "lingering", "reboots"
+"""Keys of `own`: what was sent, why no old copy can run any more, the bad nodes without power, the job
+that tests the node, the newest two checkpoints of the job, that it has been ending for long,
+that a RebootProgram is defined."""
+
+_node_of = lru_cache(maxsize=1024)(node_of)
+"""An observation is read several times: by who proposes, who judges, and who tells."""
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """What an observation shows."""
+
+    time: float
+    field: str
+    """Of a node, that keeps our key."""
+    node: SlurmNode | None
+    bad: Mapping[str, SlurmNode]
+    """The nodes where a job may not start."""
+    job: SlurmJob | None
+    parts: tuple[SlurmJob, ...]
+    """All components of it, if it is heterogeneous: they begin together."""
+    jobs: tuple[SlurmJob, ...]
+    """Those on the node."""
+    reservations: Mapping[str, SlurmReservation]
+    own: Mapping[str, str]
+    proven_dead: bool
+
+    @property
+    def trial(self) -> SlurmJob | None:
+        """The job that tests the node."""
+        return job_of(self.own.get(TRIAL, ""))
+
+    @property
+    def off(self) -> frozenset[str]:
+        """The bad nodes that are known to have no power."""
+        return frozenset(self.own.get(OFF, "").split(",")) - {""}
+
+    @property
+    def standing(self) -> Standing:
+        """To whom the node belongs."""
+        if self.node is None:
+            return Standing.MISSING
+        return standing_of(self.node, self.reservations, self.field)
+
+    @property
+    def mark(self) -> NodeMark | None:
+        """What stands under our key."""
+        return None if self.node is None else mark_in(field_of(self.node, self.field))
+
+
+def scene_of(observed: Observed, field: str) -> Scene:
+    """What the lines say."""
+    own = observed.own
+    bad = [node for node in map(_node_of, own.get(BAD, "").splitlines()) if node is not None]
+    jobs = [job for job in map(job_of, own.get(JOBS, "").splitlines()) if job is not None]
+    parts = [job for job in map(job_of, own.get(PARTS, "").splitlines()) if job is not None]
+    return Scene(
+        time=observed.time,
+        field=field,
+        node=_node_of(own.get(NODE, "")),
+        bad={node.name: node for node in bad},
+        job=job_of(own.get(JOB, "")),
+        parts=tuple(parts),
+        jobs=tuple(jobs),
+        reservations=reservations_of(own.get(RESERVATIONS, "")),
+        own=own,
+        proven_dead=observed.proven_dead,
+    )
+
+
+def place_of(intent: Intent) -> str:
+    """Name of the reservation that keeps a job's place: one a job, however many of its nodes go bad."""
+    return f"{OF_JOB}{re.sub('[^0-9]', '-', str(intent.job))}"
+
+
+def trial_name(intent: Intent) -> str:
+    """Name of the job that tests the node: another one each time that a test is asked for."""
+    return f"{OWN}test-{intent.node}-{intent.asked:.3f}"
+
+
+def begin_word(intent: Intent, restarts: int) -> str:
+    """What stands there when the job is to begin from an earlier checkpoint, in that run only."""
+    return f"accelwatch:begin:{restarts}:{intent.checkpoint}" if intent.checkpoint else ""
+
+
+def held_word(intent: Intent) -> str:
+    """What stands in a job's administrator's comment while we hold it."""
+    return f"accelwatch:{intent.mark.incident}:held"

@@ -1,0 +1,255 @@
+"""Composition root of the agent: the one place that knows collector, store, exporter and server."""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.agent.collection import Collection
+from accelwatch.agent.hub_presence import HubPresence
+from accelwatch.agent.own_metrics import OwnMetrics
+from accelwatch.agent.pushing import Pushing
+from accelwatch.agent.ruling import Ruling
+from accelwatch.agent.scrape import Scrape
+from accelwatch.agent.server import AgentServer
+from accelwatch.agent.settings_check import checked
+from accelwatch.agent.taking import STEP_S, Taking
+from accelwatch.agent.using import Using
+from accelwatch.archive.blackbox.files import FOLDER as BLACKBOX
+from accelwatch.archive.blackbox.keeping import BlackBox
+from accelwatch.archive.blackbox.writer import Writer
+from accelwatch.base.clock import SystemClock
+from accelwatch.base.errors import AccelwatchError, ConfigError
+from accelwatch.config.layers import Effective
+from accelwatch.config.model import Settings
+from accelwatch.config.reloading import check_filled, losses
+from accelwatch.daemon.lifecycle import Lifecycle
+from accelwatch.daemon.logs import set_up_logging
+from accelwatch.daemon.memory import give_back
+from accelwatch.daemon.notify import Notifier, notifier_of
+from accelwatch.exposition.selection import Selection
+from accelwatch.files.file_rights import unsafe_for_state
+from accelwatch.files.state_places import given_by_systemd, state_places, writable
+from accelwatch.node.rendering import exporter_of
+from accelwatch.node.sampler.protocol.settings import CollectSettings
+from accelwatch.node.workloads import Workloads, WorkloadSettings
+from accelwatch.web.front import Front, server_limits
+from accelwatch.web.pages.changing import may_change
+from accelwatch.web.protection.exposure import check_kept
+from accelwatch.web.protection.web_config import Protection
+
+logger = logging.getLogger(__name__)
+
+_SETTLED_S = 20.0
+"""After the start everything is loaded and has been used once."""
+
+
+def collect_settings(settings: Settings, state_dir: Path | None) -> CollectSettings:
+    """What the collector is told; groups that scrapes get are read too."""
+    collect = settings.collect
+    return CollectSettings(
+        backends=collect.backends,
+        interval_s=collect.interval_s,
+        timeout_s=collect.timeout_s,
+        groups=collect.groups | settings.exposition.groups,
+        processes=collect.processes,
+        argv=collect.argv,
+        wake_suspended=collect.wake_suspended,
+        expect=collect.expect,
+        root=collect.root,
+        state_dir=None if state_dir is None else str(state_dir),
+        excluded=collect.exclude,
+        options=collect.options,
+    )
+
+
+def workload_settings(settings: Settings) -> WorkloadSettings:
+    """Where it is looked up whose a device is."""
+    workloads = settings.workloads
+    return WorkloadSettings(
+        sources=frozenset(map(str, workloads.sources)),
+        root=Path(settings.collect.root),
+        kubelet_socket=Path(workloads.kubelet_socket),
+        pod_logs=Path(workloads.pod_logs),
+        job_dirs=tuple(map(Path, workloads.job_dirs)),
+        gpu_order=workloads.gpu_order,
+    )
+
+
+def standing_selection(settings: Settings) -> Selection:
+    """What a scrape gets that asks for nothing in particular."""
+    return Selection(
+        profile=settings.exposition.profile,
+        groups=settings.exposition.groups,
+        backends=frozenset(),
+        inventory=settings.exposition.inventory,
+        openmetrics=False,
+    )
+
+
+def state_folder(settings: Settings, environ: Mapping[str, str]) -> Path | None:
+    """Where counters persist: as configured, systemd's folder, the system's, the user's; or nowhere.
+
+    Raises ConfigError for a folder that was given and that others may write to.
+    """
+    if given := settings.state_dir or given_by_systemd(environ):
+        if unsafe := unsafe_for_state(Path(given)):
+            raise ConfigError(f"state_dir: {given}: {unsafe}")
+        if writable(Path(given)):
+            return Path(given)
+        logger.warning("state cannot be kept, counters begin anew state_dir=%s", given)
+        return None
+    return next((place for place in state_places(environ) if writable(place)), None)
+
+
+def black_box(settings: Settings, state_dir: Path | None) -> BlackBox | None:
+    """What keeps the last minutes of this machine; None where it is off or nothing can be kept."""
+    if not settings.blackbox.enabled or state_dir is None:
+        return None
+    return BlackBox(lambda: Writer(state_dir / BLACKBOX))
+
+
+class Agent:
+    """One running agent; `read` gives the settings in force whenever they are asked for."""
+
+    def __init__(self, read: Callable[[], Effective[Settings]], notifier: Notifier) -> None:
+        self._read = read
+        given = read()
+        self._settings, self._file = given.settings, given.file
+        self._clock = SystemClock()
+        self._own = OwnMetrics()
+        set_up_logging(self._settings.log.level, self._settings.log.format)
+        protection = checked(given)
+        self._state = state_folder(self._settings, os.environ)
+        self._workloads = Workloads(workload_settings(self._settings), clock=self._clock)
+        self._collection = Collection(
+            collect_settings(self._settings, self._state), self._clock, self._workloads.annotate
+        )
+        self._scrape = Scrape(
+            self._collection,
+            exporter_of("prometheus"),
+            self._own,
+            self._clock,
+            standing_selection(self._settings),
+        )
+        self._taking = Taking(black_box(self._settings, self._state), self._collection)
+        self._using = Using(self._collection, self._settings.usage, self._clock, self._state)
+        presence = HubPresence(self._clock)
+        self._ruling = Ruling(self._collection, self._clock, self._own, self._state, presence)
+        self._pushing = Pushing(self._collection, self._clock, self._own)
+        self._server = AgentServer(
+            self._collection,
+            self._scrape,
+            self._own,
+            self._clock,
+            document=exporter_of("json"),
+            ready=lambda: self._collection.ready,
+            workloads=self._workloads.status,
+            incidents=self._ruling.pages,
+            silences=self._ruling.silences,
+            may_change=lambda: may_change(self._server.protection, self._front.web),
+            usage=self._using.page,
+            presence=presence,
+            limits=server_limits(self._settings.web),
+            protection=protection,
+        )
+        self._front = Front(self._server, self._settings.web, self._web_read)
+        self.life = Lifecycle(
+            notifier,
+            "serving",
+            alive=lambda: self._collection.alive and self._ruling.alive and self._pushing.alive,
+            read_again=self._read_again,
+        )
+        self._pace()
+
+    async def run(self) -> None:
+        """Serve until stopped. Raises AccelwatchError when an address cannot be listened on."""
+        self._front.start(self._front.open_sockets())
+        self._collection.start()
+        self._taking.start()
+        self._using.start()
+        self._workloads.start()
+        try:
+            await self._ruling.change(self._settings)
+            await self._pushing.change(self._settings.otlp)
+            self._own.reloads["agent"] = True
+            asyncio.get_running_loop().call_later(_SETTLED_S, give_back)
+            await self.life.run(self._collection.failed)
+        finally:
+            await self._taking.stop()
+            await self._using.stop()
+            await self._pushing.stop()
+            await self._ruling.stop()
+            await asyncio.gather(
+                self._front.stop(),
+                self._collection.stop(),
+                asyncio.to_thread(self._workloads.stop),
+            )
+
+    async def _read_again(self) -> None:
+        try:
+            given = self._read()
+            check_filled(self._settings, given, self._file)
+            protection = checked(given)
+            check_kept(self._server.protection, protection)
+            await self._change(given.settings, protection)
+        except AccelwatchError as error:
+            logger.error("configuration refused, the one before stays in force: %s", error)
+            self._own.reloads["agent"] = False
+            self._ruling.refuse(str(error))
+        else:
+            self._ruling.refuse("")
+            self._file = given.file
+            self._own.reloads["agent"] = True
+            logger.info("configuration read again")
+
+    async def _change(self, settings: Settings, protection: Protection) -> None:
+        settings = self._without_restart_only(settings)
+        await self._ruling.change(settings)
+        await self._pushing.change(settings.otlp)
+        for loss in losses(self._settings, settings):
+            logger.warning("%s", loss)
+        self._settings = settings
+        self._using.settings = settings.usage
+        set_up_logging(settings.log.level, settings.log.format)
+        self._front.change(settings.web, protection)
+        self._scrape.standing = standing_selection(settings)
+        collect = collect_settings(settings, self._state)
+        if collect != self._collection.settings:
+            await self._collection.replace(collect)
+        self._pace()
+
+    def _without_restart_only(self, settings: Settings) -> Settings:
+        """The new settings with the old ones where only a restart can change them."""
+        before = self._settings
+        for name in ("state_dir", "workloads", "blackbox"):
+            if getattr(settings, name) != getattr(before, name):
+                logger.warning("a change takes a restart key=%s", name)
+        return msgspec.structs.replace(
+            settings,
+            state_dir=before.state_dir,
+            workloads=before.workloads,
+            blackbox=before.blackbox,
+        )
+
+    def _pace(self) -> None:
+        self._taking.step_s = max(STEP_S, self._settings.collect.interval_s)
+        self._server.pulse.interval_s = self._scrape.max_age_s = self._settings.collect.interval_s
+
+    def _web_read(self, well: bool | None) -> None:
+        if well is None:
+            self._own.reloads.pop("web", None)
+        else:
+            self._own.reloads["web"] = well
+
+
+async def serve_agent(read: Callable[[], Effective[Settings]]) -> None:
+    """Run an agent until SIGTERM or SIGINT; SIGHUP reads the configuration again."""
+    agent = Agent(read, notifier_of(os.environ, os.getpid()))
+    agent.life.heed_signals()
+    with contextlib.suppress(asyncio.CancelledError):
+        await agent.run()

@@ -1,0 +1,1 @@
+"""From readings to people: rules, their evaluation, incidents, and the delivery of notifications."""

@@ -1,0 +1,316 @@
+"""The part that waits: one task a sink takes what is due from the queue and sees that it arrives.
+
+Nothing that a sink does, or does not do, reaches anybody else: each delivery has a deadline, whatever is
+raised is an outcome, and one that does not even heed its cancellation is left behind.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from accelwatch.alerting.delivery.asking import Asking, NobodyAsks, named
+from accelwatch.alerting.delivery.calling import is_call
+from accelwatch.alerting.delivery.circuit import Circuit
+from accelwatch.alerting.delivery.dead_man import DeadManPing
+from accelwatch.alerting.delivery.message import NEVER
+from accelwatch.alerting.delivery.notice import notice_of
+from accelwatch.alerting.delivery.outbox import Outbox
+from accelwatch.alerting.delivery.own_problem import is_own
+from accelwatch.alerting.delivery.queue import Lost, Queue, Traits
+from accelwatch.alerting.delivery.routing import Routes
+from accelwatch.alerting.delivery.sinks import sinks_of
+from accelwatch.alerting.delivery.text import lasting
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, Planned, Sink, Status
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.config.alerts import Alerts
+
+logger = logging.getLogger(__name__)
+
+_UNDELIVERED = "undelivered:"
+"""Before the name of a sink: the id of what is said of notices that never reached it."""
+_LONGEST_WAIT_S = 30.0
+"""A wall clock may be set while we wait by another one."""
+_WITH_PLANS = frozenset({NoticeKind.OPENED, NoticeKind.REMINDER})
+_GRACE_S = 2.0
+"""Beyond a sink's own deadline."""
+_CLOSING_S = 5.0
+
+
+class Dispatcher:
+    """Sends what is to be told of incidents; for one event loop."""
+
+    def __init__(
+        self,
+        settings: Alerts,
+        outbox: Outbox,
+        clock: Clock,
+        *,
+        sinks: Mapping[str, Sink] | None = None,
+        well: Callable[[], bool] | None = None,
+        asking: Asking | None = None,
+        end_wait: Callable[[str], float] = lambda _: 0.0,
+    ) -> None:
+        """`well` says whether the engine sees and judges; without it nothing is pinged.
+
+        `end_wait` says for how many seconds the end of an incident, by its id, waits from now on.
+
+        Raises ConfigError, PluginError for a sink that cannot be built.
+        """
+        self._settings = settings
+        self._clock = clock
+        self._asking = asking or NobodyAsks()
+        self._outbox = outbox
+        self._sinks = dict(sinks_of(settings, clock) if sinks is None else sinks)
+        self._timeouts = {one.name: one.timeout_s for one in settings.sinks}
+        traits = {name: Traits(sink.edits, sink.repeat_s) for name, sink in self._sinks.items()}
+        self._queue = Queue(
+            Routes(settings),
+            traits,
+            self._notice,
+            settings.storm_wait_s,
+            asked=self._asked,
+            soon=self._asking.soon,
+            decided=self._asking.decided,
+            end_wait=end_wait,
+        )
+        self._circuits = {name: Circuit(sink.pace_s) for name, sink in self._sinks.items()}
+        self._bells = {name: asyncio.Event() for name in self._sinks}
+        self._to_save = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._left_behind: dict[str, asyncio.Task[Outcome]] = {}
+        self._lost: dict[str, tuple[int, str]] = {}
+        self._without_recipient: set[str] = set()
+        """Sinks that have nobody to tell that another one fails, as they write to users only."""
+        self._unsaved = ""
+        # A hub whose outbox is not written down is not well either.
+        healthy = None if well is None else (lambda: well() and not self._unsaved)
+        self._dead_man = (
+            DeadManPing(settings.dead_man, healthy) if settings.dead_man.url_file else None
+        )
+
+    def _notice(self, incident: Incident, kind: NoticeKind, sequence: int) -> Notice:
+        link = ""
+        can_be_shown = not is_call(incident) and not is_own(incident)
+        if self._settings.external_url and can_be_shown:
+            link = f"{self._settings.external_url.rstrip('/')}{self._asking.page}{incident.id}"
+        asks = self._asking.asks(incident)
+        hub = self._settings.hub
+        return notice_of(
+            incident,
+            kind,
+            sequence=sequence,
+            hub=hub,
+            link=link,
+            asks=asks,
+            not_done="" if is_own(incident) else self._asking.not_done(),
+        )
+
+    def _asked(self, incident: Incident) -> str:
+        return named(self._asking.asks(incident))
+
+    async def start(self) -> None:
+        """Go on with what an earlier process left, and begin to send."""
+        self._queue.restore(self._outbox.rows(), self._clock.wall())
+        self._tasks = [asyncio.create_task(self._serve(name)) for name in self._sinks]
+        self._tasks.append(asyncio.create_task(self._keep()))
+        if self._dead_man is not None:
+            self._tasks.append(asyncio.create_task(self._dead_man.run()))
+
+    def changed(self, incident: Incident, muted: bool = False) -> None:
+        """Take up how an incident stands.
+
+        One that has not changed costs nothing, so it may be called for all that are open: after a
+        start, and when a silence begins or ends.
+        """
+        for name in self._queue.changed(incident, muted, self._clock.wall()):
+            self._bells[name].set()
+        self._to_save.set()
+
+    def call(self, incident: Incident) -> None:
+        """Call a person for what no incident that is kept is about, as the routes say."""
+        for name in self._queue.call(incident, self._clock.wall()):
+            self._bells[name].set()
+        self._to_save.set()
+
+    async def close(self) -> None:
+        """Stop, write down what waits, and give connections back."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        await self._save()
+        closing = [asyncio.ensure_future(sink.close()) for sink in self._sinks.values()]
+        if self._dead_man is not None:
+            closing.append(asyncio.ensure_future(self._dead_man.close()))
+        if closing:
+            done, late = await asyncio.wait(closing, timeout=_CLOSING_S)
+            for task in late:
+                task.cancel()
+            for task in done:
+                task.exception()
+        for left in self._left_behind.values():
+            left.cancel()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong now, a sentence each."""
+        now = self._clock.wall()
+        said = [self._unsaved] if self._unsaved else []
+        for name in self._sinks:
+            waiting = [one for one in self._queue.waiting(name, now) if one.error]
+            if waiting and not self._circuits[name].closed:
+                since = lasting(now - min(one.queued for one in waiting))
+                error = max(waiting, key=lambda one: one.placed).error
+                said.append(f"alerts.{name}: {len(waiting)} wait for {since}: {error}")
+        for name, (count, reason) in self._lost.items():
+            said.append(f"alerts.{name}: {count} never delivered, the last: {reason}")
+        if self._queue.untold:
+            said.append(f"alerts: {self._queue.untold} dropped, too many were waiting")
+        if self._dead_man is not None and self._dead_man.problem:
+            said.append(f"alerts.dead_man: {self._dead_man.problem}")
+        return tuple(said)
+
+    async def _serve(self, name: str) -> None:
+        """Send what is due to one sink, for ever."""
+        bell, circuit = self._bells[name], self._circuits[name]
+        while True:
+            bell.clear()
+            wait_s = self._wait_s(name, circuit)
+            if wait_s > 0.0:
+                resting = circuit.until > self._clock.monotonic()
+                await _pause(None if resting else bell, min(wait_s, _LONGEST_WAIT_S))
+                continue
+            message = self._queue.next(name, self._clock.wall())
+            if message is None:
+                continue
+            sent = message.notice
+            linked = self._linked(name, message.incident, sent)
+            outcome = await self._deliver(name, linked, message.reference)
+            if outcome.status is Status.RETRY:
+                circuit.failed(self._clock.monotonic(), outcome.retry_after_s)
+            elif outcome.status is not Status.NO_RECIPIENT:  # of which no receiver has been asked
+                circuit.succeeded(self._clock.monotonic())
+            lost = self._queue.settle(message, sent, outcome, self._clock.wall())
+            if lost is not None:
+                self._give_up(lost)
+            elif outcome.status is Status.NO_RECIPIENT and sent.key.startswith(_UNDELIVERED):
+                self._without_recipient.add(name)
+                self._hand_over(sent, sent.key.removeprefix(_UNDELIVERED))
+            self._to_save.set()
+
+    def _linked(self, name: str, incident: str, notice: Notice) -> Notice:
+        """The notice with what is so at the moment it is sent: plans, and the links to answer by.
+
+        These are never kept.
+        """
+        asks = self._asking.linked(name, incident, notice.asks) if notice.asks else ()
+        decided = notice.kind is NoticeKind.ASKED and not asks
+        kind = NoticeKind.UPDATED if decided else notice.kind
+        plans: tuple[Planned, ...] = ()
+        begins = notice.closed is None and notice.kind in _WITH_PLANS
+        if begins and not notice.not_done:
+            plans = self._asking.plans(incident, notice.nodes)
+        return msgspec.structs.replace(notice, asks=asks, plans=plans, kind=kind)
+
+    def _wait_s(self, name: str, circuit: Circuit) -> float:
+        now = self._clock.wall()
+        due = self._queue.due_at(name, now)
+        if due == NEVER:
+            return _LONGEST_WAIT_S
+        return max(due - now, circuit.until - self._clock.monotonic(), 0.0)
+
+    async def _deliver(self, name: str, notice: Notice, reference: str) -> Outcome:
+        before = self._left_behind.get(name)
+        if before is not None and not before.done():
+            return Outcome(status=Status.RETRY, message="it hangs, and heeds no cancellation")
+        task = asyncio.ensure_future(self._sinks[name].deliver(notice, reference))
+        deadline_s = self._timeouts.get(name, 10.0) + _GRACE_S
+        try:
+            done, _ = await asyncio.wait({task}, timeout=deadline_s)
+        except asyncio.CancelledError:
+            task.cancel()
+            self._left_behind[name] = task
+            raise
+        if not done:
+            task.cancel()
+            self._left_behind[name] = task
+            return Outcome(status=Status.RETRY, message=f"no answer within {deadline_s:g} s")
+        if task.cancelled() or (error := task.exception()) is not None:
+            what = "cancelled itself" if task.cancelled() else f"met {type(error).__name__}"
+            return Outcome(status=Status.RETRY, message=f"the plug-in {what}")
+        return task.result()
+
+    def _give_up(self, lost: Lost) -> None:
+        """Tell of what was never delivered, by another sink; one that works before one that does not."""
+        count, _ = self._lost.get(lost.sink, (0, ""))
+        self._lost[lost.sink] = (count + 1, lost.reason)
+        logger.error("alerts: %s has not got a notice: %s", lost.sink, lost.reason)
+        if lost.notice.key.startswith(_UNDELIVERED):
+            return
+        id_ = f"{_UNDELIVERED}{lost.sink}"
+        self._hand_over(self._told_of(lost, id_, count + 1), lost.sink)
+
+    def _hand_over(self, notice: Notice, failed: str) -> None:
+        """Post what is said of a failed sink to another one that has somebody to tell."""
+        unfit = {failed, *self._without_recipient}
+        others = [name for name in self._sinks if name not in unfit]
+        if not others:
+            return
+        other = min(others, key=lambda name: not self._circuits[name].closed)
+        self._queue.post(other, notice.key, notice, self._clock.wall())
+        self._bells[other].set()
+
+    def _told_of(self, lost: Lost, id_: str, count: int) -> Notice:
+        now = self._clock.wall()
+        said = f"{lost.notice.severity.value} {lost.notice.title}: {lost.notice.where}"
+        return Notice(
+            key=id_,
+            sequence=1,
+            kind=NoticeKind.OPENED,
+            severity=max(Severity.WARNING, lost.notice.severity, key=lambda one: one.weight),
+            title="alerts do not arrive",
+            where=f"sink {lost.sink}",
+            since=now,
+            time=now,
+            evidence=(f"{count} never delivered, the last: {lost.reason}", said),
+            what_to_do=f"mend the sink, and try it: accelwatch alerts test {lost.sink}",
+            rule="accelwatch.alerts.undelivered",
+        )
+
+    async def _keep(self) -> None:
+        """Write what has changed, for ever."""
+        while True:
+            await self._to_save.wait()
+            self._to_save.clear()
+            await self._save()
+
+    async def _save(self) -> None:
+        changes = self._queue.take_changes()
+        if not changes:
+            return
+        try:
+            await self._outbox.save(changes)
+        except AccelwatchError as error:
+            # They are sent all the same; the next change writes them too.
+            self._queue.keep_changes(changes)
+            if not self._unsaved:
+                logger.error("alerts: what waits cannot be written down: %s", error)
+            self._unsaved = f"alerts: what waits would not outlive a restart: {error}"
+        else:
+            self._unsaved = ""
+
+
+async def _pause(bell: asyncio.Event | None, wait_s: float) -> None:
+    """Wait so long, or until the bell rings."""
+    if bell is None:
+        await asyncio.sleep(wait_s)
+        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(wait_s):
+            await bell.wait()

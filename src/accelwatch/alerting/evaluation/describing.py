@@ -1,0 +1,84 @@
+"""How an incident becomes the document of the API."""
+
+from accelwatch.alerting.evaluation.documents import (
+    EvidenceNote,
+    IncidentDocument,
+    MomentNote,
+    MuteNote,
+)
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.muting import Mute
+from accelwatch.schema.moments import moment_or_none, timestamp
+
+
+def document_of(incident: Incident, mute: Mute | None = None) -> IncidentDocument:
+    """An incident as the API tells it, and why nobody else is told of it."""
+    entity, facts = incident.entity, incident.facts
+    return IncidentDocument(
+        id=incident.id,
+        state=incident.state.value,
+        severity=incident.severity.value,
+        confidence=incident.confidence.value,
+        rule=incident.rule,
+        rules=incident.rules,
+        family=incident.family,
+        title=incident.title,
+        scope=entity.scope.value,
+        node=entity.node,
+        device=entity.device,
+        device_name=facts.device_name,
+        model=facts.model,
+        serial=facts.serial,
+        vendor=facts.vendor,
+        job=entity.job,
+        rack=entity.rack or facts.labels.get("rack", ""),
+        group=entity.group,
+        part_of=incident.group,
+        members=incident.members,
+        nodes=incident.nodes,
+        jobs=facts.jobs,
+        users=facts.users,
+        labels=dict(facts.labels),
+        since=timestamp(incident.since),
+        opened=timestamp(incident.opened),
+        updated=timestamp(incident.updated),
+        closed=moment_or_none(incident.closed),
+        reopened=incident.reopened,
+        trusted=incident.trusted,
+        advice=incident.advice.value,
+        what_to_do=incident.what_to_do,
+        runbook=incident.runbook,
+        source=incident.source,
+        evidence=tuple(
+            EvidenceNote(
+                signal=one.signal,
+                text=one.text,
+                value=one.value,
+                expected=one.expected,
+                since=moment_or_none(one.since),
+                source=one.source,
+                trusted=one.trusted,
+            )
+            for one in incident.evidence
+        ),
+        timeline=tuple(
+            MomentNote(
+                time=timestamp(one.time), kind=one.kind.value, text=one.text, actor=one.actor
+            )
+            for one in incident.timeline
+        ),
+        follows=incident.follows,
+        provenance=incident.provenance.value,
+        left_to_do=incident.left_to_do,
+        muted_by=None if mute is None else _noted(mute),
+    )
+
+
+def _noted(mute: Mute) -> MuteNote:
+    return MuteNote(
+        id=mute.id,
+        kind=mute.kind,
+        reason=mute.reason,
+        by=mute.by,
+        until=timestamp(mute.until),
+    )

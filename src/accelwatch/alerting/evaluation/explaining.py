@@ -1,0 +1,104 @@
+"""Why a rule fires on an entity, or does not: every part of it with what it is now."""
+
+import math
+from collections.abc import Iterable
+
+from accelwatch.alerting.evaluation.explanation import Explanation, PartRow
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.evidence import worded
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.spells import Spells
+from accelwatch.alerting.rules.timing import Phase
+from accelwatch.alerting.rules.verdict import Entity
+from accelwatch.base.errors import UnmetError
+from accelwatch.expr.environment import Environment
+from accelwatch.expr.explain import Part, explain
+from accelwatch.expr.vocabulary.kleene import MISSING, UNKNOWN, Truth
+from accelwatch.schema.metrics import nearest
+
+_MOST_OF_ID = 100
+_EXAMPLES = {
+    Scope.DEVICE: "n12/nvidia3",
+    Scope.NODE: "n12",
+    Scope.JOB: "job:4711",
+    Scope.RACK: "rack:r7",
+}
+_TRUTHS = {True: "true", False: "false", None: ""}
+
+
+def explained(rule: Rule, entity: Entity, spells: Spells, environment: Environment) -> Explanation:
+    """Every part of a rule on an entity."""
+    spell = spells.of(rule.id).get(entity)
+    wanted = {
+        "select": rule.select,
+        "when": rule.when,
+        "confirm": rule.confirm,
+        "clear": rule.clear,
+    }
+    return Explanation(
+        rule=rule.id,
+        entity=str(entity),
+        phase="idle" if spell is None else spell.phase.value,
+        held_s=None if spell is None or spell.phase is Phase.FIRING else spell.held_s,
+        mode=rule.mode.value,
+        confidence=rule.confidence.value,
+        act_on=rule.act_on.value,
+        parts=tuple(
+            _part(key, part)
+            for key, expression in wanted.items()
+            if expression is not None
+            for part in explain(expression.text, expression.tree, environment)
+        ),
+    )
+
+
+def no_such_rule(id_: str, known: Iterable[str]) -> UnmetError:
+    """That no rule of this id is in force, and which one may be meant."""
+    close = nearest(id_[:_MOST_OF_ID], list(known))
+    hint = f"; did you mean {close}?" if close else ""
+    return UnmetError(f"no rule {id_[:_MOST_OF_ID]!r} is in force{hint}")
+
+
+def wrong_scope(rule: Rule, entity: Entity) -> UnmetError:
+    """That a rule is not about such an entity, and how to name one that it is about."""
+    return UnmetError(
+        f"{rule.id} has no {entity.scope} to judge: it is about a {rule.scope}, "
+        f"such as {_EXAMPLES[rule.scope]}"
+    )
+
+
+def _part(key: str, part: Part) -> PartRow:
+    return PartRow(
+        key=key,
+        depth=part.depth,
+        text=part.text,
+        value=None if part.value is MISSING else part.value,
+        truth=_word(part.truth),
+        reason=part.reason,
+        shown=_shown(part),
+    )
+
+
+def _shown(part: Part) -> str:
+    """`412 W`, `0.95 (95 %)`: in base units, which the rule is written in, and as people see it."""
+    value = part.value
+    if isinstance(value, bool) or not isinstance(value, int | float) or part.truth is not None:
+        return ""
+    plain, said = f"{value:.6g}", worded(part.node, value)
+    number, _, unit = said.partition(" ")
+    if not unit or number == plain:
+        return said if unit else plain
+    same = math.isclose(float(number), value, rel_tol=0.05) if _is_number(number) else False
+    return f"{plain} {unit}" if same else f"{plain} ({said})"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _word(truth: Truth | None) -> str:
+    return "unknown" if truth is UNKNOWN else _TRUTHS[truth]

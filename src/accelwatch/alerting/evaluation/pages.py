@@ -1,0 +1,127 @@
+"""The pages about rules: incidents that go on and those that are over, and the rules in force."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from accelwatch.alerting.evaluation.describing import document_of
+from accelwatch.alerting.evaluation.documents import IncidentsPage, NodeNote, RuleRow, RulesPage
+from accelwatch.alerting.incidents.incident import Incident, IncidentState
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.web.pages.json_page import json_page
+from accelwatch.web.pages.page import Headers, Page, Query, limit_of, only
+
+if TYPE_CHECKING:
+    from accelwatch.alerting.evaluation.runner import RuleRunner
+
+_ALL = "all"
+
+
+class IncidentPages:
+    """Pages over a process's rules; `runner` gives whoever judges now, None when nobody does."""
+
+    def __init__(
+        self,
+        runner: "Callable[[], RuleRunner | None]",
+        node: Callable[[], NodeNote | None] = lambda: None,
+    ) -> None:
+        """`node` tells of the node that an agent looks after."""
+        self._runner = runner
+        self._node = node
+
+    def incidents(self, query: Query, headers: Headers) -> Page:
+        """`IncidentsPage`. Raises UsageError."""
+        limit, state = limit_of(query), _word(query, "state", (*IncidentState, _ALL))
+        severity, node = _word(query, "severity", tuple(Severity)), only(query, "node")
+        runner = self._runner()
+        if runner is None:
+            return json_page(IncidentsPage(judged=False), headers)
+        wanted = state or IncidentState.OPEN.value
+        incidents: list[Incident] = []
+        if wanted in (IncidentState.OPEN, _ALL):
+            incidents += reversed(runner.open)
+        if wanted in (IncidentState.CLOSED, _ALL):
+            incidents += runner.closed
+        elif state is None:
+            incidents += (one for one in runner.closed if one.left_to_do)
+        chosen = [
+            one
+            for one in incidents
+            if severity in (None, one.severity.value) and (node is None or node in one.nodes)
+        ]
+        page = incidents_page(runner, chosen[:limit])
+        return json_page(msgspec.structs.replace(page, node=self._node()), headers)
+
+    def incident(self, id_: str, headers: Headers) -> Page:
+        """`IncidentDocument`. Raises UnmetError."""
+        runner = self._runner()
+        incident = None if runner is None else runner.incident(id_)
+        if runner is None or incident is None:
+            raise UnmetError(f"no incident {id_[:100]!r}")
+        return json_page(document_of(incident, runner.mute_of(incident)), headers)
+
+    def explanation(self, query: Query, headers: Headers) -> Page:
+        """`Explanation`. Raises UsageError, UnmetError."""
+        rule, entity = only(query, "rule"), only(query, "entity")
+        if not rule or not entity:
+            raise UsageError("rule and entity are needed: ?rule=nvidia.lost&entity=n12/nvidia3")
+        runner = self._runner()
+        if runner is None:
+            raise UnmetError("there are no rules here")
+        return json_page(runner.explain(rule, entity), headers)
+
+    def rules(self, _query: Query, headers: Headers) -> Page:
+        """`RulesPage`."""
+        runner = self._runner()
+        if runner is None:
+            return json_page(RulesPage(digest="", rules=()), headers)
+        page = RulesPage(digest=runner.rules.digest, rules=tuple(_rule_rows(runner)))
+        return json_page(page, headers)
+
+
+def incidents_page(runner: "RuleRunner", incidents: Iterable[Incident]) -> IncidentsPage:
+    """These incidents, with the rules in force and what is wrong with them."""
+    return IncidentsPage(
+        judged=True,
+        rules=len(runner.rules.rules),
+        digest=runner.rules.digest,
+        interval_s=runner.interval_s,
+        judged_age_s=runner.judged_age_s,
+        told_by=runner.told_by.value,
+        problems=runner.problems,
+        incidents=tuple(document_of(one, runner.mute_of(one)) for one in incidents),
+    )
+
+
+def _rule_rows(runner: "RuleRunner") -> Iterable[RuleRow]:
+    open_ = [rule for incident in runner.open for rule in incident.rules]
+    blind = runner.blind()
+    for rule in runner.rules.rules.values():
+        yield RuleRow(
+            id=rule.id,
+            title=rule.title,
+            scope=rule.scope.value,
+            severity=rule.severity.value,
+            confidence=rule.confidence.value,
+            act_on=rule.act_on.value,
+            mode=rule.mode.value,
+            family=rule.family,
+            when=rule.when.text,
+            source=rule.source,
+            file=str(rule.origin.file),
+            line=rule.origin.line,
+            open=open_.count(rule.id),
+            cost_us=round(rule.when.cost.mean_ns / 1000, 3),
+            switched_off=runner.switched_off(rule.id),
+            blind=blind.get(rule.id, 0),
+        )
+
+
+def _word(query: Query, name: str, words: Iterable[str]) -> str | None:
+    given = only(query, name)
+    known = [str(word) for word in words]
+    if given is not None and given not in known:
+        raise UsageError(f"{name}: {given[:40]!r} is not one of {', '.join(known)}")
+    return given

@@ -1,0 +1,132 @@
+"""Silences and windows of maintenance as the API tells them; what a client of it may rely on."""
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from accelwatch.alerting.incidents.silence import Maintenance, Silence
+from accelwatch.schema.moments import timestamp
+
+_MOST_UNKNOWN = 20
+
+
+class SilenceDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A silence; times are RFC 3339."""
+
+    id: str
+    matchers: tuple[str, ...]
+    starts: str
+    ends: str
+    in_force: bool
+    """False of one that is announced, and in the answer that ends it."""
+    by: str
+    verified: bool
+    """Whether `by` has proved to be it."""
+    reason: str
+    mutes: int
+    """Open incidents of which nobody is told because of it."""
+
+
+class MaintenanceDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A window of maintenance; times are RFC 3339."""
+
+    id: str
+    nodes: tuple[str, ...]
+    """Host ranges as they were given; empty for every node."""
+    starts: str
+    ends: str
+    in_force: bool
+    by: str
+    verified: bool
+    reason: str
+    mutes: int
+
+
+class SilencesPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The silences that are not over, the first to end first."""
+
+    judged: bool = True
+    """Whether there are rules at all, and so incidents to be silent about."""
+    problems: tuple[str, ...] = ()
+    """What is wrong with the journal or with rules."""
+    silences: tuple[SilenceDocument, ...] = ()
+
+
+class MaintenancePage(msgspec.Struct, frozen=True, kw_only=True):
+    """The windows that are not over, the first to begin first."""
+
+    judged: bool = True
+    problems: tuple[str, ...] = ()
+    maintenance: tuple[MaintenanceDocument, ...] = ()
+
+
+class SilenceChanged(msgspec.Struct, frozen=True, kw_only=True):
+    """A silence that was set or ended."""
+
+    silence: SilenceDocument
+    problem: str
+    """Why it is not written down, and so does not outlive a restart; empty when it is."""
+    unknown: tuple[str, ...] = ()
+    """Labels of its matchers that nothing here has now."""
+
+
+class MaintenanceChanged(msgspec.Struct, frozen=True, kw_only=True):
+    """A window that was announced or ended."""
+
+    maintenance: MaintenanceDocument
+    unknown: tuple[str, ...]
+    """Nodes of it that are not known here now; some of them, where they are many."""
+    problem: str
+
+
+class NoteWritten(msgspec.Struct, frozen=True, kw_only=True):
+    """An incident into whose history a person has written."""
+
+    id: str
+    text: str
+    problem: str
+
+
+class Closed(msgspec.Struct, frozen=True, kw_only=True):
+    """An incident that was closed by hand."""
+
+    id: str
+    closed: str
+    problem: str
+
+
+def silence_document(silence: Silence, now: float, counts: Mapping[str, int]) -> SilenceDocument:
+    """A silence as it is told; `counts` has muted incidents by id."""
+    return SilenceDocument(
+        id=silence.id,
+        matchers=tuple(map(str, silence.matchers)),
+        starts=timestamp(silence.starts),
+        ends=timestamp(silence.ends),
+        in_force=silence.starts <= now < silence.ends,
+        by=silence.by,
+        verified=silence.verified,
+        reason=silence.reason,
+        mutes=counts.get(silence.id, 0),
+    )
+
+
+def window_document(
+    window: Maintenance, now: float, counts: Mapping[str, int]
+) -> MaintenanceDocument:
+    """A window as it is told; `counts` has muted incidents by id."""
+    return MaintenanceDocument(
+        id=window.id,
+        nodes=window.nodes,
+        starts=timestamp(window.starts),
+        ends=timestamp(window.ends),
+        in_force=window.starts <= now < window.ends,
+        by=window.by,
+        verified=window.verified,
+        reason=window.reason,
+        mutes=counts.get(window.id, 0),
+    )
+
+
+def unknown_in(window: Maintenance, known: Collection[str]) -> tuple[str, ...]:
+    """Nodes of a window that are not known; some of them, where they are many."""
+    return tuple(sorted(name for name in window.names if name not in known)[:_MOST_UNKNOWN])

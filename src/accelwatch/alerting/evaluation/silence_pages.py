@@ -1,0 +1,184 @@
+"""Pages of silences and maintenance, closing an incident and writing into it, for hub and agent.
+
+Whoever may change something is for the server to decide; here it is done, and said who did it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from accelwatch.alerting.evaluation.paths import MAINTENANCE, SILENCES, id_below, to_close, to_note
+from accelwatch.alerting.evaluation.silence_documents import (
+    Closed,
+    MaintenanceChanged,
+    MaintenancePage,
+    NoteWritten,
+    SilenceChanged,
+    SilencesPage,
+    silence_document,
+    unknown_in,
+    window_document,
+)
+from accelwatch.alerting.evaluation.silencing import (
+    Closing,
+    NewMaintenance,
+    NewNote,
+    NewSilence,
+    asked_for,
+    note_of,
+    reason_of,
+    silence_of,
+    unknown_labels,
+    who,
+    window_of,
+)
+from accelwatch.alerting.incidents.incident import OWN_LABELS
+from accelwatch.alerting.incidents.silence import Maintenance, Silence, named
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.schema.moments import timestamp
+from accelwatch.web.pages.json_page import json_page
+from accelwatch.web.pages.page import JSON, Change, Headers, Page, Query, ask_again, only, plain
+
+if TYPE_CHECKING:
+    from accelwatch.alerting.evaluation.runner import RuleRunner
+    from accelwatch.alerting.incidents.incident_store import IncidentStore
+
+_NO_JSON = "the body is JSON: Content-Type: application/json"
+
+
+class SilencePages:
+    """What keeps incidents quiet, and how it is changed."""
+
+    def __init__(
+        self,
+        runner: "Callable[[], RuleRunner | None]",
+        clock: Clock,
+        nodes: Callable[[], Collection[str]],
+        labels: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        """`runner` gives whoever judges now, `nodes` and `labels` the names that are known."""
+        self._labels = labels
+        self._runner = runner
+        self._clock = clock
+        self._nodes = nodes
+
+    def page(self, path: str, query: Query, headers: Headers) -> Page:
+        """`SilencesPage` or `MaintenancePage`. Raises UsageError."""
+        ask_again(query, ())
+        runner, now = self._runner(), self._clock.wall()
+        if runner is None:
+            nothing = SilencesPage if path == SILENCES else MaintenancePage
+            return json_page(nothing(judged=False), headers)
+        counts, muting = _counts(runner), runner.incident_store.muting
+        if path == SILENCES:
+            silences = tuple(silence_document(kept, now, counts) for kept in muting.silences)
+            return json_page(SilencesPage(problems=runner.problems, silences=silences), headers)
+        windows = tuple(window_document(kept, now, counts) for kept in muting.windows)
+        return json_page(MaintenancePage(problems=runner.problems, maintenance=windows), headers)
+
+    async def act(self, change: Change) -> Page:
+        """Set, end, close or write a note. Raises UsageError, UnmetError."""
+        runner = self._judging()
+        if change.method == "DELETE":
+            ask_again(change.query, ("by",))
+            return await self._end(runner, change)
+        ask_again(change.query, ())
+        media = change.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if media != JSON:
+            return plain(415, _NO_JSON)
+        if change.path == SILENCES:
+            return await self._silence(runner, change)
+        if change.path == MAINTENANCE:
+            return await self._announce(runner, change)
+        if to_note(change.path):
+            return await self._note(runner, change)
+        return await self._close(runner, change)
+
+    async def _silence(self, runner: "RuleRunner", change: Change) -> Page:
+        incident_store, now = runner.incident_store, self._clock.wall()
+        asked = asked_for(change.body, NewSilence)
+        incident_store.muting.check_room(Silence)
+        # A number is given to those only that are taken.
+        unknown = unknown_labels(
+            silence_of(asked, "", now, change.user), self._known_labels(incident_store)
+        )
+        silence = silence_of(asked, incident_store.next_id("s"), now, change.user)
+        problem = await incident_store.mute(silence)
+        document = silence_document(silence, now, _counts(runner))
+        told = SilenceChanged(silence=document, problem=problem, unknown=unknown)
+        return json_page(told, change.headers)
+
+    def _known_labels(self, incident_store: "IncidentStore") -> set[str]:
+        of_incidents = (name for incident in incident_store.open for name in incident.facts.labels)
+        return {*OWN_LABELS, *self._labels(), *of_incidents}
+
+    async def _announce(self, runner: "RuleRunner", change: Change) -> Page:
+        incident_store, now = runner.incident_store, self._clock.wall()
+        asked = asked_for(change.body, NewMaintenance)
+        incident_store.muting.check_room(Maintenance)
+        incident_store.muting.check_nodes(window_of(asked, "", now, change.user))
+        window = window_of(asked, incident_store.next_id("m"), now, change.user)
+        problem = await incident_store.mute(window)
+        document = window_document(window, now, _counts(runner))
+        unknown = unknown_in(window, self._nodes())
+        return json_page(
+            MaintenanceChanged(maintenance=document, unknown=unknown, problem=problem),
+            change.headers,
+        )
+
+    async def _end(self, runner: "RuleRunner", change: Change) -> Page:
+        by = only(change.query, "by") or ""
+        actor = named(who(change.user, by), bool(change.user))
+        silences = id_below(SILENCES, change.path)
+        id_ = silences or id_below(MAINTENANCE, change.path)
+        kind: type[Silence | Maintenance] = Silence if silences else Maintenance
+        muting = runner.incident_store.muting
+        if muting.is_announced(id_):
+            raise UsageError(f"{id_[:100]} is kept by the scheduler; end it there")
+        if not isinstance(muting.get(id_), kind):
+            what = "silence" if silences else "maintenance"
+            raise UnmetError(f"no {what} {id_[:100]!r}, or it is over")
+        ended, problem = await runner.incident_store.unmute(id_, actor)
+        now, counts = self._clock.wall(), _counts(runner)
+        if isinstance(ended, Silence):
+            told = silence_document(ended, now, counts)
+            return json_page(SilenceChanged(silence=told, problem=problem), change.headers)
+        window = window_document(ended, now, counts)
+        return json_page(
+            MaintenanceChanged(maintenance=window, unknown=(), problem=problem), change.headers
+        )
+
+    async def _close(self, runner: "RuleRunner", change: Change) -> Page:
+        asked = asked_for(change.body, Closing)
+        actor = named(who(change.user, asked.by), bool(change.user))
+        incident, problem = await runner.incident_store.close(
+            to_close(change.path), actor, reason_of(asked.reason)
+        )
+        closed = timestamp(incident.updated)
+        return json_page(Closed(id=incident.id, closed=closed, problem=problem), change.headers)
+
+    async def _note(self, runner: "RuleRunner", change: Change) -> Page:
+        from accelwatch.alerting.incidents.incident_store import Line
+
+        asked, id_ = asked_for(change.body, NewNote), to_note(change.path)
+        actor = named(who(change.user, asked.by), bool(change.user))
+        text = note_of(asked.text)
+        if not runner.incident_store.takes_notes(id_):
+            raise UnmetError(f"no incident {id_[:100]!r} is kept that can be written into")
+        problem = await runner.incident_store.note([Line(id_, actor, text)])
+        return json_page(NoteWritten(id=id_, text=text, problem=problem), change.headers)
+
+    def _judging(self) -> "RuleRunner":
+        runner = self._runner()
+        if runner is None:
+            raise UnmetError(
+                "no rules are judged here, so there are no incidents to be silent about"
+            )
+        return runner
+
+
+def _counts(runner: "RuleRunner") -> Counter[str]:
+    """Open incidents by what mutes them."""
+    mutes = (runner.mute_of(incident) for incident in runner.open)
+    return Counter(mute.id for mute in mutes if mute is not None)

@@ -1,0 +1,192 @@
+"""What is asked for of silences, maintenance and closing: request bodies, and what becomes of them.
+
+Bodies are JSON objects; a field that is not known is refused, for a typo must not pass unseen.
+"""
+
+import datetime
+from collections.abc import Collection
+from typing import TypeVar
+
+import msgspec
+
+from accelwatch.alerting.incidents.silence import (
+    LONGEST_S,
+    MOST_MATCHERS,
+    Maintenance,
+    Silence,
+    matchers,
+)
+from accelwatch.base import durations
+from accelwatch.base.errors import UsageError
+from accelwatch.base.host_ranges import expand
+from accelwatch.schema.metrics import nearest
+
+MOST_NAMED = 4096
+"""Nodes of one window; a rack has a hundred, and a whole cluster is `all`."""
+_LONGEST_TEXT = 500
+_LONGEST_NAME = 100
+
+Asked = TypeVar("Asked", bound=msgspec.Struct)
+
+
+class _Span(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """From when to when, why, and who says so."""
+
+    reason: str
+    starts: str = msgspec.field(name="from", default="")
+    """RFC 3339 with its zone; now if it is left out."""
+    until: str = ""
+    lasts: str = msgspec.field(name="for", default="")
+    """A duration such as `2h`, instead of `until`."""
+    by: str = ""
+    """Counts where nobody has to prove who he is, and is marked as unverified."""
+
+
+class NewSilence(_Span, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is asked for by POST /v1/silences."""
+
+    matchers: tuple[str, ...]
+    """Such as `node=n12` or `rule=~nvidia.*`; all must hold."""
+
+
+class NewMaintenance(_Span, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is asked for by POST /v1/maintenance."""
+
+    nodes: tuple[str, ...] = ()
+    """Host ranges, `n[1-9]`."""
+    all: bool = False
+    """Every node, instead of `nodes`."""
+
+
+class Closing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is asked for by POST /v1/incidents/{id}/close."""
+
+    reason: str
+    by: str = ""
+
+
+class NewNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is asked for by POST /v1/incidents/{id}/note."""
+
+    text: str
+    by: str = ""
+
+
+def asked_for(body: bytes, shape: type[Asked]) -> Asked:
+    """A request's body. Raises UsageError."""
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"the body is not what is expected: {error}") from error
+
+
+def silence_of(asked: NewSilence, id_: str, now: float, user: str) -> Silence:
+    """The silence that is asked for. Raises UsageError."""
+    starts, ends = _span(asked, now)
+    parsed = tuple(matcher for text in asked.matchers for matcher in matchers(text))
+    if not parsed:
+        raise UsageError("matchers: say whom to silence, such as node=n12 or rule=~nvidia.*")
+    if len(parsed) > MOST_MATCHERS:
+        raise UsageError(f"matchers: more than {MOST_MATCHERS}")
+    return Silence(
+        id=id_,
+        matchers=parsed,
+        starts=starts,
+        ends=ends,
+        by=who(user, asked.by),
+        verified=bool(user),
+        reason=reason_of(asked.reason),
+    )
+
+
+def unknown_labels(silence: Silence, known: Collection[str]) -> tuple[str, ...]:
+    """Labels that nothing here has, and of which nobody can tell what was meant.
+
+    Raises UsageError for one that is another misspelt.
+    """
+    unknown: list[str] = []
+    for name in dict.fromkeys(matcher.name for matcher in silence.matchers):
+        if name in known:
+            continue
+        if close := nearest(name, sorted(known)):
+            raise UsageError(
+                f"matchers: nothing here has a label {name[:60]!r}; did you mean {close}?"
+            )
+        unknown.append(name)
+    return tuple(unknown)
+
+
+def window_of(asked: NewMaintenance, id_: str, now: float, user: str) -> Maintenance:
+    """The window that is asked for. Raises UsageError."""
+    starts, ends = _span(asked, now)
+    ranges = tuple(text.strip() for text in asked.nodes)
+    if asked.all == bool(ranges) or not all(ranges):
+        raise UsageError('nodes: name some, such as ["n[1-9]"], or say "all": true for every node')
+    names = 0
+    for text in ranges:
+        names += len(expand(text))
+        if names > MOST_NAMED:
+            raise UsageError(f'nodes: more than {MOST_NAMED}; set several windows, or "all": true')
+    return Maintenance(
+        id=id_,
+        nodes=ranges,
+        starts=starts,
+        ends=ends,
+        by=who(user, asked.by),
+        verified=bool(user),
+        reason=reason_of(asked.reason),
+    )
+
+
+def _span(asked: _Span, now: float) -> tuple[float, float]:
+    """Unix seconds of beginning and end."""
+    starts = moment_of("from", asked.starts) if asked.starts else now
+    if bool(asked.until) == bool(asked.lasts):
+        raise UsageError('say until when: either "for": "2h", or "until" with a time')
+    lasts = asked.lasts
+    ends = starts + durations.seconds_with_unit(lasts) if lasts else moment_of("until", asked.until)
+    if ends <= max(starts, now):
+        raise UsageError("it would be over before it begins, or is over already")
+    if ends - now > LONGEST_S:
+        raise UsageError(f"it would last beyond {LONGEST_S / 86_400:g} days from now")
+    return starts, ends
+
+
+def moment_of(name: str, text: str) -> float:
+    """Unix seconds of RFC 3339 with its zone. Raises UsageError that begins with `name`."""
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise UsageError(
+            f"{name}: {text[:40]!r} is not a valid time with time zone; write 2030-01-31T12:00:00Z"
+        )
+    return moment.timestamp()
+
+
+def who(user: str, given: str) -> str:
+    """The name that was proved, else the one that is given. Raises UsageError."""
+    name = user or " ".join(given.split())
+    if len(name) > _LONGEST_NAME:
+        raise UsageError(f"by: more than {_LONGEST_NAME} characters")
+    return name
+
+
+def reason_of(text: str) -> str:
+    """A reason on one line. Raises UsageError for none, and for a long one."""
+    return _line_of("reason", text, "a reason is required; it is kept in the audit log")
+
+
+def note_of(text: str) -> str:
+    """A note on one line. Raises UsageError for none, and for a long one."""
+    return _line_of("text", text, "a note needs a text; it is kept in the audit log")
+
+
+def _line_of(key: str, text: str, mend: str) -> str:
+    line = " ".join(text.split())
+    if not line:
+        raise UsageError(f"{key}: {mend}")
+    if len(line) > _LONGEST_TEXT:
+        raise UsageError(f"{key}: more than {_LONGEST_TEXT} characters")
+    return line

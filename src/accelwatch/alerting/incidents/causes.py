@@ -1,0 +1,340 @@
+"""What belongs to one cause: of it somebody is told once, and once more when its level rises.
+
+A fault shows in many ways: a device is lost, the log says so, its job stands still, its node falls
+silent. What follows within `TOGETHER_S` on the same node, or on the job that runs there, is the same.
+Whatever may be one of many waits `STORM_WAIT_S` for the others, and so does what begins on a node
+right after it began on another: the first is told at once. Of a cause one incident leads, the most
+severe; when that is over and others are not, another one does. Pure; time is given.
+"""
+
+import heapq
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from accelwatch.alerting.incidents.cause import AT_ONCE, Cause, Leading
+from accelwatch.alerting.incidents.grouping import may_be_one_of_many
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.rules.document import Scope, Severity
+from accelwatch.alerting.rules.rule import Rule
+
+INFO, WATCH, ALERT = "info", "watch", "alert"
+_LEVELS = {Severity.INFO: INFO, Severity.WARNING: WATCH, Severity.CRITICAL: ALERT}
+_WEIGHT = {INFO: 0, WATCH: 1, ALERT: 2}
+GROUP = "group"
+"""Scope of what many nodes have in common."""
+TOGETHER_S = 900.0
+AGAIN_S = 1800.0
+"""What comes back so soon after it was over is the same again."""
+STORM_WAIT_S = 60.0
+_FORGET_EVERY_S = 60.0
+_ALONE = frozenset({"node"})
+"""Groups for whose members nobody waits: they are of one node anyhow."""
+
+Suspects = Callable[[Incident], Sequence[str]]
+"""Nodes that may be to blame for what has befallen a job, the likeliest first."""
+Until = Callable[[Sequence[str], float], float | None]
+"""Until when nodes are worked on; None where they are not."""
+
+
+def level_of(incident: Incident) -> str:
+    """Whether somebody is woken, has something to look at, or only finds it where it is looked for."""
+    return _LEVELS[incident.severity]
+
+
+class Where(NamedTuple):
+    """Where an incident is, by what is known of who is to blame."""
+
+    scope: str
+    node: str | None
+    nodes: tuple[str, ...]
+    """The likeliest first."""
+
+
+def where_of(incident: Incident, suspects: Sequence[str]) -> Where:
+    """A job's culprit is where it is; many nodes are a group."""
+    entity = incident.entity
+    nodes = tuple(dict.fromkeys((*suspects, *incident.nodes)))
+    scope: str = entity.scope
+    if entity.group:
+        scope = GROUP if len(nodes) > 1 else Scope.NODE
+    elif entity.scope is Scope.RACK:
+        scope = GROUP
+    alone = scope in (Scope.DEVICE, Scope.NODE) or bool(suspects)
+    return Where(scope, entity.node or (nodes[0] if alone and nodes else None), nodes)
+
+
+class Told(NamedTuple):
+    """What somebody is told."""
+
+    cause: Cause
+    incident: Incident
+    suspects: Sequence[str]
+
+
+class Causes:
+    """All that is going on, and what was told of it."""
+
+    def __init__(
+        self, rules: Mapping[str, Rule], suspects: Suspects, worked_on_until: Until
+    ) -> None:
+        self.rules = rules
+        self._suspects = suspects
+        self._worked_on_until = worked_on_until
+        self._waiting: dict[str, tuple[float, Incident]] = {}
+        """By id: until when, and how it stands."""
+        self._of: dict[str, Cause] = {}
+        """The cause of each incident that was told, or is part of what was."""
+        self._recent: dict[Cause, None] = {}
+        self._at: dict[str, dict[Cause, None]] = {}
+        """Causes by their nodes, and by `job:` and their jobs."""
+        self._leading = Leading()
+        self._forgot_at = float("-inf")
+        self._number = 0
+        self._began: dict[str, tuple[float, str]] = {}
+        """Of families: when one of them was first heard of last, and on which node."""
+
+    def step(self, changed: Iterable[Incident], now: float) -> list[Told]:
+        """What somebody is told at `now`, Unix seconds."""
+        steps = self.steps(changed, now)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                told: list[Told] = done.value
+                return told
+
+    def steps(self, changed: Iterable[Incident], now: float) -> Generator[None, None, list[Told]]:
+        """The same an incident at a time."""
+        told: list[Told] = []
+        concerned: list[Incident] = []
+        for incident in changed:
+            # Of members of a group nobody is told, and of a storm there are thousands.
+            if not incident.group or incident.id in self._of or incident.id in self._waiting:
+                concerned.append(incident)
+            yield
+        for incident in (yield from _ordered(concerned)):
+            self._hear(incident, now)
+            yield
+        ripe = [one for until, one in self._waiting.values() if until <= now]
+        for incident in (yield from _ordered(ripe)):
+            until = self._worked_on_until(self._blamed(incident) or _nodes(incident), now)
+            if until is not None and until > now:
+                self._waiting[incident.id] = until, incident
+                continue
+            del self._waiting[incident.id]
+            suspects = self._blamed(incident)
+            if self._tells(incident, suspects, now):
+                told.append(Told(self._of[incident.id], incident, suspects))
+            yield
+        yield from self._leading.settle()
+        yield from self._forget(now)
+        return told
+
+    def take_moves(self) -> dict[str, str]:
+        """By id of those that follow another incident than before, whom; empty: it leads itself."""
+        return self._leading.take_moves()
+
+    def restore(self, incidents: Iterable[Incident]) -> None:
+        """Incidents that were open before, and what belonged together."""
+        going_on = [one for one in incidents if one.is_open and not one.group]
+        for one in sorted(going_on, key=lambda one: bool(one.follows)):
+            cause = self._of.get(one.follows)
+            if cause is None:
+                self._begun(one, (), one.updated)
+            else:
+                cause.follows[one.id] = one.follows
+                self._add(cause, one, one.updated)
+
+    def drop(self, id_: str) -> None:
+        """A person says that an incident, and so its cause, is over: nothing is added to it."""
+        cause = self._of.get(id_)
+        if cause is not None:
+            self._of = {one: known for one, known in self._of.items() if known is not cause}
+            self._let_go(cause)
+
+    def _let_go(self, cause: Cause) -> None:
+        self._recent.pop(cause, None)
+        for key in _keys(cause):
+            there = self._at.get(key)
+            if there is not None:
+                there.pop(cause, None)
+                if not there:
+                    del self._at[key]
+
+    def _hear(self, incident: Incident, now: float) -> None:
+        cause = self._of.get(incident.id)
+        if not incident.is_open:
+            self._waiting.pop(incident.id, None)
+            if cause is not None:
+                self._leading.leave(cause, incident)
+            return
+        if cause is not None and incident.id in cause.open_:
+            self._leading.put(cause, incident)
+        if incident.group:
+            self._waiting.pop(incident.id, None)
+            return
+        if cause is not None and _WEIGHT[level_of(incident)] <= _WEIGHT[cause.level]:
+            cause.closed = None
+            self._leading.put(cause, incident)
+            return
+        if incident.id not in self._waiting:
+            until = now + max(self._wait_s(incident), self._storm_wait_s(incident, now))
+        else:
+            until = self._waiting[incident.id][0]
+        self._waiting[incident.id] = until, incident
+
+    def _wait_s(self, incident: Incident) -> float:
+        """How long it may become part of a group before anybody is told."""
+        rule = self.rules.get(incident.rule)
+        if rule is None or rule.group is None or incident.members or rule.group.by in _ALONE:
+            return 0.0
+        return STORM_WAIT_S if may_be_one_of_many(incident, rule) else 0.0
+
+    def _storm_wait_s(self, incident: Incident, now: float) -> float:
+        """How long it waits because another node began a moment ago: both may be part of a storm."""
+        node, family = incident.entity.node, incident.family
+        if not node or incident.severity is Severity.INFO:
+            return 0.0
+        last, where = self._began.get(family, (float("-inf"), ""))
+        self._began[family] = now, node
+        return STORM_WAIT_S if where != node and now - last <= STORM_WAIT_S else 0.0
+
+    def _tells(self, incident: Incident, suspects: Sequence[str], now: float) -> bool:
+        """Whether somebody is told of it: not of one that adds nothing to what was told."""
+        cause = self._of.get(incident.id) or self._same(incident, suspects, now)
+        level = level_of(incident)
+        if cause is None:
+            self._begun(incident, suspects, now)
+            return True
+        self._add(cause, incident, now)
+        if _WEIGHT[level] <= _WEIGHT[cause.level]:
+            return False
+        cause.level = level
+        return True
+
+    def _blamed(self, incident: Incident) -> Sequence[str]:
+        return self._suspects(incident) if incident.entity.scope is Scope.JOB else ()
+
+    def _begun(self, incident: Incident, suspects: Sequence[str], now: float) -> None:
+        where = where_of(incident, suspects)
+        group = where.scope == GROUP
+        self._number += 1
+        cause = Cause(
+            number=self._number,
+            leader=incident.id,
+            nodes={where.node} if where.node is not None else set(where.nodes),
+            jobs=_jobs(incident),
+            device=incident.entity.device,
+            level=level_of(incident),
+            grew=now,
+            open_={incident.id: incident},
+            group=group,
+            located=where.node is not None or group,
+        )
+        self._of[incident.id] = cause
+        self._recent[cause] = None
+        for key in _keys(cause):
+            self._at.setdefault(key, {})[cause] = None
+
+    def _add(self, cause: Cause, incident: Incident, now: float) -> None:
+        cause.closed = None
+        cause.grew = max(cause.grew, now)
+        self._of[incident.id] = cause
+        if cause.group and incident.entity.group:
+            for node in set(incident.nodes) - cause.nodes:
+                cause.nodes.add(node)
+                self._at.setdefault(node, {})[cause] = None
+        self._leading.put(cause, incident)
+
+    def _same(self, incident: Incident, suspects: Sequence[str], now: float) -> Cause | None:
+        """What an incident is a part of; of several the one that grew last."""
+        fitting = [
+            one
+            for one in self.near(incident, suspects)
+            if not is_over(one, now)
+            and (_is_near(one, now) or _adds_nothing(incident, one))
+            and _belongs(incident, suspects, one)
+        ]
+        return max(fitting, key=lambda one: (one.grew, -one.number), default=None)
+
+    def near(self, incident: Incident, suspects: Sequence[str] = ()) -> Collection[Cause]:
+        """Causes on the same nodes, or of the same jobs: nobody else has to be looked at."""
+        keys = (*_nodes(incident), *suspects, *(f"job:{job}" for job in _jobs(incident)))
+        return dict.fromkeys(cause for key in keys for cause in self._at.get(key, ()))
+
+    def _forget(self, now: float) -> Iterator[None]:
+        if 0 <= now - self._forgot_at < _FORGET_EVERY_S:
+            return
+        self._forgot_at = now
+        for cause in [one for one in self._recent if is_over(one, now)]:
+            self._let_go(cause)
+            yield
+        if len(self._of) > 4 * len(self._recent) + 256:
+            self._of = {id_: one for id_, one in self._of.items() if one in self._recent}
+
+
+def _ordered(incidents: Sequence[Incident]) -> Generator[None, None, Iterator[Incident]]:
+    """Those that are told first come first; put in order in steps, for a storm has thousands."""
+    parts: list[list[Incident]] = []
+    for begin in range(0, len(incidents), AT_ONCE):
+        parts.append(sorted(incidents[begin : begin + AT_ONCE], key=_order))
+        yield
+    return heapq.merge(*parts, key=_order)
+
+
+def _keys(cause: Cause) -> Iterator[str]:
+    yield from cause.nodes
+    yield from (f"job:{job}" for job in cause.jobs)
+
+
+def _is_near(cause: Cause, now: float) -> bool:
+    if cause.closed is not None and now - cause.closed < AGAIN_S:
+        return True
+    return now - cause.grew <= TOGETHER_S
+
+
+def _adds_nothing(incident: Incident, cause: Cause) -> bool:
+    """Whether what goes on explains an incident, however late it comes."""
+    device = incident.entity.device
+    alone = level_of(incident) == ALERT and device not in ("", cause.device)
+    return cause.closed is None and not alone
+
+
+def is_over(cause: Cause, now: float) -> bool:
+    """Whether nothing can be added to a cause any more."""
+    return cause.closed is not None and now - cause.closed >= AGAIN_S
+
+
+def _order(incident: Incident) -> tuple[bool, int, float, str]:
+    """What is told first: devices and nodes before jobs and groups, the worst first."""
+    wide = incident.entity.scope is Scope.JOB or bool(incident.entity.group)
+    return wide, -incident.severity.weight, incident.opened, incident.id
+
+
+def _nodes(incident: Incident) -> tuple[str, ...]:
+    return incident.nodes or ((incident.entity.node,) if incident.entity.node else ())
+
+
+def _jobs(incident: Incident) -> set[str]:
+    """The jobs that an incident concerns."""
+    return set(incident.facts.jobs) | ({incident.entity.job} - {""})
+
+
+def _belongs(incident: Incident, suspects: Sequence[str], cause: Cause) -> bool:
+    """Whether an incident is a part of a cause."""
+    entity, nodes = incident.entity, set(_nodes(incident))
+    if incident.severity is Severity.INFO and _jobs(incident) & cause.jobs:
+        return True  # what a job that ends leaves on its other nodes
+    if entity.group:
+        return bool(nodes & cause.nodes) and (cause.group or nodes <= cause.nodes)
+    if entity.scope is Scope.JOB:
+        named = not suspects or bool(set(suspects) & cause.nodes)
+        return entity.job in cause.jobs or (named and bool(nodes & cause.nodes))
+    if entity.node not in cause.nodes:
+        return False
+    if level_of(incident) != ALERT:
+        return True
+    if not cause.located:
+        return False  # it says where, which nobody knew
+    other = bool(entity.device and cause.device and entity.device != cause.device)
+    return cause.level == ALERT or not other

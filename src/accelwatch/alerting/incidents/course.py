@@ -1,0 +1,177 @@
+"""What a verdict makes of one incident: opened, fired again, cleared, not known, orphaned, closed."""
+
+import textwrap
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.alerting.incidents.incident import (
+    MOST_EVIDENCE,
+    Facts,
+    Incident,
+    IncidentState,
+    Moment,
+    MomentKind,
+    with_moment,
+)
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.alerting.rules.verdict import Evidence, VerdictChange
+
+MOST_DETAIL = 120
+"""Letters of a detail in the title; the evidence has all of it."""
+
+
+def opened(rule: Rule, change: VerdictChange, facts: Facts, id_: str) -> Incident:
+    """A new incident."""
+    nodes = (change.entity.node,) if change.entity.node else facts.nodes
+    return Incident(
+        id=id_,
+        family=rule.family,
+        rule=rule.id,
+        rules=(rule.id,),
+        rule_digest=rule.digest,
+        title=title_of(rule, change),
+        entity=change.entity,
+        facts=facts,
+        severity=severity_of(rule, change),
+        confidence=rule.confidence,
+        advice=rule.advice,
+        since=change.since,
+        opened=change.time,
+        updated=change.time,
+        evidence=change.evidence[:MOST_EVIDENCE],
+        nodes=nodes,
+        trusted=_trusted(change.evidence),
+        provenance=change.provenance,
+        what_to_do=rule.what_to_do,
+        runbook=rule.runbook,
+        source=rule.source,
+        timeline=(Moment(change.time, MomentKind.OPENED, rule.title),),
+    )
+
+
+def fired_again(rule: Rule, change: VerdictChange, before: Incident, *, in_group: bool) -> Incident:
+    """One that goes on or is back within its cool-down; `in_group`: its group is open still."""
+    if not before.is_open:
+        before = msgspec.structs.replace(
+            before,
+            state=IncidentState.OPEN,
+            closed=None,
+            reopened=before.reopened + 1,
+            rules=(),
+            group=before.group if in_group else "",
+            follows="",
+        )
+        kind, text = MomentKind.REOPENED, f"{rule.title} again"
+    elif rule.id in before.rules:
+        kind, text = MomentKind.AGAIN, f"{rule.title} fires again"
+    else:
+        kind, text = MomentKind.RULE, rule.title
+    severity = severity_of(rule, change)
+    rises = severity.weight > before.severity.weight or not before.rules
+    after = msgspec.structs.replace(
+        before,
+        rules=tuple(dict.fromkeys((rule.id, *before.rules) if rises else (*before.rules, rule.id))),
+        evidence=_gathered(change.evidence, before.evidence),
+        trusted=before.trusted or _trusted(change.evidence),
+    )
+    if rises or rule.id == after.rule:
+        after = msgspec.structs.replace(after, provenance=change.provenance)
+    if rises:
+        after = _led_by(rule, change, after)
+        if kind is MomentKind.RULE:
+            kind = MomentKind.ROSE
+    return with_moment(after, Moment(change.time, kind, text))
+
+
+def title_of(rule: Rule, change: VerdictChange) -> str:
+    """The title of a rule and the detail that it adds: `A device calls itself failed: Alarm`."""
+    signal = "" if rule.detail is None else rule.detail.text
+    words = next((one.value for one in change.evidence if one.signal == signal), None)
+    if not isinstance(words, str):
+        return rule.title
+    return f"{rule.title}: {textwrap.shorten(words, MOST_DETAIL, placeholder=' ...')}"
+
+
+def _led_by(rule: Rule, change: VerdictChange, incident: Incident) -> Incident:
+    return msgspec.structs.replace(
+        incident,
+        rule=rule.id,
+        rule_digest=rule.digest,
+        title=title_of(rule, change),
+        severity=severity_of(rule, change),
+        confidence=rule.confidence,
+        advice=rule.advice,
+        what_to_do=rule.what_to_do,
+        runbook=rule.runbook,
+        source=rule.source,
+    )
+
+
+def cleared(change: VerdictChange, incident: Incident) -> Incident | None:
+    """Without the rule that has cleared, over without any; None when it is another's."""
+    if change.rule not in incident.rules:
+        return None
+    rest = tuple(rule for rule in incident.rules if rule != change.rule)
+    if rest:
+        text = f"{change.rule} no longer fires; {', '.join(rest)} still does"
+        left = msgspec.structs.replace(incident, rules=rest)
+        return with_moment(left, Moment(change.time, MomentKind.NOTE, text))
+    lasted_s = round(change.time - incident.opened)
+    text = f"cleared after {lasted_s} s" if lasted_s >= 0 else "cleared; the clock was set back"
+    return closed(incident, Moment(change.time, MomentKind.CLOSED, text))
+
+
+def without_lost(incident: Incident, rules: Mapping[str, Rule], now: float) -> Incident:
+    """An open incident after its rules have changed; the same one if none of its own is gone."""
+
+    def has(id_: str) -> bool:
+        return id_ in rules and rules[id_].family == incident.family
+
+    left = tuple(filter(has, incident.rules))
+    gone = ", ".join(id_ for id_ in incident.rules if id_ not in left)
+    if not gone:
+        return incident
+    if left:
+        text = f"rule {gone} is judged no more; {', '.join(left)} still is"
+        kept = msgspec.structs.replace(incident, rules=left)
+        return with_moment(kept, Moment(now, MomentKind.NOTE, text))
+    if incident.timeline and incident.timeline[-1].kind is MomentKind.ORPHANED:
+        return incident
+    text = f"rule {gone} is gone from the rule files, or off; close it with: accelwatch incidents close"
+    return with_moment(incident, Moment(now, MomentKind.ORPHANED, text))
+
+
+def severity_of(rule: Rule, change: VerdictChange) -> Severity:
+    """How loud a rule is on this evidence: what may be forged is never above `info`."""
+    return rule.severity if _trusted(change.evidence) else Severity.INFO
+
+
+def _trusted(evidence: tuple[Evidence, ...]) -> bool:
+    return not evidence or any(one.trusted for one in evidence)
+
+
+def _gathered(newer: tuple[Evidence, ...], older: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    """The newest evidence of each signal, the newer first."""
+    by_signal: dict[str, Evidence] = {}
+    for one in (*newer, *older):
+        by_signal.setdefault(one.signal, one)
+    return tuple(by_signal.values())[:MOST_EVIDENCE]
+
+
+def seen_or_not(change: VerdictChange, incident: Incident) -> Incident | None:
+    """Nobody can tell whether it is over, or somebody can again; None when that is another rule's."""
+    if change.rule not in incident.rules:
+        return None
+    blind = change.transition is Transition.BLIND
+    kind = MomentKind.BLIND if blind else MomentKind.SEEING
+    text = "unknown whether it is over: data is missing" if blind else "data is back"
+    return with_moment(incident, Moment(change.time, kind, text))
+
+
+def closed(incident: Incident, moment: Moment) -> Incident:
+    """The incident, over."""
+    closed = msgspec.structs.replace(incident, state=IncidentState.CLOSED, closed=moment.time)
+    return with_moment(closed, moment)

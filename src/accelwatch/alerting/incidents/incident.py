@@ -1,0 +1,208 @@
+"""What an incident is: whom it is about, what it rests on, and what has happened to it so far."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.alerting.rules.document import Advice, Confidence, Severity
+from accelwatch.alerting.rules.verdict import Entity, Evidence
+from accelwatch.schema.provenance import Provenance
+
+MOST_MOMENTS = 100
+"""Lines kept of one incident's history, unless people wrote so many."""
+MOST_NOTES = 500
+"""Lines of people in one incident's history; further ones are refused, for none of them is dropped."""
+_LEAST_OF_ENGINE = 20
+"""Lines of the engine that are kept beside those of people, however many these are."""
+ENGINE = "engine"
+"""The actor where no person did something."""
+MOST_EVIDENCE = 8
+MOST_NODES = 4096
+"""Nodes named in a group incident."""
+
+
+OWN_LABELS = (
+    "id",
+    "rule",
+    "family",
+    "severity",
+    "scope",
+    "node",
+    "device",
+    "job",
+    "rack",
+    "vendor",
+    "model",
+)
+"""Labels that every incident has; `Incident.labels` gives their values."""
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What is known of an entity besides the rule, when something happens to it."""
+
+    device_name: str = ""
+    model: str = ""
+    serial: str = ""
+    vendor: str = ""
+    driver_version: str = ""
+    labels: Mapping[str, str] = {}
+    jobs: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    """The nodes of a job or rack; a device or node has its own."""
+
+
+class MomentKind(StrEnum):
+    """What happened to an incident."""
+
+    OPENED = "opened"
+    ROSE = "rose"
+    """It became more severe."""
+    RULE = "rule"
+    """Another rule of the family fires too."""
+    AGAIN = "again"
+    """A rule that has fired before has begun to fire anew, on what is seen since."""
+    BLIND = "blind"
+    SEEING = "seeing"
+    JOINED = "joined"
+    """It is part of a group's incident."""
+    GREW = "grew"
+    """One more has joined this group."""
+    CLOSED = "closed"
+    REOPENED = "reopened"
+    ORPHANED = "orphaned"
+    """Its rule is gone; a person closes it."""
+    NOTE = "note"
+    CALL = "call"
+    """A person has to look: what is done about it does not continue on its own."""
+
+
+class Moment(msgspec.Struct, frozen=True, gc=False):
+    """One line of an incident's history."""
+
+    time: float
+    """Unix seconds."""
+    kind: MomentKind
+    text: str
+    actor: str = ""
+    """Who did it, where a person did."""
+
+    @property
+    def of_person(self) -> bool:
+        """Whether a person wrote or did this."""
+        return self.actor not in ("", ENGINE)
+
+
+class IncidentState(StrEnum):
+    """Whether it is still going on."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class Incident(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One incident as it stands; each change makes a new one of the same id."""
+
+    id: str
+    family: str
+    rule: str
+    """The rule that weighs most."""
+    rules: tuple[str, ...]
+    """The rules of the family that fire now, that first; of a closed one those that fired last."""
+    rule_digest: str
+    title: str
+    entity: Entity
+    facts: Facts
+    severity: Severity
+    confidence: Confidence
+    advice: Advice
+    state: IncidentState = IncidentState.OPEN
+    since: float
+    """Unix seconds at which what is wrong began."""
+    opened: float
+    updated: float
+    closed: float | None = None
+    reopened: int = 0
+    """How often it has come back within its cool-down."""
+    evidence: tuple[Evidence, ...] = ()
+    nodes: tuple[str, ...] = ()
+    """All nodes concerned, the first to be seen first."""
+    group: str = ""
+    """Id of the incident that this one is part of."""
+    members: tuple[str, ...] = ()
+    """Ids of the incidents that are part of this one."""
+    follows: str = ""
+    """Id of the incident that leads those of its cause; empty of that one."""
+    storm: bool = False
+    """Whether it is a group across nodes that no rule asks for."""
+    trusted: bool = True
+    provenance: Provenance = Provenance.UNKNOWN
+    """The class of what the rule that weighs most rests on."""
+    what_to_do: str = ""
+    runbook: str = ""
+    source: str = ""
+    timeline: tuple[Moment, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still going on."""
+        return self.state is IncidentState.OPEN
+
+    @property
+    def begun(self) -> float:
+        """When it was opened, or came back last, Unix seconds."""
+        if not self.reopened:
+            return self.opened
+        back = (one.time for one in reversed(self.timeline) if one.kind is MomentKind.REOPENED)
+        return next(back, self.opened)
+
+    @property
+    def left_to_do(self) -> str:
+        """What a person was called for after its end and nothing was said of since; empty otherwise."""
+        if self.is_open or self.closed is None:
+            return ""
+        for one in reversed(self.timeline):
+            if one.time < self.closed:
+                break
+            if one.kind in (MomentKind.CALL, MomentKind.NOTE):
+                return one.text if one.kind is MomentKind.CALL else ""
+        return ""
+
+    def labels(self) -> dict[str, str]:
+        """What silences and routes go by: the facts' labels, and words of our own, which count first."""
+        own = (
+            self.id,
+            self.rule,
+            self.family,
+            self.severity.value,
+            self.entity.scope.value,
+            self.entity.node,
+            self.facts.device_name,
+            self.entity.job,
+            self.entity.rack or self.facts.labels.get("rack", ""),
+            self.facts.vendor,
+            self.facts.model,
+        )
+        return {**self.facts.labels, **dict(zip(OWN_LABELS, own, strict=True))}
+
+
+def with_moment(incident: Incident, moment: Moment) -> Incident:
+    """The incident with one more line of history; the middle of the engine's goes."""
+    timeline = (*incident.timeline, moment)
+    if len(timeline) > MOST_MOMENTS:
+        timeline = _shortened(timeline)
+    return msgspec.structs.replace(incident, timeline=timeline, updated=moment.time)
+
+
+def notes(incident: Incident) -> int:
+    """How many lines people have written into its history, or done something by."""
+    return sum(moment.of_person for moment in incident.timeline)
+
+
+def _shortened(timeline: tuple[Moment, ...]) -> tuple[Moment, ...]:
+    """All lines of people, and the first and the newest of the engine's as far as there is room."""
+    of_engine = [at for at, moment in enumerate(timeline) if not moment.of_person]
+    room = max(MOST_MOMENTS - (len(timeline) - len(of_engine)), _LEAST_OF_ENGINE)
+    dropped = set(of_engine[room - room // 2 : len(of_engine) - room // 2])
+    return tuple(moment for at, moment in enumerate(timeline) if at not in dropped)

@@ -1,0 +1,317 @@
+"""Verdicts become incidents: one for each entity and family of rules. Pure; ids and facts are given.
+
+An incident is open while any rule of its family fires on its entity. One that comes back within the
+cool-down of its rule is the same incident again. When a rule is gone from the files, its open incidents
+stay and say so: only a person closes them.
+"""
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
+
+import msgspec
+
+from accelwatch.alerting.incidents.course import (
+    cleared,
+    closed,
+    fired_again,
+    opened,
+    seen_or_not,
+    without_lost,
+)
+from accelwatch.alerting.incidents.grouping import Groups
+from accelwatch.alerting.incidents.incident import (
+    Facts,
+    Incident,
+    IncidentState,
+    Moment,
+    MomentKind,
+    with_moment,
+)
+from accelwatch.alerting.incidents.storm import WITHIN_S, Storms
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.alerting.rules.verdict import (
+    Entity,
+    VerdictChange,
+)
+
+_AGAIN_S = 60.0
+"""After how long it is looked again whether an incident may still come back."""
+_LET_GO_AT_ONCE = 256
+Key = tuple[str, Entity]
+"""Family and entity."""
+Describe = Callable[[Entity], Facts]
+NextId = Callable[[], str]
+
+
+class IncidentManager:
+    """All incidents that are open, and those that may still come back."""
+
+    def __init__(
+        self,
+        rules: Mapping[str, Rule],
+        describe: Describe,
+        next_id: NextId,
+        incidents: Iterable[Incident] = (),
+        *,
+        storm_within_s: float = WITHIN_S,
+    ) -> None:
+        """`storm_within_s`: within which time many nodes are a storm."""
+        self._rules = rules
+        self._describe = describe
+        self._next_id = next_id
+        self._kept: dict[Key, Incident] = {}
+        self._keys: dict[str, Key] = {}
+        """Of what is kept, by id."""
+        self._groups = Groups(next_id)
+        self._storms = Storms(next_id, storm_within_s)
+        self._ended: dict[str, float] = {}
+        """When incidents that may come back were closed by this process, in monotonic seconds."""
+        self._resting: list[tuple[float, str]] = []
+        """A heap: until when those that are over may come back, in monotonic seconds, and their ids."""
+        self._joined: dict[str, int] = {}
+        """How many members of a group have been told that they are."""
+        self._restore(incidents)
+
+    def _restore(self, incidents: Iterable[Incident]) -> None:
+        groups: list[Incident] = []
+        for incident in incidents:
+            if incident.members or incident.entity.group:
+                groups.append(incident)
+            else:
+                self._keep((incident.family, incident.entity), incident)
+                if not incident.is_open:
+                    self._rest(incident.id, 0.0)
+        members = self.members()
+        for group in groups:
+            if group.group and group.is_open:
+                self._storms.add_group(group)
+                continue
+            self._joined[group.id] = len(group.members)
+            layer = self._storms if group.storm else self._groups
+            layer.restore(group, (one for one in members.get(group.id, ()) if one.is_open))
+
+    def _keep(self, key: Key, incident: Incident) -> None:
+        before = self._kept.get(key)
+        if before is not None and before.id != incident.id:
+            self._keys.pop(before.id, None)
+        self._kept[key] = incident
+        self._keys[incident.id] = key
+
+    @property
+    def open(self) -> list[Incident]:
+        """Everything that is going on, groups included, in the order in which it was opened."""
+        # Of ten thousand, the property and a lambda would cost three times as much.
+        single = [one for one in self._kept.values() if one.state is IncidentState.OPEN]
+        return sorted((*single, *self._groups.open, *self._storms.open), key=attrgetter("opened"))
+
+    def set_rules(self, rules: Mapping[str, Rule], now: float) -> list[Incident]:
+        """Other rules from now on; the incidents that have lost theirs."""
+        self._rules = rules
+        changed: list[Incident] = []
+        for key, incident in self._kept.items():
+            after = without_lost(incident, rules, now) if incident.is_open else incident
+            if after is not incident:
+                self._kept[key] = after
+                changed.append(after)
+        return changed
+
+    def step(
+        self, changes: Iterable[VerdictChange], now: float, at: float | None = None
+    ) -> list[Incident]:
+        """The incidents that a tick has changed, each once, as they stand after it.
+
+        `now` in Unix seconds is what incidents say; timers go by `at`, in monotonic seconds, so that a
+        clock that is set changes none of them. Without it both are one.
+        """
+        at = now if at is None else at
+        changed: dict[str, Incident] = {}
+        for change in changes:
+            incident = self._apply(change, at)
+            if incident is not None:
+                changed[incident.id] = incident
+                if not incident.is_open:
+                    self._over(incident, at)
+        for incident in self._grouped(list(changed.values()), now, at):
+            changed[incident.id] = incident
+            for member in self._new_members(incident):
+                joined = self._join(member, incident, now)
+                if joined is not None:
+                    changed[joined.id] = joined
+        self._forget(now, at)
+        return list(changed.values())
+
+    def _over(self, incident: Incident, at: float) -> None:
+        """A single incident is over since `at`, monotonic seconds; it may come back for a while."""
+        self._ended[incident.id] = at
+        self._groups.left(incident)
+        rule = self._rules.get(incident.rule)
+        self._rest(incident.id, at + (0.0 if rule is None else rule.cooldown_s))
+
+    def _rest(self, id_: str, until: float) -> None:
+        heapq.heappush(self._resting, (until, id_))
+
+    def _new_members(self, group: Incident) -> Sequence[str]:
+        """Those that it had not when it was looked at last; members are only ever added at the end."""
+        known, self._joined[group.id] = self._joined.get(group.id, 0), len(group.members)
+        if not group.is_open:
+            del self._joined[group.id]
+        return () if group.group else group.members[known:]
+
+    def _grouped(self, changed: list[Incident], now: float, at: float) -> list[Incident]:
+        """The groups that a tick has changed: what rules ask for, and storms above them."""
+        before = {one.id for one in self._groups.open}
+        free = (one for one in changed if not self._storms.has(one.group))
+        groups = self._groups.step(self._members(free), now, at)
+        storms = self._storms.step(changed, self._groups.open, self._rules, now, at)
+        given = [
+            one
+            for storm in storms
+            if storm.storm and storm.is_open
+            for one in self._groups.yield_to(storm, now)
+        ]
+        # Of a group that would begin and be given up in one tick nobody needs to know.
+        known = [one for one in given if one.id in before]
+        for group in known:
+            self._storms.add_group(group)
+        gone = {one.id for one in given}
+        return [*(one for one in groups if one.id not in gone), *known, *storms]
+
+    def members(self) -> dict[str, list[Incident]]:
+        """The incidents that are part of a group, by the id of the group."""
+        members: dict[str, list[Incident]] = {}
+        for incident in self._kept.values():
+            if incident.group:
+                members.setdefault(incident.group, []).append(incident)
+        return members
+
+    def close(self, id_: str, now: float, actor: str, note: str) -> Incident | None:
+        """Close an incident by hand; None for one that is not open."""
+        for key, incident in self._kept.items():
+            if incident.id == id_ and incident.is_open:
+                self._kept[key] = closed(incident, Moment(now, MomentKind.CLOSED, note, actor))
+                self._groups.left(self._kept[key])
+                self._storms.left(self._kept[key])
+                self._rest(incident.id, 0.0)
+                return self._kept[key]
+        return self._groups.close(id_, now, actor, note) or self._storms.close(
+            id_, now, actor, note
+        )
+
+    def get(self, id_: str) -> Incident | None:
+        """An incident that is kept, or a group that is open, by its id."""
+        key = self._keys.get(id_)
+        if key is not None:
+            return self._kept[key]
+        return next(
+            (one for one in (*self._groups.open, *self._storms.open) if one.id == id_), None
+        )
+
+    def follow(self, id_: str, leader: str, now: float) -> Incident | None:
+        """Have an open incident follow another one of its cause, or lead it (empty); None for none."""
+        key = self._keys.get(id_)
+        if key is None or not self._kept[key].is_open or self._kept[key].follows == leader:
+            return None
+        other = self._keys.get(leader)
+        title = "" if other is None else f": {self._kept[other].title}"
+        text = f"of one cause with {leader}{title}" if leader else "it stands for its cause now"
+        after = msgspec.structs.replace(self._kept[key], follows=leader)
+        self._kept[key] = with_moment(after, Moment(now, MomentKind.JOINED, text))
+        return self._kept[key]
+
+    def note(
+        self, id_: str, now: float, actor: str, text: str, *, calls: bool = False
+    ) -> Incident | None:
+        """Write a line into an incident's history; None for a group or one that is not known.
+
+        A line that `calls` is for a person who has to look.
+        """
+        key = self._keys.get(id_)
+        if key is None or self._kept[key].id != id_:
+            return None
+        kind = MomentKind.CALL if calls else MomentKind.NOTE
+        self._kept[key] = with_moment(self._kept[key], Moment(now, kind, text, actor))
+        return self._kept[key]
+
+    def release(self, group: Incident, now: float) -> list[Incident]:
+        """The members of a group that a person has closed, each for itself from now on."""
+        released: list[Incident] = []
+        for id_ in group.members:
+            key = self._keys.get(id_)
+            member = None if key is None else self._kept[key]
+            if key is None or member is None or member.group != group.id or not member.is_open:
+                continue
+            text = f"{group.id}, which it was part of, was closed by hand"
+            alone = msgspec.structs.replace(member, group="")
+            self._kept[key] = with_moment(alone, Moment(now, MomentKind.NOTE, text))
+            released.append(self._kept[key])
+        return released
+
+    def _goes_on(self, group: str) -> bool:
+        """Whether a group, by its id, is open."""
+        return any(one.id == group for one in (*self._groups.open, *self._storms.open))
+
+    def _fired(
+        self, rule: Rule, change: VerdictChange, before: Incident | None, at: float
+    ) -> Incident:
+        """Opened, back again, or fired on while it goes on."""
+        if before is None or not (before.is_open or self._may_return(before, change.time, at)):
+            return opened(rule, change, self._describe(change.entity), self._next_id())
+        return fired_again(rule, change, before, in_group=self._goes_on(before.group))
+
+    def _apply(self, change: VerdictChange, at: float) -> Incident | None:
+        rule = self._rules.get(change.rule)
+        key = (rule.family if rule is not None else change.rule, change.entity)
+        incident = self._kept.get(key)
+        if change.transition is Transition.FIRED:
+            after = None if rule is None else self._fired(rule, change, incident, at)
+        elif incident is None or not incident.is_open:
+            return None
+        elif change.transition is Transition.CLEARED:
+            after = cleared(change, incident)
+        else:
+            after = seen_or_not(change, incident)
+        if after is not None:
+            self._keep(key, after)
+        return after
+
+    def _may_return(self, incident: Incident, now: float, at: float) -> bool:
+        rule = self._rules.get(incident.rule)
+        cooldown_s = rule.cooldown_s if rule is not None else 0.0
+        if incident.closed is None:
+            return False
+        ended = self._ended.get(incident.id)
+        over_s = now - incident.closed if ended is None else at - ended
+        return 0 <= over_s < cooldown_s
+
+    def _members(self, changed: Iterable[Incident]) -> list[tuple[Incident, Rule]]:
+        """Changed incidents whose rule says that many of them are one."""
+        pairs = ((one, self._rules.get(one.rule)) for one in changed)
+        return [(one, rule) for one, rule in pairs if rule is not None and rule.group is not None]
+
+    def _join(self, id_: str, group: Incident, now: float) -> Incident | None:
+        key = self._keys.get(id_)
+        if key is None or self._kept[key].group == group.id:
+            return None
+        if not group.storm and self._storms.has(self._kept[key].group):
+            return None
+        joined = msgspec.structs.replace(self._kept[key], group=group.id)
+        moment = Moment(now, MomentKind.JOINED, f"part of {group.id}: {group.title}")
+        self._kept[key] = with_moment(joined, moment)
+        return self._kept[key]
+
+    def _forget(self, now: float, at: float) -> None:
+        """Let go of those that cannot come back any more, of many a part at each step."""
+        for _ in range(_LET_GO_AT_ONCE):
+            if not self._resting or self._resting[0][0] > at:
+                return
+            _, id_ = heapq.heappop(self._resting)
+            key = self._keys.get(id_)
+            if key is None or self._kept[key].is_open:
+                continue
+            if self._may_return(self._kept[key], now, at):
+                self._rest(id_, at + _AGAIN_S)
+                continue
+            del self._kept[key], self._keys[id_]
+            self._ended.pop(id_, None)

@@ -1,0 +1,127 @@
+"""Opening the journal on a bad day: who asked for it goes on without, and says so.
+
+The opposite of what an inventory does. A journal that was begun anew by itself would forget what is
+silenced, what was judged already and, later, what is being done: so a file that is damaged, locked, of
+another version, not to be written, or gone is left as it is, and incidents are kept in memory until a
+person has looked. Beside the file stands a mark that there was one.
+"""
+
+import contextlib
+import fcntl
+import logging
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from accelwatch.alerting.incidents.journal.file import (
+    FILE,
+    JournalDamagedError,
+    JournalError,
+    JournalFile,
+)
+from accelwatch.alerting.incidents.journal.records import Loaded
+from accelwatch.files.sqlite_files import OtherVersionError
+
+logger = logging.getLogger(__name__)
+
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+LOCK = "journal.lock"
+MARK = "journal.begun"
+_NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "lustre"})
+"""File systems on which SQLite's locks and shared memory cannot be trusted (sqlite.org/useovernet)."""
+
+
+class Opened(NamedTuple):
+    """A journal, or why there is none."""
+
+    file: JournalFile | None
+    loaded: Loaded
+    problem: str
+    """What is wrong until somebody mends it; empty when nothing is."""
+    lock: int | None
+    """Descriptor that holds the folder for this process."""
+
+
+def open_journal(folder: Path | None, now: float) -> Opened:
+    """The journal of a folder. Without a folder nothing outlives the process, which is a problem too."""
+    if folder is None:
+        return _without("no state_dir is set, so incidents are forgotten when this process ends")
+    kind = _file_system(folder)
+    if kind in _NETWORK:
+        return _without(
+            f"{folder}: {kind} is not suitable for a journal; set state_dir to a local disk"
+        )
+    try:
+        held = lock(folder)
+    except BlockingIOError:
+        return _without(f"{folder}: another process keeps its journal here")
+    except OSError as error:
+        why = f"{folder}: nothing can be kept here: {error.strerror}"
+        return _without(why, "see that this user may write there, and restart")
+    opened = _open(folder, now)
+    if opened.file is None:
+        os.close(held)
+        return opened
+    return opened._replace(lock=held)
+
+
+def _open(folder: Path, now: float) -> Opened:
+    path, mark = folder / FILE, folder / MARK
+    known = mark.exists()
+    if known and not path.exists():
+        return _without(
+            f"{path} is gone; put it back from a backup, or remove {mark.name} to begin a new one"
+        )
+    file = None
+    try:
+        file = JournalFile(path, known=known)
+        loaded = file.load(now)
+        file.prune(now)
+        os.close(os.open(mark, _LOCK_FLAGS, 0o600))
+    except (JournalError, OSError) as error:
+        if file is not None:
+            file.close()
+        return _without(f"{error}; it is left as it is", _what_to_do(error, path, mark))
+    return Opened(file, loaded, "", None)
+
+
+def _what_to_do(error: Exception, path: Path, mark: Path) -> str:
+    if isinstance(error.__cause__, OtherVersionError):
+        return "start the version that wrote it"
+    if isinstance(error, JournalDamagedError):
+        return (
+            f"put {path.name} back from a backup, or move it and {mark.name} away to begin a new one, "
+            "and restart"
+        )
+    return "see that this user may write there and that the disk has room, and restart"
+
+
+def _without(why: str, what_to_do: str = "") -> Opened:
+    problem = f"{why}; incidents are shown and told, but nothing of them is kept"
+    if what_to_do:
+        problem = f"{problem}. What to do: {what_to_do}"
+    logger.error("%s", problem)
+    return Opened(None, Loaded(), problem, None)
+
+
+def lock(folder: Path) -> int:
+    """Hold the folder. Raises BlockingIOError when somebody else does, OSError."""
+    held = os.open(folder / LOCK, _LOCK_FLAGS, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(held)
+        raise
+    return held
+
+
+def _file_system(folder: Path) -> str:
+    """The type of the file system that a folder is on, as the kernel names it; empty if not known."""
+    with contextlib.suppress(OSError):
+        device = os.stat(folder).st_dev  # noqa: PTH116
+        wanted = f"{os.major(device)}:{os.minor(device)}"
+        for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+            fields, _, rest = line.partition(" - ")
+            if fields.split()[2] == wanted and rest:
+                return rest.split()[0]
+    return ""

@@ -1,0 +1,167 @@
+"""A journal that keeps nobody waiting: what is not written in time is told, and written later."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Coroutine
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.alerting.incidents.incident import ENGINE
+from accelwatch.alerting.incidents.journal.file import JournalError, JournalRefusedError
+from accelwatch.alerting.incidents.journal.opening import open_journal
+from accelwatch.alerting.incidents.journal.records import Batch, Loaded, Record, key_of
+from accelwatch.alerting.incidents.journal.writer import JournalWriter
+
+logger = logging.getLogger(__name__)
+
+_TRIAL = "\x1fcheck"
+"""Among the fingerprints: what is written to see that the disk takes something again."""
+COMMIT_WAIT_S = 2.0
+"""How long the disk is waited for; what there is to say is said after that all the same."""
+
+
+class _Owed(msgspec.Struct):
+    """What is not on the disk yet, and who did it."""
+
+    record: Record
+    actor: str
+    failed: bool = False
+    """Whether it was tried; else it is just being written."""
+
+
+class PatientJournal:
+    """The journal of a folder, once it is open; for one event loop."""
+
+    def __init__(self) -> None:
+        self.writer: JournalWriter | None = None
+        """Who writes it; None where there is none."""
+        self.wanted = False
+        """Whether there is a folder for it."""
+        self._lock: int | None = None
+        self._unopened = ""
+        self._unwritten = ""
+        self._hangs = False
+        """Whether something was not written in time, and still is not."""
+        self._owed: dict[tuple[str, ...], _Owed] = {}
+        """What is not on the disk, the newest of each thing; written once the disk takes something."""
+
+    async def open(self, folder: Path | None, now: float) -> Loaded:
+        """Open it; what it knows from before. Raises nothing."""
+        self.wanted = folder is not None
+        opened = await asyncio.to_thread(open_journal, folder, now)
+        self._unopened, self._lock = opened.problem, opened.lock
+        if opened.file is not None:
+            self.writer = JournalWriter(opened.file)
+        return opened.loaded
+
+    async def close(self) -> None:
+        """Write what waits, and let go of it."""
+        if self.writer is not None:
+            await self.writer.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with it; empty when all is well."""
+        return tuple(one for one in (self._unopened, self._unwritten) if one)
+
+    async def write(
+        self,
+        records: list[Record],
+        now: float,
+        seen: dict[str, float] | None = None,
+        actor: str = ENGINE,
+    ) -> str:
+        """Have records written; a disk that hangs or is full keeps nobody waiting for long.
+
+        What is wrong with the journal; empty when they are on the disk.
+        """
+        if self.writer is None:
+            return self._unopened
+        owed = self._owe(records, actor)
+        batch = Batch(time=now, records=records, seen=seen or {}, actor=actor)
+        return await self._done_in_time(self._commit(self.writer, batch, owed))
+
+    def _owe(self, records: list[Record], actor: str) -> dict[tuple[str, ...], _Owed]:
+        """Note what is to be written, in place of what was to be written about the same before."""
+        owed: dict[tuple[str, ...], _Owed] = {}
+        for record in records:
+            if key := key_of(record):
+                before = self._owed.get(key)
+                person = before.actor if before is not None and actor == ENGINE else actor
+                self._owed[key] = owed[key] = _Owed(record, person)
+        return owed
+
+    async def _commit(
+        self, writer: JournalWriter, batch: Batch, owed: dict[tuple[str, ...], _Owed]
+    ) -> None:
+        """Write it; what is on the disk, or never will be, is not owed any more. Raises JournalError."""
+        try:
+            await writer.commit(batch)
+        except JournalRefusedError:
+            self._settle(owed)
+            raise
+        except JournalError:
+            for one in owed.values():
+                one.failed = True
+            raise
+        self._settle(owed)
+
+    def _settle(self, owed: dict[tuple[str, ...], _Owed]) -> None:
+        for key, one in owed.items():
+            if self._owed.get(key) is one:
+                del self._owed[key]
+
+    async def check(self, now: float) -> None:
+        """See whether it can be written: on a quiet day nothing else would tell for hours.
+
+        Nothing comes to the disk by that while all is well.
+        """
+        if self.writer is not None and not self._hangs:
+            seen = {_TRIAL: now} if self._unwritten else {}
+            await self._done_in_time(self.writer.check(Batch(time=now, seen=seen)))
+            if self._owed and not self._unwritten:
+                await self._write_owed(self.writer, now)
+
+    async def _write_owed(self, writer: JournalWriter, now: float) -> None:
+        """Write what could not be written when it was so: a silence, the end of one, an incident."""
+        failed = {key: one for key, one in self._owed.items() if one.failed}
+        for actor in dict.fromkeys(one.actor for one in failed.values()):
+            owed = {key: one for key, one in failed.items() if one.actor == actor}
+            batch = Batch(time=now, records=[one.record for one in owed.values()], actor=actor)
+            await self._done_in_time(self._commit(writer, batch, owed))
+
+    async def _done_in_time(self, work: Coroutine[object, object, None]) -> str:
+        writing = asyncio.ensure_future(work)
+        # Also when the caller is cancelled meanwhile: asyncio reports errors that nobody looked at.
+        writing.add_done_callback(_look_at_error)
+        try:
+            # `wait_for` of Python 3.11 forgets that it was cancelled when the disk answers just then.
+            async with asyncio.timeout(COMMIT_WAIT_S):
+                await asyncio.shield(writing)
+        except (JournalError, TimeoutError) as error:
+            problem = str(error) or f"the journal has not been written for {COMMIT_WAIT_S:g} s"
+            self._hangs = not writing.done()
+            if problem != self._unwritten:
+                logger.error("%s", problem)
+            self._unwritten = problem
+            # Where nothing else is to be written, only this tells that all is well again.
+            writing.add_done_callback(self._written_late)
+        else:
+            self._unwritten = ""
+        return self._unwritten
+
+    def _written_late(self, writing: "asyncio.Future[None]") -> None:
+        self._hangs = False
+        error = None if writing.cancelled() else writing.exception()
+        if not writing.cancelled():
+            self._unwritten = "" if error is None else str(error)
+
+
+def _look_at_error(writing: "asyncio.Future[None]") -> None:
+    if not writing.cancelled():
+        writing.exception()

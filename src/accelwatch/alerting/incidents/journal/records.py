@@ -1,0 +1,130 @@
+"""What the journal writes: a record each, from which every table of the state can be made again."""
+
+import msgspec
+
+from accelwatch.alerting.incidents.incident import ENGINE, Incident
+from accelwatch.alerting.incidents.silence import Maintenance, Silence
+
+MOST_BODY = 64 * 1024
+"""Bytes of the body of a state."""
+GONE = msgspec.Raw(b"null")
+"""The body of what does not stand any more."""
+
+
+class IncidentRecord(msgspec.Struct, frozen=True, tag="incident"):
+    """An incident as it stands from now on."""
+
+    incident: Incident
+
+
+class SilenceRecord(msgspec.Struct, frozen=True, tag="silence"):
+    """A silence that is set or changed; one that ends before it began is taken back."""
+
+    silence: Silence
+
+
+class MaintenanceRecord(msgspec.Struct, frozen=True, tag="maintenance"):
+    """A window of maintenance, likewise."""
+
+    window: Maintenance
+
+
+class NoteRecord(msgspec.Struct, frozen=True, tag="note"):
+    """What somebody or something has done that has no table of its own."""
+
+    subject: str
+    text: str
+
+
+class RuleSetRecord(msgspec.Struct, frozen=True, tag="rules"):
+    """The rules that are in force from now on."""
+
+    digest: str
+    files: tuple[str, ...]
+    count: int
+
+
+class StateRecord(msgspec.Struct, frozen=True, tag="state"):
+    """How something that belongs to whoever wrote it stands from now on; the journal keeps it only."""
+
+    kind: str
+    """What it is: `remedy`, `operation`, `hold`, ..."""
+    key: str
+    body: msgspec.Raw = GONE
+    """JSON, at most MOST_BODY bytes; GONE for what does not stand any more."""
+    until: float | None = None
+    """Unix seconds after which it need not be known any more; None while it stands."""
+    claim: str = ""
+    """What no other row may claim at the same time, `node:n12`; a batch that does is refused."""
+    incident: str = ""
+    node: str = ""
+
+
+Record = (
+    IncidentRecord | SilenceRecord | MaintenanceRecord | NoteRecord | RuleSetRecord | StateRecord
+)
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the journal; times in Unix seconds."""
+
+    sequence: int
+    time: float
+    actor: str
+    """Who did it: a person, or `engine`."""
+    address: str = ""
+    """Where that person's request came from; empty where none came over a network."""
+    record: Record
+    hash: str = ""
+    """SHA-256 over the hash before and what stands here, in hexadecimal."""
+
+
+class Batch(msgspec.Struct, kw_only=True):
+    """What is written together or not at all."""
+
+    time: float
+    records: list[Record] = []
+    actor: str = ENGINE
+    address: str = ""
+    """Where a person's request came from."""
+    seen: dict[str, float] = {}
+    """Fingerprints of events that were judged, and until when (Unix seconds) they are remembered."""
+    outbox: dict[tuple[str, str], bytes | None] = {}
+    """What is to be told, by incident and sink, as whoever tells it writes it; None for what is done.
+    It is no entry of the journal: what was said to whom changes with every attempt."""
+
+
+class Loaded(msgspec.Struct, kw_only=True):
+    """What the journal knows when it is opened."""
+
+    incidents: list[Incident] = []
+    """Those that are open, and those closed lately."""
+    silences: list[Silence] = []
+    windows: list[Maintenance] = []
+    seen: dict[str, float] = {}
+    outbox: list[bytes] = []
+    states: list[StateRecord] = []
+    """Without `until` that is over."""
+    number: int = 0
+    """The greatest number that an incident, silence or window has."""
+
+
+def key_of(record: Record) -> tuple[str, ...]:
+    """Table and key of what a record says; empty for what only happened."""
+    match record:
+        case IncidentRecord(incident):
+            return "incident", incident.id
+        case SilenceRecord(silence):
+            return "silence", silence.id
+        case MaintenanceRecord(window):
+            return "maintenance", window.id
+        case StateRecord():
+            return "state", record.kind, record.key
+        case _:
+            return ()
+
+
+def number_of(id_: str) -> int:
+    """The number in `i42`, `s7` or `m3`; 0 for what has none."""
+    digits = id_[1:]
+    return int(digits) if digits.isascii() and digits.isdigit() else 0

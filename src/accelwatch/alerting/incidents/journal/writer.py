@@ -1,0 +1,109 @@
+"""The thread that writes the journal: what waits is written together, so that one sync serves many."""
+
+import asyncio
+import contextlib
+import logging
+import queue
+import threading
+from collections.abc import Sequence
+
+from accelwatch.alerting.incidents.journal.file import (
+    JournalError,
+    JournalFile,
+    JournalRefusedError,
+)
+from accelwatch.alerting.incidents.journal.records import Batch
+
+logger = logging.getLogger(__name__)
+
+MOST_TOGETHER = 256
+"""Batches of one transaction."""
+
+_Job = tuple[Batch, "asyncio.Future[None]"]
+
+
+class JournalWriter:
+    """Writes batches in their order; for one event loop.
+
+    A batch that cannot be written is lost to the journal and `commit` raises; the next one is tried all
+    the same, for a disk that was full may not be full any more.
+    """
+
+    def __init__(self, file: JournalFile) -> None:
+        self._file = file
+        self._loop = asyncio.get_running_loop()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
+        self._closed = False
+        self._thread.start()
+
+    async def commit(self, batch: Batch) -> None:
+        """Have a batch written; when this returns, it is on the disk. Raises JournalError."""
+        if self._closed:
+            raise JournalError("the journal is closed")
+        done: asyncio.Future[None] = self._loop.create_future()
+        self._jobs.put((batch, done))
+        # A caller that is cancelled does not take back what is being written.
+        await asyncio.shield(done)
+
+    async def check(self, batch: Batch) -> None:
+        """See that the file can be read, and write a batch. Raises JournalError."""
+        await asyncio.to_thread(self._file.check)
+        await self.commit(batch)
+
+    async def close(self) -> None:
+        """Write what waits, and close the file."""
+        if not self._closed:
+            self._closed = True
+            self._jobs.put(None)
+            await asyncio.to_thread(self._thread.join)
+
+    def _work(self) -> None:
+        ending = False
+        while not ending:
+            jobs, ending = self._waiting()
+            if jobs:
+                errors = self._write([batch for batch, _ in jobs])
+                settled = [(done, error) for (_, done), error in zip(jobs, errors, strict=True)]
+                with contextlib.suppress(RuntimeError):  # nobody waits in a loop that is closed
+                    self._loop.call_soon_threadsafe(_settle, settled)
+        self._file.close()
+
+    def _waiting(self) -> tuple[list[_Job], bool]:
+        """What waits now, at least one, and whether that was the last."""
+        jobs: list[_Job] = []
+        job = self._jobs.get()
+        while job is not None:
+            jobs.append(job)
+            if len(jobs) >= MOST_TOGETHER or self._jobs.empty():
+                return jobs, False
+            job = self._jobs.get()
+        return jobs, True
+
+    def _write(self, batches: list[Batch]) -> list[JournalError | None]:
+        error = self._try(batches)
+        if not isinstance(error, JournalRefusedError) or len(batches) == 1:
+            return [error] * len(batches)
+        # One that is refused, such as a second claim, shall not take the others with it.
+        return [self._try([batch]) for batch in batches]
+
+    def _try(self, batches: list[Batch]) -> JournalError | None:
+        try:
+            self._file.write(batches)
+        except JournalError as error:
+            return error
+        except Exception as error:
+            # A thread that dies would leave everybody waiting.
+            logger.exception("the journal's thread met an unexpected error")
+            return JournalError(f"the journal cannot be written: {error!r}")
+        return None
+
+
+def _settle(settled: Sequence[tuple["asyncio.Future[None]", JournalError | None]]) -> None:
+    for done, error in settled:
+        if done.done():
+            continue
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)

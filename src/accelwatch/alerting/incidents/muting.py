@@ -1,0 +1,196 @@
+"""Which incidents nobody is told of now, and by which silence or window of maintenance. Pure.
+
+A group is muted when all of its open members are, or when a silence names it by its id. While none of
+its members is open it stays as it was: what was quiet to its end is not told after it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.silence import Maintenance, Operator, Silence
+from accelwatch.base.errors import UsageError
+
+MOST_SILENCES = 200
+MOST_WINDOWS = 1000
+MOST_NODES = 20_000
+"""Of all windows together. All of these are held against incidents, so none is unbounded."""
+
+Quiet = Silence | Maintenance
+
+
+class Mute(msgspec.Struct, frozen=True, kw_only=True):
+    """Why nobody is told of an incident."""
+
+    id: str
+    """Of the silence or window."""
+    kind: str
+    """`silence` or `maintenance`."""
+    reason: str
+    by: str
+    until: float
+    """Unix seconds."""
+
+
+class Muting:
+    """The silences and windows that are in force or announced, and what they mute."""
+
+    def __init__(
+        self, silences: Iterable[Silence] = (), windows: Iterable[Maintenance] = ()
+    ) -> None:
+        self._silences = {silence.id: silence for silence in silences}
+        self._windows = {window.id: window for window in windows}
+        self._announced: tuple[Maintenance, ...] = ()
+        self._in_force: tuple[Quiet, ...] = ()
+        self._covering: dict[str | None, list[tuple[Maintenance, frozenset[str]]]] = {}
+        """Windows in force by each of their nodes, those of every node by None."""
+        self._mutes: dict[str, Mute] = {}
+
+    @property
+    def silences(self) -> list[Silence]:
+        """Those that are not over, the first to end first."""
+        return sorted(self._silences.values(), key=lambda silence: (silence.ends, silence.id))
+
+    @property
+    def windows(self) -> list[Maintenance]:
+        """Those that are not over, the first to begin first."""
+        windows = (*self._windows.values(), *self._announced)
+        return sorted(windows, key=lambda window: (window.starts, window.id))
+
+    def check_room(self, kind: type[Quiet]) -> None:
+        """Raise UsageError when there are too many already."""
+        if kind is Silence and len(self._silences) >= MOST_SILENCES:
+            raise UsageError(f"there are {MOST_SILENCES} silences already; end some")
+        if kind is Maintenance and len(self._windows) >= MOST_WINDOWS:
+            raise UsageError(f"there are {MOST_WINDOWS} windows of maintenance already; end some")
+
+    def check_nodes(self, window: Maintenance) -> None:
+        """Raise UsageError when there would be too many nodes in windows."""
+        named = sum(len(kept.names) for kept in self._windows.values())
+        if named + len(window.names) > MOST_NODES:
+            raise UsageError(
+                f"there would be more than {MOST_NODES} nodes in windows of maintenance; "
+                "end some, or announce it for every node"
+            )
+
+    def set(self, quiet: Quiet) -> None:
+        """Have one more, or the same one changed."""
+        if isinstance(quiet, Silence):
+            self._silences[quiet.id] = quiet
+        else:
+            self._windows[quiet.id] = quiet
+
+    def announce(self, windows: Iterable[Maintenance]) -> None:
+        """The windows that somebody else keeps, instead of those that he announced before."""
+        self._announced = tuple(windows)[:MOST_WINDOWS]
+
+    def get(self, id_: str) -> Quiet | None:
+        """The silence or window of an id, if it is ours and not over."""
+        return self._silences.get(id_) or self._windows.get(id_)
+
+    def is_announced(self, id_: str) -> bool:
+        """Whether somebody else keeps the window of an id."""
+        return any(window.id == id_ for window in self._announced)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is muted, and nothing is there that could mute."""
+        return not (self._mutes or self._in_force)
+
+    def advance(self, now: float) -> bool:
+        """Forget what is over; whether others are in force than before."""
+        self._silences = {id_: kept for id_, kept in self._silences.items() if now < kept.ends}
+        self._windows = {id_: kept for id_, kept in self._windows.items() if now < kept.ends}
+        before = self._in_force
+        self._announced = tuple(window for window in self._announced if now < window.ends)
+        windows = (*self._windows.values(), *self._announced)
+        quiet: tuple[Quiet, ...] = (*self._silences.values(), *windows)
+        self._in_force = tuple(kept for kept in quiet if kept.starts <= now)
+        if self._in_force == before:
+            return False
+        self._covering = {}
+        for kept in self._in_force:
+            if isinstance(kept, Maintenance):
+                names = kept.names
+                for name in names or (None,):
+                    self._covering.setdefault(name, []).append((kept, names))
+        return True
+
+    def mute_of(self, id_: str) -> Mute | None:
+        """What mutes an incident, as it was when it was last looked at."""
+        return self._mutes.get(id_)
+
+    def muted_now(self, incident: Incident) -> Mute | None:
+        """What would mute an incident that nobody keeps."""
+        return self._of_single(incident, incident.updated)
+
+    def forget(self, id_: str) -> None:
+        """An incident that nobody asks for any more."""
+        self._mutes.pop(id_, None)
+
+    def look(
+        self, incidents: Iterable[Incident], members: Mapping[str, Sequence[Incident]], now: float
+    ) -> list[Incident]:
+        """Look at incidents again; those that are muted now and were not, by something else, or no more.
+
+        `members` has the members of each group that may be among them; those must be looked at before.
+        """
+        changed = []
+        for incident in incidents:
+            if incident.members or incident.entity.group:
+                mute = self._of_group(incident, members.get(incident.id, ()), now)
+            else:
+                mute = self._of_single(incident, now)
+            if mute == self._mutes.get(incident.id):
+                continue
+            changed.append(incident)
+            if mute is None:
+                del self._mutes[incident.id]
+            else:
+                self._mutes[incident.id] = mute
+        return changed
+
+    def _of_single(self, incident: Incident, now: float) -> Mute | None:
+        if not self._in_force:
+            return None
+        labels = incident.labels()
+        for silence in self._silences.values():
+            if silence.mutes(labels, now):
+                return _mute(silence)
+        concerned = set(incident.nodes)
+        first = incident.nodes[0] if concerned else None
+        for window, names in (*self._covering.get(first, ()), *self._covering.get(None, ())):
+            if window.starts <= now < window.ends and (not names or concerned <= names):
+                return _mute(window)
+        return None
+
+    def _of_group(self, group: Incident, members: Sequence[Incident], now: float) -> Mute | None:
+        labels = group.labels()
+        for silence in self._silences.values():
+            if silence.mutes(labels, now) and _names(silence, group.id):
+                return _mute(silence)
+        mutes = [self._mutes.get(member.id) for member in members if member.is_open]
+        if not mutes:
+            return self._mutes.get(group.id)
+        certain = [mute for mute in mutes if mute is not None]
+        if len(certain) < len(mutes):
+            return None
+        return min(certain, key=lambda mute: (mute.until, mute.id))
+
+
+def _names(silence: Silence, id_: str) -> bool:
+    return any(
+        (matcher.name, matcher.operator, matcher.value) == ("id", Operator.IS, id_)
+        for matcher in silence.matchers
+    )
+
+
+def _mute(quiet: Quiet) -> Mute:
+    return Mute(
+        id=quiet.id,
+        kind="silence" if isinstance(quiet, Silence) else "maintenance",
+        reason=quiet.reason,
+        by=quiet.named,
+        until=quiet.ends,
+    )

@@ -1,0 +1,184 @@
+"""Which rules must be worked out again at a tick: those that read something that has changed.
+
+A rule that was not true, and of which nothing that it reads has changed, says the same as before.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.verdict import Entity
+from accelwatch.expr.checking.tree import (
+    Affected,
+    Event,
+    Fold,
+    Node,
+    Peers,
+    Reading,
+    Window,
+    children,
+)
+from accelwatch.expr.environment import Environment
+from accelwatch.expr.needs import WindowNeed
+from accelwatch.expr.vocabulary.events import EventUse
+from accelwatch.expr.vocabulary.rule_names import of_host
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+
+_CHANGING = "sample_age_s"
+"""The one field that is another at every moment."""
+_NEVER = float("-inf")
+
+Atom = Series | WindowNeed
+Asked = Mapping[Series, Number]
+
+
+class Reads(NamedTuple):
+    """What the condition and the selection of a rule look at."""
+
+    atoms: frozenset[Atom]
+    """Series whose current value is read, and windows."""
+    events: tuple[Event, ...]
+    everywhere: bool
+    """Whether what another device says matters too."""
+    always: bool
+    """Whether it may say something else at any moment."""
+    by_identity: bool
+    """Whether its selection asks for nothing but who somebody is."""
+
+
+class Stir:
+    """What has changed since the tick before."""
+
+    def __init__(self, attention: "Attention") -> None:
+        self.attention = attention
+        self.anew = False
+        """Whether everything must be worked out."""
+        self.moved: set[Entity] = set()
+        """Who is somebody else than before, or has gone."""
+        self.everyone: set[str] = set()
+        """Rules that are due for everybody."""
+        self.whom: dict[str, set[Entity]] = {}
+        """For whom a rule is due."""
+
+    def change(self, atom: Atom, entity: Entity) -> None:
+        """A value or a window of an entity is another."""
+        for id_, everywhere in self.attention.readers.get(atom, ()):
+            if everywhere:
+                self.everyone.add(id_)
+            else:
+                self.whom.setdefault(id_, set()).add(entity)
+
+    def hear(self) -> None:
+        """Events have been heard."""
+        self.everyone |= self.attention.listeners
+
+
+class Attention:
+    """Who reads what, of a set of rules; the values of before by entity."""
+
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
+        self.reads = {id_: reads_of(rule) for id_, rule in rules.items()}
+        self.readers: dict[Atom, list[tuple[str, bool]]] = {}
+        """Rules that read an atom, each with whether it is then due for everybody."""
+        for id_, reads in self.reads.items():
+            for atom in reads.atoms:
+                everywhere = reads.everywhere or of_host(_series(atom))
+                self.readers.setdefault(atom, []).append((id_, everywhere))
+        self.listeners = frozenset(id_ for id_, reads in self.reads.items() if reads.events)
+        series = [one for one in self.readers if isinstance(one, tuple)]
+        self._of_host = [one for one in series if of_host(one)]
+        self._of_device = [one for one in series if not of_host(one)]
+        self._values: dict[Entity, list[Number | None]] = {}
+        self._who: dict[Entity, object] = {}
+
+    def look(
+        self, stir: Stir, entity: Entity, who: object, asked: Sequence[Asked], *, host: bool = False
+    ) -> None:
+        """Compare an entity with before: who it is, and its values, the first that `asked` have."""
+        if self._who.get(entity) != who:
+            self._who[entity] = who
+            stir.moved.add(entity)
+        series = self._of_host if host else self._of_device
+        first, *others = asked
+        values = list(map(first.get, series))
+        for other in others:
+            values = [
+                other.get(key) if value is None else value
+                for key, value in zip(series, values, strict=True)
+            ]
+        before = self._values.get(entity)
+        if before is None:
+            stir.moved.add(entity)
+        elif before != values:
+            for key, old, new in zip(series, before, values, strict=True):
+                if old != new:
+                    stir.change(key, entity)
+        self._values[entity] = values
+
+    def forget(self, stir: Stir, entity: Entity) -> None:
+        """It is not there any more."""
+        self._who.pop(entity, None)
+        self._values.pop(entity, None)
+        stir.moved.add(entity)
+
+
+def reads_of(rule: Rule) -> Reads:
+    """What a rule looks at."""
+    parts = list(_parts(rule.when.tree))
+    selecting = [] if rule.select is None else list(_parts(rule.select.tree))
+    whole = [*parts, *selecting]
+    readings = [key for one in whole if isinstance(one, Reading) for key in one.keys]
+    windows = [
+        WindowNeed(one.kind, key, one.seconds, one.quantile, one.of_job)
+        for one in whole
+        if isinstance(one, Window)
+        for key in one.reading.keys
+        if isinstance(key, tuple)
+    ]
+    return Reads(
+        atoms=frozenset([*(key for key in readings if isinstance(key, tuple)), *windows]),
+        events=tuple(one for one in whole if isinstance(one, Event)),
+        everywhere=any(isinstance(one, Peers | Fold) for one in whole),
+        always=_CHANGING in readings or any(isinstance(one, Affected) for one in whole),
+        by_identity=not any(
+            isinstance(one, Event | Window | Peers | Fold | Affected)
+            or (isinstance(one, Reading) and not _is_identity(one))
+            for one in selecting
+        ),
+    )
+
+
+def _is_identity(reading: Reading) -> bool:
+    return all(isinstance(key, str) and key != _CHANGING for key in reading.keys)
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    """A node and all its parts, without what a window is over."""
+    yield node
+    if not isinstance(node, Window):
+        for child in children(node):
+            yield from _parts(child)
+
+
+def _series(atom: Atom) -> Series:
+    return atom if isinstance(atom, tuple) else atom.series
+
+
+def may_change_by_itself(reads: Reads, environment: Environment) -> bool:
+    """Whether what a rule says may be another later though nothing has happened."""
+    if reads.always or not reads.events:
+        return reads.always
+    return any(_runs(one, environment) for one in reads.events)
+
+
+def _runs(event: Event, environment: Environment) -> bool:
+    """Whether an event is on its way from new to old."""
+    if event.kind == EventUse.LAST:
+        return False
+    if event.kind == EventUse.COUNT:
+        return bool(environment.occurrences(event.pattern, event.seconds))
+    last = environment.last(event.pattern)
+    if last is None or last == _NEVER:
+        return False
+    return event.kind != EventUse.HAPPENED or environment.now - last <= event.seconds

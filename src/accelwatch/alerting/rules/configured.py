@@ -1,0 +1,47 @@
+"""The rules that a configuration names, and whether their files have changed since."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from accelwatch.alerting.rules.loading import files_of, load, pack_file
+from accelwatch.alerting.rules.rule import RuleSet
+from accelwatch.base.errors import ConfigError
+from accelwatch.config.model import RuleSettings
+from accelwatch.located_yaml.nodes import read_file
+
+Marks = tuple[tuple[str, int, int, int], ...]
+"""Path, inode, size and time of change of each file."""
+
+
+_latest: dict[tuple[tuple[str, bytes], ...], RuleSet] = {}
+"""The rules that were loaded last, by what stood in their files: they are checked, then used."""
+
+
+def loaded_rules(settings: RuleSettings) -> RuleSet:
+    """The rules of files and packs, read again only where they say something else.
+
+    Raises ConfigError.
+    """
+    files = files_of(_paths(settings))
+    content = tuple((str(file), hashlib.sha256(read_file(file)).digest()) for file in files)
+    found = _latest.get(content)
+    if found is None:
+        found = load(files, tests=False)
+        _latest.clear()
+        _latest[content] = found
+    return found
+
+
+def marks(settings: RuleSettings) -> Marks:
+    """What is another when a file has changed, come or gone; looking costs a call a file."""
+    try:
+        files = files_of(_paths(settings))
+        stats = [(str(file), file.stat()) for file in files]
+    except (ConfigError, OSError):  # loading tells what it is
+        return ()
+    return tuple((path, one.st_ino, one.st_size, one.st_mtime_ns) for path, one in stats)
+
+
+def _paths(settings: RuleSettings) -> Iterable[Path]:
+    return [*(pack_file(name) for name in settings.packs), *map(Path, settings.files)]

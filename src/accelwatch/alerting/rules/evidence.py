@@ -1,0 +1,228 @@
+"""What a verdict rests on, in lines for people: the parts of a condition that hold, and their values."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.verdict import Evidence
+from accelwatch.exposition.display import duration, quantity
+from accelwatch.expr.checking.tree import (
+    Arithmetic,
+    Comparison,
+    Constant,
+    Event,
+    EventPattern,
+    Fold,
+    Invoke,
+    Items,
+    Logic,
+    Node,
+    Not,
+    Peers,
+    Reading,
+    Truthy,
+    Window,
+    walk,
+)
+from accelwatch.expr.codegen import generate_rule
+from accelwatch.expr.environment import Environment
+from accelwatch.expr.rule import RuleExpression
+from accelwatch.expr.vocabulary.events import EventUse
+from accelwatch.expr.vocabulary.kleene import MISSING, Raw
+from accelwatch.expr.vocabulary.windows import WindowKind
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.metrics import by_key
+from accelwatch.schema.series import path_of
+
+MOST = 8
+_UNITLESS = frozenset({WindowKind.CHANGED, WindowKind.SHARE})
+
+
+@runtime_checkable
+class EventTexts(Protocol):
+    """What an environment may know of events besides their times."""
+
+    def latest(self, pattern: EventPattern) -> ErrorEvent | None:
+        """The last event that matches."""
+        ...
+
+
+def evidence_of(rule: Rule, environment: Environment) -> tuple[Evidence, ...]:
+    """Lines of evidence: the detail, what the rule shows, the parts of its condition that hold."""
+    shown = [_shown(expression, environment) for expression in rule.show]
+    detailed = False
+    if rule.detail is not None and isinstance(words := rule.detail.value(environment), str):
+        shown.insert(0, Evidence(signal=rule.detail.text, text=words, value=words))
+        detailed = True
+    holding: list[Evidence] = []
+    for expression in (rule.when, rule.confirm):
+        if expression is not None:
+            holding += _holding(expression.text, expression.tree, environment)
+    # What is not there says little beside what is.
+    telling = [one for one in holding if one.value is not None or one.since is not None]
+    if not telling and not detailed:
+        telling = holding
+    by_text = {one.text: one for one in (*shown, *telling)}
+    return tuple(by_text.values())[:MOST]
+
+
+def _shown(expression: RuleExpression, environment: Environment) -> Evidence:
+    value = expression.value(environment)
+    text = f"{expression.text} is {worded(expression.tree, None if value is MISSING else value)}"
+    return Evidence(
+        signal=_signal(expression.tree, expression.text), text=text, value=_plain(value)
+    )
+
+
+def _holding(text: str, node: Node, environment: Environment) -> Iterator[Evidence]:
+    """Evidence of the smallest parts of a condition that are True and make it so."""
+    match node:
+        case Logic(operands=operands):
+            for operand in operands:
+                if _raw(operand, environment):
+                    yield from _holding(text, operand, environment)
+        case Comparison(operators=(operator,), operands=(left, right)):
+            if isinstance(left, Event) and left.kind == EventUse.SINCE:
+                yield _happened(text, node, left.pattern, environment)
+            else:
+                yield _compared(text, operator, left, right, environment)
+                yield from _of_member(text, left, environment)
+        case Truthy(operand=operand):
+            words = text[operand.span[0] : operand.span[1]]
+            yield Evidence(signal=_signal(operand, words), text=f"{words} is set", value=1.0)
+        case Event(pattern=pattern):
+            yield _happened(text, node, pattern, environment)
+        case Fold(kind="any"):
+            yield from _of_member(text, node, environment)
+        case Not() | Fold() | Invoke() | Comparison():
+            words = text[node.span[0] : node.span[1]]
+            yield Evidence(signal=_signal(node, words), text=words)
+
+
+def _of_member(text: str, fold: Node, environment: Environment) -> Iterator[Evidence]:
+    """What holds for one of those for whom the condition of a fold is True."""
+    if not isinstance(fold, Fold) or fold.operand is None:
+        return
+    group = environment.group(fold.by)
+    if group is None:
+        return
+    for member in group.members:
+        if _raw(fold.operand, member) is True:
+            name = _name(member, fold.by)
+            for one in _holding(text, fold.operand, member):
+                # An event says itself whom it is about.
+                named = f"{name}: {one.text}" if name and one.since is None else one.text
+                yield msgspec.structs.replace(one, text=named)
+            return
+
+
+def _name(member: Environment, by: str) -> str:
+    """Of a member among those of its group: `nvidia3` of a node, `n12 nvidia3` of anything wider."""
+    keys = ("name",) if by == "node" else ("node", "name")
+    return " ".join(word for key in keys if isinstance(word := member.lookup(key), str))
+
+
+def _compared(
+    text: str, operator: str, left: Node, right: Node, environment: Environment
+) -> Evidence:
+    words = text[left.span[0] : left.span[1]]
+    value = _raw(left, environment)
+    written = text[right.span[0] : right.span[1]]
+    expected = None if isinstance(right, Items) else _raw(right, environment)
+    limit = written
+    if not isinstance(right, Items):
+        limit = worded(_measured(left, right), expected)
+        if not isinstance(right, Constant):
+            limit = f"{limit} ({written})"
+    told = f"{words} is {worded(left, value)}, {operator} {limit}"
+    if isinstance(left, Fold):
+        told = f"{worded(left, value)} of the devices of the {left.by}, {operator} {limit}"
+    if operator in ("==", "in") and isinstance(value, str):
+        told = f"{words} is {value}"
+    return Evidence(
+        signal=_signal(left, words), text=told, value=_plain(value), expected=_plain(expected)
+    )
+
+
+def _happened(text: str, node: Node, pattern: EventPattern, environment: Environment) -> Evidence:
+    event = environment.latest(pattern) if isinstance(environment, EventTexts) else None
+    if event is None:
+        return Evidence(signal=pattern.kind, text=text[node.span[0] : node.span[1]])
+    return Evidence(
+        signal=event.code,
+        text=f"{event.code}: {event.text}",
+        since=event.time,
+        source=event.source,
+        trusted=event.trusted,
+        event=event,
+    )
+
+
+_compiled = lru_cache(maxsize=4096)(generate_rule)
+"""A storm asks for the same parts of a rule ten thousand times."""
+
+
+def _raw(node: Node, environment: Environment) -> Raw:
+    return _compiled(node)(environment)
+
+
+def _plain(value: object) -> float | str | None:
+    if isinstance(value, str):
+        return value
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _signal(node: Node, words: str) -> str:
+    """The first series that a part asks about; else the part itself."""
+    for part in walk(node):
+        if isinstance(part, Reading) and isinstance(part.keys[0], tuple):
+            return path_of(part.keys[0])
+    return words
+
+
+def _measured(left: Node, right: Node) -> Node:
+    """The side of a comparison that has a unit."""
+    return left if isinstance(right, Constant) else right
+
+
+def worded(node: Node, value: Raw) -> str:
+    """A value as people see it, in the unit of what it was made from."""
+    if value is None:
+        return "not known"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    match node:
+        case Window(kind=WindowKind.AGE) | Event(kind=EventUse.SINCE):
+            return duration(value)
+        case Window(kind=WindowKind.SHARE) | Fold(kind="share"):
+            return f"{value:.0%}".replace("%", " %")
+    key, per_second = _unit_of(node)
+    told = None if key is None else quantity(key, value)
+    if told is None or told == f"{value:g}":
+        told = _rounded(value)
+    return told + per_second
+
+
+def _rounded(value: float) -> str:
+    """A number without a unit: whole, or with four digits that count."""
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+
+
+def _unit_of(node: Node) -> tuple[str | None, str]:
+    """The key whose unit a part has, and what is behind the unit; None where it has none."""
+    match node:
+        case Reading(keys=(tuple() as series, *_)):
+            return series[0], ""
+        case Window(kind=WindowKind.RATE, reading=Reading(keys=(tuple() as series, *_))):
+            seconds = by_key()[series[0]].unit == "seconds"
+            return (None, "") if seconds else (series[0], "/s")
+        case Window(kind=kind, reading=Reading(keys=(tuple() as series, *_))):
+            return (None, "") if kind in _UNITLESS else (series[0], "")
+        case Peers(kind="median", operand=operand):
+            return _unit_of(operand)
+        case Arithmetic(operator="*" | "+" | "-", left=left, right=right):
+            return _unit_of(left if isinstance(right, Constant) else right)
+    return None, ""

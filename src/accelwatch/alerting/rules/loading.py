@@ -1,0 +1,350 @@
+"""Rule files to checked rules; all mistakes of all files at once, with file, line, key and the mend."""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from accelwatch.alerting.rules.amending import Amendment, amended, amendments_of
+from accelwatch.alerting.rules.checks import Part, action_of, canary_of, grouping_of, seconds_of
+from accelwatch.alerting.rules.document import (
+    VERSION,
+    CaseDocument,
+    Defaults,
+    FileDocument,
+    Mode,
+    ProfileDocument,
+    RuleDocument,
+    Scope,
+)
+from accelwatch.alerting.rules.rule import Origin, Profile, Rule, RuleSet
+from accelwatch.alerting.rules.scope import check_scope
+from accelwatch.alerting.rules.selection import selecting
+from accelwatch.alerting.rules.timing import Timing
+from accelwatch.base.errors import ConfigError, ExpressionError
+from accelwatch.expr.cost import Cost
+from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
+from accelwatch.expr.vocabulary.names import NameTable
+from accelwatch.located_yaml.document import Document, parse, read
+from accelwatch.located_yaml.nodes import Place, read_file
+from accelwatch.schema.metrics import nearest
+
+PACKS = Path(__file__).parent / "packs"
+"""The rules that are shipped, a file a pack."""
+SUFFIXES = (".yaml", ".yml")
+MOST_RULES = 1000
+CEILINGS = ("observe", "quarantine", "drain", "remedy", "resume")
+"""How far a profile lets rules go, from nothing to a resumed job."""
+Given = TypeVar("Given")
+Concerned = Callable[[Scope, RuleExpression | None], bool]
+"""Whether somebody here may be meant by a selection."""
+_ID = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
+
+
+def pack_names() -> list[str]:
+    """Names of the packs that are shipped."""
+    return sorted(path.stem for path in PACKS.glob("*.yaml"))
+
+
+def pack_file(name: str) -> Path:
+    """The file of a pack. Raises ConfigError with the nearest name for one that is not shipped."""
+    names = pack_names()
+    if name not in names:
+        close = nearest(name, names)
+        hint = f"did you mean {close}?" if close else f"there are {', '.join(names)}"
+        raise ConfigError(f"no pack {name[:60]!r}; {hint}")
+    return PACKS / f"{name}.yaml"
+
+
+def files_of(paths: Iterable[Path]) -> list[Path]:
+    """Rule files: those named, and those of named folders in the order of their names.
+
+    Raises ConfigError for what is not there.
+    """
+    files: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = [entry for entry in path.iterdir() if entry.suffix in SUFFIXES]
+            files.update(dict.fromkeys(sorted(inside)))
+        elif path.exists():
+            files[path] = None
+        else:
+            raise ConfigError(f"{path}: no such rule file")
+    return list(files)
+
+
+def refuse_empty_folders(paths: Iterable[Path]) -> None:
+    """For folders of a command line: raises ConfigError for one without a rule file."""
+    for path in paths:
+        if path.is_dir() and not files_of([path]):
+            raise ConfigError(
+                f"{path}: there is no rule file in this folder; they end in {' or '.join(SUFFIXES)}, "
+                "and folders inside it are not looked at"
+            )
+
+
+def load(
+    paths: Iterable[Path],
+    names: NameTable | None = None,
+    *,
+    tests: bool = True,
+) -> RuleSet:
+    """The rules of files and folders, over the names of a device or those of a fleet.
+
+    Who plays no `tests` spares reading those of the packs. Raises ConfigError with a line for each
+    mistake of all files.
+    """
+    return RuleFiles(paths, tests=tests).rules(names)
+
+
+class RuleFiles:
+    """Rule files that are read; what they say is checked by `rules`."""
+
+    def __init__(self, paths: Iterable[Path], *, tests: bool = True) -> None:
+        """Raises ConfigError for a path at which there is nothing."""
+        self._files = files_of(paths)
+        self._read: list[tuple[Path, Document | ConfigError]] = []
+        for file in self._files:
+            content: Document | ConfigError
+            try:
+                content = read(file) if tests or file.parent != PACKS else _read_without_tests(file)
+            except ConfigError as error:
+                content = error
+            self._read.append((file, content))
+
+    def rules(self, names: NameTable | None = None, concerned: Concerned | None = None) -> RuleSet:
+        """Their rules. Raises ConfigError with a line for each mistake of all files.
+
+        Rules of packs with which nobody is `concerned` are left out, before the time for checking them
+        is spent.
+        """
+        rules: dict[str, Rule] = {}
+        profiles: list[Profile] = []
+        amendments: list[Amendment] = []
+        complaints: list[str] = []
+        for file, document in self._read:
+            asked = concerned if file.parent == PACKS else None
+            try:
+                if isinstance(document, ConfigError):
+                    raise document
+                loader = _FileLoader(file, document, names, rules, asked)
+                loaded = loader.load()
+            except ConfigError as error:
+                complaints.append(str(error))
+            else:
+                rules.update(loaded.rules)
+                profiles += loaded.profiles
+                amendments += loader.amendments
+        if not complaints:
+            rules = amended(rules, amendments, whole=concerned is None)
+            complaints += self._refusals()
+        if complaints:
+            raise ConfigError("\n".join(complaints))
+        digest = hashlib.sha256("".join(rule.digest for rule in rules.values()).encode())
+        return RuleSet(
+            rules=rules,
+            profiles=tuple(profiles),
+            digest=digest.hexdigest(),
+            files=tuple(self._files),
+        )
+
+    def _refusals(self) -> Iterator[str]:
+        """What is wrong with files of which each is well for itself."""
+        for _, document in self._read:
+            try:
+                if isinstance(document, Document):
+                    document.refuse()
+            except ConfigError as error:
+                yield str(error)
+
+
+_TESTS = re.compile(rb"^  tests:\n(?:(?:  [ -] .*)?\n)*", re.MULTILINE)
+"""The tests of a rule of a pack: lines that are further in. They are two thirds of a pack."""
+
+
+def _read_without_tests(file: Path) -> Document:
+    """A pack's file; what follows the tests stands on the line where it is written."""
+    content = _TESTS.sub(lambda found: b"\n" * found[0].count(b"\n"), read_file(file))
+    return parse(content, str(file))
+
+
+class _FileLoader:
+    """One file; `before` are the rules of the files before it."""
+
+    def __init__(
+        self,
+        file: Path,
+        document: Document,
+        names: NameTable | None,
+        before: dict[str, Rule],
+        concerned: Concerned | None,
+    ) -> None:
+        self._file = file
+        self._document = document
+        self._names = names
+        self._before = before
+        self._concerned = concerned
+        self._checked: dict[tuple[str, Scope, bool], RuleExpression] = {}
+        """Expressions by text: most selections of a pack are the same."""
+        self.amendments: tuple[Amendment, ...] = ()
+
+    def load(self) -> RuleSet:
+        """Its rules and profiles. Raises ConfigError."""
+        document = self._document
+        data = document.data if document.data is not None else {}
+        if isinstance(data, dict) and data.get("version") != VERSION:
+            document.complain(
+                ("version",), f"the version of the format is needed; write version: {VERSION}"
+            )
+        shape = document.struct(data, FileDocument, ())
+        rules: dict[str, Rule] = {}
+        profiles: tuple[Profile, ...] = ()
+        if shape is not None:
+            if len(shape.rules) > MOST_RULES:
+                document.complain(("rules",), f"more than {MOST_RULES} rules; use several files")
+            rules = self._rules(shape.defaults)
+            profiles = self._profiles(shape.profiles)
+            self.amendments = amendments_of(shape.amend, Part(document, ("amend",)), self._file)
+        document.refuse()
+        return RuleSet(rules=rules, profiles=profiles)
+
+    def _rules(self, defaults: Defaults) -> dict[str, Rule]:
+        rules: dict[str, Rule] = {}
+        items = self._document.data.get("rules", [])
+        if not isinstance(items, list):
+            return rules  # which was told with the file's shape
+        for place, document in self._document.structs(items, RuleDocument, ("rules",)):
+            select = self._selection(document, Part(self._document, place))
+            if self._concerned is not None and not self._concerned(document.scope, select):
+                continue
+            rule = self._rule(document, defaults, place, select)
+            known = rules.get(rule.id) or self._before.get(rule.id)
+            if known is not None:
+                message = f"{rule.id} is given twice; the other is in {known.origin}"
+                self._document.complain((*place, "id"), message)
+            rules[rule.id] = rule
+        return rules
+
+    def _rule(
+        self,
+        written: RuleDocument,
+        defaults: Defaults,
+        place: Place,
+        select: RuleExpression | None,
+    ) -> Rule:
+        part = Part(self._document, place)
+        if not _ID.fullmatch(written.id) or len(written.id) > 100:
+            part.complain("id", "small letters, digits, _ and dots, such as nvidia.lost")
+        line = self._document.line((*place, "id"))
+        return Rule(
+            id=written.id,
+            title=written.title,
+            scope=written.scope,
+            family=written.family or written.id,
+            select=select,
+            when=self._expression(written.when, written.scope, part, "when"),
+            confirm=self._optional(written.confirm, written.scope, part, "confirm"),
+            clear=self._optional(written.clear, written.scope, part, "clear"),
+            timing=Timing(
+                for_s=seconds_of(written.for_, part, "for"),
+                keep_s=seconds_of(_or(written.keep, defaults.keep), part, "keep"),
+                unknown_after_s=seconds_of(
+                    _or(written.unknown_after, defaults.unknown_after), part, "unknown_after"
+                ),
+            ),
+            cooldown_s=seconds_of(_or(written.cooldown, defaults.cooldown), part, "cooldown"),
+            severity=written.severity,
+            confidence=written.confidence,
+            act_on=written.act_on,
+            mode=_mode(_or(written.mode, defaults.mode), part),
+            trust=_or(written.trust, defaults.trust),
+            advice=written.advice,
+            what_to_do=written.what_to_do,
+            detail=self._detail(written, part),
+            show=self._shown(written, part),
+            action=action_of(written.action, part.at("action")),
+            group=grouping_of(written.group, part.at("group")),
+            canary=canary_of(written.canary, part.at("canary")),
+            local=written.local,
+            runbook=written.runbook,
+            source=written.source,
+            origin=Origin(file=self._file, line=line),
+            digest=_digest(written),
+            tests=_distinct(written.tests, part),
+        )
+
+    def _selection(self, written: RuleDocument, part: Part) -> RuleExpression | None:
+        try:
+            text = selecting(written.select)
+        except ConfigError as error:
+            part.complain("select", str(error))
+            return None
+        return self._optional(text, written.scope, part, "select")
+
+    def _optional(self, text: str, scope: Scope, part: Part, key: str) -> RuleExpression | None:
+        return self._expression(text, scope, part, key) if text.strip() else None
+
+    def _expression(
+        self, text: str, scope: Scope, part: Part, key: str | int, *, condition: bool = True
+    ) -> RuleExpression:
+        compile_ = compile_rule if condition else compile_rule_value
+        known = self._checked.get((text, scope, condition))
+        if known is not None:
+            return replace(known, cost=Cost())
+        try:
+            expression = compile_(text, self._names)
+            check_scope(expression, scope)
+            self._checked[text, scope, condition] = expression
+        except ExpressionError as error:
+            part.complain(key, str(error))
+            return compile_rule("1 == 1")  # refused before anybody judges it
+        return expression
+
+    def _detail(self, written: RuleDocument, part: Part) -> RuleExpression | None:
+        if not written.detail.strip():
+            return None
+        return self._expression(written.detail, written.scope, part, "detail", condition=False)
+
+    def _shown(self, written: RuleDocument, part: Part) -> tuple[RuleExpression, ...]:
+        return tuple(
+            self._expression(text, written.scope, part.at("show"), at, condition=False)
+            for at, text in enumerate(written.show)
+        )
+
+    def _profiles(self, written: Sequence[ProfileDocument]) -> tuple[Profile, ...]:
+        profiles: list[Profile] = []
+        for at, profile in enumerate(written):
+            part = Part(self._document, ("profiles", at))
+            if profile.ceiling not in CEILINGS:
+                part.complain("ceiling", f"is one of {', '.join(CEILINGS)}")
+            when = self._optional(profile.when, Scope.NODE, part, "when")
+            profiles.append(Profile(when=when, ceiling=profile.ceiling))
+        return tuple(profiles)
+
+
+def _mode(written: Mode | bool, part: Part) -> Mode:
+    if written is True:
+        part.complain("mode", f"is one of {', '.join(Mode)}")
+    return Mode.OFF if isinstance(written, bool) else written
+
+
+def _distinct(tests: Sequence[CaseDocument], part: Part) -> tuple[CaseDocument, ...]:
+    names: set[str] = set()
+    for at, test in enumerate(tests):
+        if test.name in names:
+            part.at("tests", at).complain("name", f"{test.name!r} is given twice")
+        names.add(test.name)
+    return tuple(tests)
+
+
+def _digest(written: RuleDocument) -> str:
+    said = msgspec.structs.replace(written, tests=[])
+    return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
+
+
+def _or(own: Given | None, default: Given) -> Given:
+    return default if own is None else own

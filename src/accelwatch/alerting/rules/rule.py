@@ -1,0 +1,160 @@
+"""A checked rule: what a document means, with its expressions compiled and its durations in seconds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from accelwatch.alerting.rules.document import (
+    Advice,
+    CaseDocument,
+    Confidence,
+    Fence,
+    JobPolicy,
+    Mode,
+    QuarantineLevel,
+    Scope,
+    Severity,
+    Trust,
+    When,
+)
+from accelwatch.alerting.rules.timing import Timing
+from accelwatch.expr.rule import RuleExpression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rung:
+    """One step of the ladder of remedies."""
+
+    name: str
+    most: int = 1
+    """How often it is tried before the next rung."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """After how many seconds a person is notified of what still waits."""
+
+    drain_s: float = 1800.0
+    """For the jobs to leave the node, and for what comes after that to begin."""
+    move_s: float = 600.0
+    """For one job to run elsewhere."""
+    fence_s: float = 300.0
+    reboot_s: float = 1200.0
+    """For one reset, reboot or power cycle."""
+    test_s: float = 900.0
+    """For one test, and for a verification besides its passive time and its tests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """What would be done about an incident."""
+
+    quarantine: QuarantineLevel | None = None
+    quarantine_when: When = When.AFTER_JOB
+    job: JobPolicy = JobPolicy.NOTHING
+    signal: str = ""
+    grace_s: float = 0.0
+    draw_spare: bool = False
+    fence: Fence = Fence.REQUIRE
+    remedy: tuple[Rung, ...] = ()
+    verify_passive_s: float = 0.0
+    verify_active: tuple[str, ...] = ()
+    """Names of tests."""
+    probation_s: float = 0.0
+    deadlines: Deadlines = Deadlines()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouping:
+    """From how many entities on, and within which time, it is one incident of a group."""
+
+    by: str
+    at_least: int
+    within_s: float
+    calm_s: float
+    what_to_do: str = ""
+    """Of the group; empty where it is what is done about one of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """On which share of the fleet (0 to 1) a new rule acts, and for how long only there."""
+
+    share: float
+    for_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a rule is written."""
+
+    file: Path
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule, ready to be judged."""
+
+    id: str
+    title: str
+    scope: Scope
+    family: str
+    select: RuleExpression | None
+    """Whom it is about; an entity of which this is not True is never judged."""
+    when: RuleExpression
+    confirm: RuleExpression | None
+    """A second, independent reading that must be True as well before it fires."""
+    clear: RuleExpression | None
+    timing: Timing
+    cooldown_s: float
+    severity: Severity
+    confidence: Confidence
+    mode: Mode
+    trust: Trust
+    advice: Advice
+    what_to_do: str
+    show: tuple[RuleExpression, ...]
+    action: Action | None
+    group: Grouping | None
+    canary: Canary | None
+    local: bool
+    runbook: str
+    source: str
+    origin: Origin
+    detail: RuleExpression | None = None
+    """A text that follows the title of an incident."""
+    act_on: Confidence = Confidence.HIGH
+    """How sure it must be to act without a person's approval."""
+    digest: str
+    """SHA-256 of what it says, without its tests: an incident keeps it."""
+    tests: tuple[CaseDocument, ...] = field(default=(), repr=False)
+    action_origin: Origin | None = field(default=None, repr=False)
+    """Where its action is written, if that is an amendment."""
+
+    @property
+    def expressions(self) -> tuple[RuleExpression, ...]:
+        """All that it looks at."""
+        parts = (self.select, self.when, self.confirm, self.clear, self.detail, *self.show)
+        return tuple(part for part in parts if part is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """How far rules may go where `when` holds; None holds everywhere."""
+
+    when: RuleExpression | None
+    ceiling: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSet:
+    """All rules that are in force, by id, in the order of their files."""
+
+    rules: Mapping[str, Rule]
+    profiles: tuple[Profile, ...] = ()
+    digest: str = ""
+    files: tuple[Path, ...] = ()

@@ -1,0 +1,167 @@
+"""How long something must hold before it counts: one rule on one entity, over time. Pure.
+
+A rule fires on True only and clears on False only. Unknown moves nothing: what has held so far is kept
+as it is, and after a while of it, in one or in many pieces, somebody is told that the rule cannot see.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.expr.vocabulary.kleene import UNKNOWN, Truth
+
+LEAST_SILENCE_S = 2.0
+"""Rules are evaluated once a second: a gap that is shorter than two of these says nothing."""
+
+
+def silence_s(interval_s: float) -> float:
+    """How old the last sample of a source may be that anything rests on: two of its intervals."""
+    return max(LEAST_SILENCE_S, 2.0 * interval_s)
+
+
+class Phase(StrEnum):
+    """How far a rule has come on an entity; without a spell it has not begun."""
+
+    PENDING = "pending"
+    """The condition holds, not yet for long enough or not yet confirmed."""
+    FIRING = "firing"
+    CLEARING = "clearing"
+    """It no longer holds, not yet for long enough."""
+
+
+class Transition(StrEnum):
+    """What a tick brought that others must know."""
+
+    FIRED = "fired"
+    CLEARED = "cleared"
+    BLIND = "blind"
+    """Frozen for longer than `unknown_after`: nobody can tell."""
+    SEEING = "seeing"
+    """No longer frozen, after `blind`; `fired` and `cleared` say that too."""
+
+
+class Timing(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds that a condition must hold (`for`), stay away (`keep`), and may be unknown."""
+
+    for_s: float = 0.0
+    keep_s: float = 120.0
+    unknown_after_s: float = 600.0
+
+
+class Truths(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the parts of a rule say now; a rule without `confirm` is confirmed, one without `clear`
+    clears when its condition does not hold."""
+
+    when: Truth
+    confirm: Truth = True
+    clear: Truth | None = None
+
+    @property
+    def over(self) -> Truth:
+        """Whether it is over. A clear that holds beside its own condition would only flap."""
+        if self.when is True:
+            return False
+        if self.clear is not None:
+            return self.clear
+        return UNKNOWN if self.when is UNKNOWN else True
+
+
+class Spell(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A rule that has begun on an entity."""
+
+    phase: Phase
+    since: float
+    """When the condition began to hold, on the clock of `now`."""
+    held_s: float = 0.0
+    """How long it has held, or has been over, in this phase; Unknown does not count."""
+    unknown_s: float = 0.0
+    """For how long nothing could be told, since it was last known for long enough."""
+    known_s: float = 0.0
+    """How long it has been known again since then, without a break."""
+    missed: int = 0
+    """At how many ticks until now, one after another, nothing could be told."""
+    last: float = 0.0
+    """The tick before."""
+
+
+def advance(
+    spell: Spell | None, truths: Truths, now: float, timing: Timing
+) -> tuple[Spell | None, Transition | None]:
+    """The spell after a tick at `now` (seconds, growing), and what others must know of it.
+
+    Between two ticks the later one's truth is taken for all the time since the earlier.
+    """
+    if spell is None:
+        if truths.when is not True:
+            return None, None
+        spell = Spell(phase=Phase.PENDING, since=now, last=now)
+    elapsed_s = max(0.0, now - spell.last)
+    decisive = truths.when if spell.phase is Phase.PENDING else truths.over
+    if decisive is UNKNOWN:
+        return _frozen(spell, elapsed_s, now, timing)
+    # What was unknown for long did not surely hold since the tick before, so that time is not counted.
+    # After a single gap it is, as after a known tick: else data at every other tick never add up.
+    counted_s = elapsed_s if spell.missed <= 1 else 0.0
+    after, transition = _STEPS[spell.phase](spell, truths, counted_s, now, timing)
+    if not spell.unknown_s:
+        return after, transition
+    known_s = spell.known_s + counted_s
+    if after is not None and after.phase is spell.phase and known_s < _enough_s(spell, timing):
+        # Where most ticks are missing nothing ever holds for long enough: unknown adds up.
+        return msgspec.structs.replace(after, unknown_s=spell.unknown_s, known_s=known_s), None
+    seeing = Transition.SEEING if spell.unknown_s > timing.unknown_after_s else None
+    return after, transition or seeing
+
+
+def _enough_s(spell: Spell, timing: Timing) -> float:
+    """How long it must be known without a break until nothing is in doubt any more."""
+    if spell.phase is Phase.FIRING:
+        return 0.0
+    wait_s = timing.for_s if spell.phase is Phase.PENDING else timing.keep_s
+    return min(wait_s, timing.unknown_after_s)
+
+
+def _frozen(
+    spell: Spell, elapsed_s: float, now: float, timing: Timing
+) -> tuple[Spell, Transition | None]:
+    unknown_s = spell.unknown_s + elapsed_s
+    passed = spell.unknown_s <= timing.unknown_after_s < unknown_s
+    after = msgspec.structs.replace(
+        spell, unknown_s=unknown_s, known_s=0.0, missed=spell.missed + 1, last=now
+    )
+    return after, Transition.BLIND if passed else None
+
+
+def _pending(
+    spell: Spell, truths: Truths, counted_s: float, now: float, timing: Timing
+) -> tuple[Spell | None, Transition | None]:
+    if truths.when is not True:
+        return None, None
+    held_s = spell.held_s + counted_s
+    if held_s >= timing.for_s and truths.confirm is True:
+        return Spell(phase=Phase.FIRING, since=spell.since, last=now), Transition.FIRED
+    return Spell(phase=Phase.PENDING, since=spell.since, held_s=held_s, last=now), None
+
+
+def _firing(
+    spell: Spell, truths: Truths, _counted_s: float, now: float, timing: Timing
+) -> tuple[Spell | None, Transition | None]:
+    if truths.over is not True:
+        return Spell(phase=Phase.FIRING, since=spell.since, last=now), None
+    if timing.keep_s <= 0:
+        return None, Transition.CLEARED
+    return Spell(phase=Phase.CLEARING, since=spell.since, last=now), None
+
+
+def _clearing(
+    spell: Spell, truths: Truths, counted_s: float, now: float, timing: Timing
+) -> tuple[Spell | None, Transition | None]:
+    if truths.over is not True:
+        return Spell(phase=Phase.FIRING, since=spell.since, last=now), None
+    held_s = spell.held_s + counted_s
+    if held_s >= timing.keep_s:
+        return None, Transition.CLEARED
+    return Spell(phase=Phase.CLEARING, since=spell.since, held_s=held_s, last=now), None
+
+
+_STEPS = {Phase.PENDING: _pending, Phase.FIRING: _firing, Phase.CLEARING: _clearing}

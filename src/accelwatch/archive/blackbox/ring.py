@@ -1,0 +1,117 @@
+"""The ring: recordings of three minutes each, of which the oldest go. For one thread.
+
+What a killed writer left is read to its last whole document and written anew, so that all files of
+the ring end as a recording should and can be joined as they are.
+"""
+
+import contextlib
+from pathlib import Path
+
+from accelwatch.archive.blackbox.bounds import Bounds
+from accelwatch.archive.blackbox.files import Segment, segment_path, segments
+from accelwatch.archive.recording import Recorder
+from accelwatch.base.errors import AccelwatchError, WireError
+from accelwatch.schema.snapshot import Snapshot
+
+_LOOKS = 10
+"""How often the folder is looked through in the time of a segment, besides when one has ended."""
+
+
+class Ring:
+    """Owns the segments of a folder that nobody else writes to. All methods may raise OSError."""
+
+    def __init__(self, folder: Path, bounds: Bounds) -> None:
+        self._folder = folder
+        self._bounds = bounds
+        self._recorder: Recorder | None = None
+        self._begun = 0.0
+        known = segments(folder)
+        self._number = max((segment.number for segment in known), default=0)
+        self.left = tuple(segment for segment in known if segment.left)
+        """What a writer that was killed has left, as it was."""
+        self._pruned: float | None = None
+        """When the folder was looked through; None: not since the last segment ended."""
+
+    def mend(self) -> float | None:
+        """Write anew what a killed writer left; the time of its last document, None without any."""
+        last = None
+        for segment in self.left:
+            times = self._mended(segment)
+            last = times or last
+        return last
+
+    def _mended(self, segment: Segment) -> float | None:
+        from accelwatch.archive.recording import Recording  # after a crash only
+
+        fresh = segment.path.with_name(segment.path.name.removesuffix(".part"))
+        last = None
+        with contextlib.suppress(AccelwatchError):
+            with Recording.open(segment.path) as left:
+                aside = segment.path.with_name("mending.ndjson.zst")
+                with Recorder(aside, max_bytes=1 << 40, keep=1) as recorder:
+                    for index in range(len(left)):
+                        with contextlib.suppress(WireError):
+                            snapshot = left.at(index)
+                            recorder.write(snapshot)
+                            last = snapshot.time
+            if last is not None:
+                aside.replace(fresh)
+        segment.path.unlink(missing_ok=True)
+        return last
+
+    def write(self, snapshot: Snapshot) -> None:
+        """Append a snapshot. Raises AccelwatchError when the disk is full; the next one begins anew."""
+        length = abs(snapshot.time - self._begun)
+        if self._recorder is not None and (
+            length >= self._bounds.segment_s or self._recorder.bytes >= self._bounds.segment_bytes
+        ):
+            self.end_segment()
+        if self._recorder is None:
+            self._number += 1
+            self._begun = snapshot.time
+            path = segment_path(self._folder, self._number, snapshot.time, snapshot.boot_id)
+            self._recorder = Recorder(path, max_bytes=1 << 40, keep=1)
+        try:
+            self._recorder.write(snapshot)
+        except AccelwatchError:
+            self._recorder = None
+            raise
+
+    def end_segment(self) -> None:
+        """What was written is on the disk for certain from here on. Raises AccelwatchError too."""
+        recorder, self._recorder = self._recorder, None
+        self._pruned = None
+        if recorder is not None:
+            recorder.close()
+
+    def files(self, since: float) -> list[Segment]:
+        """Finished segments that reach beyond a moment, oldest first."""
+        known = [segment for segment in segments(self._folder) if not segment.left]
+        ends = [segment.begun for segment in known[1:]]
+        return [
+            segment
+            for place, segment in enumerate(known)
+            if place >= len(ends) or ends[place] > since
+        ]
+
+    def prune(self, now: float, keep_since: float | None = None) -> None:
+        """Let go of what is older than wanted, but for what is from `keep_since` on, and of too much.
+
+        A segment from the future, of a clock that was set back since, is as old as one from the past.
+        """
+        if self._pruned is not None and abs(now - self._pruned) < self._bounds.segment_s / _LOOKS:
+            return
+        self._pruned = now
+        known = [segment for segment in segments(self._folder) if not segment.left]
+        ends = [segment.begun for segment in known[1:]]
+        for segment, end in zip(known, ends, strict=False):
+            kept = keep_since is not None and end >= keep_since
+            if abs(now - end) > self._bounds.before_s and not kept:
+                segment.path.unlink()
+        known = [segment for segment in segments(self._folder) if not segment.left]
+        while known and sum(one.bytes for one in known) > self._bounds.ring_bytes:
+            known.pop(0).path.unlink()
+
+    def close(self) -> None:
+        """End the segment that is being written. Raises AccelwatchError when that fails."""
+        self.end_segment()

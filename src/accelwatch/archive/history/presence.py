@@ -1,0 +1,131 @@
+"""From when to when each entity of an archive has rows: who is expected, and where nobody tells.
+
+Only times and names are read, one row group after the other, so that memory does not grow with the rows.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from accelwatch.archive.history.arrays import Moments, Places, coded, milliseconds
+from accelwatch.archive.history.files import damaged, opened
+from accelwatch.archive.history.layout import DEVICES
+from accelwatch.archive.history.row_groups import RowGroup
+from accelwatch.schema.renamed import current_id
+
+Entity = tuple[str, str]
+"""Node and device; of a host the device is empty."""
+
+
+class Seen(NamedTuple):
+    """When entities were last heard, up to some moment."""
+
+    entities: list[Entity]
+    last: Moments
+    """By entity, Unix milliseconds; what was not heard before is not known, -1."""
+
+
+class Presence:
+    """Spans with rows by entity; a pause up to `gap_ms` does not end one.
+
+    Row groups may come in any order; in order of time, what goes on makes one span.
+    """
+
+    def __init__(self, gap_ms: int) -> None:
+        self._gap = gap_ms
+        self.entities: list[Entity] = []
+        self.models: list[str] = []
+        """By entity; empty for a host."""
+        self._numbers: dict[Entity, int] = {}
+        self._open: dict[int, int] = {}
+        """Where in the lists the last span of each entity is."""
+        self._entity: list[int] = []
+        self._first: list[int] = []
+        self._last: list[int] = []
+
+    def add(self, table: str, group: RowGroup) -> None:
+        """Take a row group in. Raises ArchiveError."""
+        try:
+            for entity, model, first, last in _spans(table, group, self._gap):
+                self._put(entity, model, first, last)
+        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+            raise damaged(group.path, error, group.at) from error
+
+    def _put(self, entity: Entity, model: str, first: int, last: int) -> None:
+        number = self._numbers.get(entity)
+        if number is None:
+            number = self._numbers[entity] = len(self.entities)
+            self.entities.append(entity)
+            self.models.append(model)
+        place = self._open.get(number)
+        follows = place is not None and first >= self._first[place]
+        if place is not None and follows and first - self._last[place] <= self._gap:
+            self._last[place] = max(self._last[place], last)
+            return
+        self._open[number] = len(self._entity)
+        self._entity.append(number)
+        self._first.append(first)
+        self._last.append(last)
+
+    def seen(self, moment: int, since: int = 0) -> Seen:
+        """When each entity was last heard from `since` to a moment, Unix milliseconds."""
+        last = np.full(len(self.entities), -1, dtype=np.int64)
+        first = np.array(self._first, dtype=np.int64)
+        begun = np.flatnonzero(first <= moment)
+        until = np.minimum(np.array(self._last, dtype=np.int64)[begun], moment)
+        np.maximum.at(last, np.array(self._entity, dtype=np.intp)[begun], until)
+        last[last < since] = -1
+        return Seen(self.entities, last)
+
+    def silences(self) -> list[tuple[int, int]]:
+        """From when to when no data, Unix milliseconds."""
+        if not self._first:
+            return []
+        order = np.argsort(self._first, kind="stable")
+        first = np.array(self._first, dtype=np.int64)[order]
+        reached = np.maximum.accumulate(np.array(self._last, dtype=np.int64)[order])
+        at = np.flatnonzero(first[1:] - reached[:-1] > self._gap)
+        return [(int(reached[place]), int(first[place + 1])) for place in at]
+
+
+def _spans(table: str, group: RowGroup, gap: int) -> list[tuple[Entity, str, int, int]]:
+    names = ["time", "node", *(["device", "model"] if table == DEVICES else [])]
+    with opened(group.path) as file:
+        there = [name for name in names if name in file.schema_arrow.names]
+        rows = file.read_row_group(group.at, columns=there, use_threads=False)
+    times = milliseconds(rows["time"])
+    nodes, node_at = coded(rows["node"])
+    devices, device_at = coded(rows["device"]) if "device" in there else ([""], _zeros(times))
+    models, model_at = coded(rows["model"]) if "model" in there else ([""], _zeros(times))
+    whose = node_at.astype(np.int64) * len(devices) + device_at
+    order = _order(whose, times)
+    whose, times = whose[order], times[order]
+    edges = np.flatnonzero((np.diff(whose) != 0) | (np.diff(times) > gap)) + 1
+    begins = np.concatenate([np.zeros(1, dtype=np.intp), edges])
+    ends = np.concatenate([edges - 1, np.array([len(times) - 1])])
+    rows_at = order[begins]
+    return [
+        (
+            (nodes[node_at[row]], current_id(devices[device_at[row]])),
+            models[model_at[row]],
+            int(first),
+            int(last),
+        )
+        for row, first, last in zip(rows_at, times[begins], times[ends], strict=True)
+    ]
+
+
+def _zeros(times: Moments) -> Places:
+    return np.zeros(len(times), dtype=np.intp)
+
+
+def _order(whose: npt.NDArray[np.int64], times: Moments) -> Places:
+    """By entity, then time; mostly the rows are so already, but for the numbers of the names."""
+    changed = np.diff(whose) != 0
+    runs = int(changed.sum()) + 1
+    rising = bool(np.all((np.diff(times) >= 0) | changed))
+    if rising and runs == len(np.unique(whose)):
+        return np.arange(len(times), dtype=np.intp)
+    return np.lexsort((times, whose))

@@ -1,0 +1,84 @@
+"""Which files a name means: a file, the one that is still being written, a folder, or a pattern."""
+
+import glob
+from pathlib import Path
+
+from accelwatch.archive.recording.layout import PART, is_recording
+from accelwatch.archive.recording.window import Window
+from accelwatch.base.errors import AccelwatchError, UsageError
+
+_MAX_FILES = 256
+_HEAD = 4096
+"""How much of a file says what it is."""
+
+
+def windows(path: Path) -> list[Window]:
+    """The files, open. Raises UsageError for a name without a file, AccelwatchError for unreadable ones.
+
+    Of a folder or a pattern those are taken that begin as a recording does; links are not followed.
+    """
+    if path.is_dir():
+        return _several(sorted(path.iterdir()), path)
+    if path.exists():
+        return [Window(path)]
+    part = path.with_name(path.name + PART)
+    if part.exists():
+        return [Window(part)]
+    if glob.has_magic(str(path)):
+        return _several(_matching(path), path)
+    raise UsageError(f"no recording {str(path)!r}")
+
+
+def holds_recording(path: Path) -> bool:
+    """Whether a name is of snapshots, not of a scenario; folders, patterns and what is not there are."""
+    if not path.is_file():
+        return True
+    with path.open("rb") as file:
+        return is_recording(file.read(_HEAD))
+
+
+def names_recording(path: Path) -> bool:
+    """Whether there is something to open under a name: a file, FILE.part, a folder, a match."""
+    if path.exists() or path.with_name(path.name + PART).exists():
+        return True
+    try:
+        return glob.has_magic(str(path)) and bool(_matching(path))
+    except UsageError:
+        return False
+
+
+def _matching(pattern: Path) -> list[Path]:
+    try:
+        return sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
+    except ValueError as error:
+        raise UsageError(f"{str(pattern)!r} is not a valid pattern: {error}") from error
+
+
+def _several(paths: list[Path], asked: Path) -> list[Window]:
+    opened: list[Window] = []
+    try:
+        for path in paths:
+            if path.is_symlink() or not path.is_file():
+                continue
+            window = Window(path, follow=False)
+            if not is_recording(window.read(0, _HEAD)):
+                window.close()
+                continue
+            opened.append(window)
+            if len(opened) > _MAX_FILES:
+                raise AccelwatchError(f"{asked} names more than {_MAX_FILES} recordings")
+    except BaseException:
+        for window in opened:
+            window.close()
+        raise
+    if not opened:
+        raise UsageError(f"no recording in {str(asked)!r}")
+    return opened
+
+
+def older_files(path: Path) -> int:
+    """How many finished files of the same recording are beside a file."""
+    count = 0
+    while path.with_name(f"{path.name}.{count + 1}").is_file():
+        count += 1
+    return count

@@ -1,0 +1,100 @@
+"""Cuts unpacked bytes into lines of bounded length, and tells documents from damage."""
+
+import re
+import zlib
+from collections.abc import Iterator
+
+import msgspec
+
+from accelwatch.archive.recording.block_index import MAJOR
+from accelwatch.archive.recording.layout import MAX_LINE
+from accelwatch.base.errors import WireError
+from accelwatch.schema.moments import unix_seconds
+
+_SCHEMA = re.compile(r"accelwatch/(\d{1,9})")
+
+
+class LineCutter:
+    """Takes bytes as they come and gives the lines that they complete."""
+
+    def __init__(self) -> None:
+        self._chunks: list[bytes] = []
+        self.pending = 0
+        """Bytes of a line that has begun and not ended."""
+
+    def feed(self, chunk: bytes) -> Iterator[bytes | None]:
+        """Lines without their break; None for one that is too long. Use all up before the next feed."""
+        *ended, rest = chunk.split(b"\n")
+        for part in ended:
+            whole = self.pending + len(part) <= MAX_LINE
+            line = b"".join((*self._chunks, part)) if whole else None
+            self.drop()
+            yield line
+        self.pending += len(rest)
+        if self.pending > MAX_LINE:
+            self._chunks = []
+        elif rest:
+            self._chunks.append(rest)
+
+    def rest(self) -> bytes | None:
+        """The line that has not ended, which is dropped; None when it is too long."""
+        line = b"".join(self._chunks) if self.pending <= MAX_LINE else None
+        self.drop()
+        return line
+
+    def drop(self) -> None:
+        """Forget the line that has not ended."""
+        self._chunks, self.pending = [], 0
+
+
+class _Head(msgspec.Struct):
+    """The first things to know of a document; decoding it also checks that the line is whole JSON."""
+
+    schema: str
+    time: str
+
+
+class NewerSchemaError(WireError):
+    """A document of a newer major version of the schema."""
+
+
+def moment(line: bytes) -> float | None:
+    """Unix seconds of the document in a line; None where there is none. Raises NewerSchemaError."""
+    try:
+        head = msgspec.json.decode(line, type=_Head)
+        schema = _SCHEMA.fullmatch(head.schema)
+        if schema is None:
+            return None
+        if int(schema[1]) > MAJOR:
+            raise NewerSchemaError(head.schema)
+        return unix_seconds(head.time)
+    except NewerSchemaError:
+        raise
+    except (msgspec.DecodeError, WireError, ValueError, OverflowError, RecursionError):
+        return None
+
+
+def checked_moment(line: bytes, only: frozenset[int] | None) -> float | None:
+    """As `moment`; where `only` is given, None also for a line whose CRC-32 is not in it."""
+    if only is not None and zlib.crc32(line) not in only:
+        return None
+    return moment(line)
+
+
+def documents(chunks: Iterator[bytes], only: frozenset[int] | None = None) -> Iterator[bytes]:
+    """The lines that are documents; damaged ones are passed over, the last needs no line break."""
+    cutter = LineCutter()
+    for chunk in chunks:
+        for line in cutter.feed(chunk):
+            if line is not None and _readable(line, only):
+                yield line
+    last = cutter.rest()
+    if last is not None and _readable(last, only):
+        yield last
+
+
+def _readable(line: bytes, only: frozenset[int] | None) -> bool:
+    try:
+        return checked_moment(line, only) is not None
+    except NewerSchemaError:
+        return False

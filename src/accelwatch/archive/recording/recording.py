@@ -1,0 +1,196 @@
+"""Reads a recording: times at once, documents when they are asked for, in any order."""
+
+import bisect
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+
+from accelwatch.archive.recording.files import older_files, windows
+from accelwatch.archive.recording.lines import documents
+from accelwatch.archive.recording.search import content, search
+from accelwatch.archive.recording.survey import Block, Survey
+from accelwatch.archive.recording.window import Window
+from accelwatch.base.errors import WireError
+from accelwatch.schema.snapshot import SCHEMA, Snapshot
+from accelwatch.schema.wire import decode
+
+_CACHED = 4
+"""Decoded documents held: stepping to and fro costs nothing."""
+
+
+class Recording:
+    """Documents of one recording in the order of time, over all its files. Not for several threads.
+
+    Damage costs documents, never the recording; `notes` tell of it.
+    """
+
+    def __init__(self, surveys: Sequence[Survey], notes: Sequence[str] = ()) -> None:
+        self._surveys = tuple(surveys)
+        self._blocks = [(survey, block) for survey in self._surveys for block in survey.blocks]
+        self._ends = list(accumulate(block.count for _, block in self._blocks))
+        self._times = _steady([time for survey in self._surveys for time in survey.times])
+        self._notes = tuple(notes)
+        self._decoded: dict[int, Snapshot] = {}
+        self._reading: tuple[int, int, Iterator[bytes]] | None = None
+
+    @classmethod
+    def open(cls, path: Path, *, within_s: float | None = None) -> "Recording":
+        """A file, a folder, or a pattern such as `node.ndjson.zst*`; else FILE.part.
+
+        What is not found `within_s` is left out, and a note says so: a packed file of megabytes may
+        unpack to gigabytes.
+
+        Raises UsageError for a name without a file, WireError for a file that holds no document or is
+        of a newer major version, AccelwatchError for one that cannot be read.
+        """
+        opened = windows(path)
+        try:
+            until = None if within_s is None else monotonic() + within_s
+            surveys = [search(window, until) for window in opened]
+            with_documents = sorted(
+                (survey for survey in surveys if survey.times), key=lambda survey: survey.times[0]
+            )
+            if not with_documents and any(survey.late for survey in surveys):
+                raise WireError(
+                    f"{path}: no document was found within {within_s:g} s; allow more by --timeout"
+                )
+            if not with_documents:
+                raise WireError(
+                    f"{path} holds no {SCHEMA} document; record one with: accelwatch record -o FILE"
+                )
+        except BaseException:
+            _close(opened)
+            raise
+        _close([survey.window for survey in surveys if not survey.times])
+        return cls(with_documents, _notes(path, surveys, with_documents))
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._reading = None
+        _close([survey.window for survey in self._surveys])
+
+    def __enter__(self) -> "Recording":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def times(self) -> Sequence[float]:
+        """Unix seconds of each document; they never go back, also where the recorder's clock did."""
+        return memoryview(self._times).toreadonly()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Damage and other things to know, in words."""
+        return self._notes
+
+    @property
+    def step_s(self) -> float:
+        """Seconds that a document is current: the median distance of two; 1.0 when unknown."""
+        steps = sorted(after - before for before, after in pairwise(self._times) if after > before)
+        return steps[len(steps) // 2] if steps else 1.0
+
+    def index_at(self, time: float) -> int:
+        """Number of the document that is current at a time; the first one before the beginning."""
+        return max(bisect.bisect_right(self._times, time) - 1, 0)
+
+    def at(self, index: int) -> Snapshot:
+        """A document. Raises IndexError, and WireError for one that is JSON but no snapshot."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"there is no document {index} of {len(self)}")
+        snapshot = self._decoded.pop(index, None)
+        if snapshot is None:
+            snapshot = _decoded(self._line(index))
+        self._decoded[index] = snapshot
+        if len(self._decoded) > _CACHED:
+            del self._decoded[next(iter(self._decoded))]
+        return snapshot
+
+    def line(self, index: int) -> bytes:
+        """A document as it was written. Raises IndexError, and WireError for one that is damaged."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"there is no document {index} of {len(self)}")
+        return self._line(index)
+
+    def _line(self, index: int) -> bytes:
+        number = bisect.bisect_right(self._ends, index)
+        first = self._ends[number] - self._blocks[number][1].count
+        wanted = index - first
+        where, taken, lines = self._reading or (-1, 0, iter(()))
+        self._reading = None
+        if where != number or taken > wanted:
+            taken, lines = 0, _lines(*self._blocks[number])
+        line = None
+        for _ in range(wanted - taken + 1):
+            line = next(lines, None)
+        if line is None:
+            raise WireError(f"document {index} of the recording is damaged")
+        self._reading = (number, wanted + 1, lines)
+        return line
+
+
+def _lines(survey: Survey, block: Block) -> Iterator[bytes]:
+    if survey.whole_file:
+        return iter((b"".join(content(survey, block)),))
+    return documents(_limited(content(survey, block), block.limit), block.only)
+
+
+def _limited(chunks: Iterator[bytes], limit: int | None) -> Iterator[bytes]:
+    """The chunks, as long as they are not more than was said. Raises WireError."""
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if limit is not None and size > limit:
+            raise WireError("a block of the recording holds more than its index says")
+        yield chunk
+
+
+def _decoded(line: bytes) -> Snapshot:
+    """As `decode`; what damage can make of a document is always a WireError."""
+    try:
+        return decode(line)
+    except (RecursionError, OverflowError, LookupError) as error:
+        raise WireError(f"not a snapshot document: {error}") from error
+
+
+def _steady(times: Sequence[float]) -> "array[float]":
+    """Times that never go back. One that is out of order between two that are not is the wrong one."""
+    steady = array("d", times)
+    for at in range(1, len(steady) - 1):
+        before, after = steady[at - 1], steady[at + 1]
+        if before <= after and not before <= steady[at] <= after:
+            steady[at] = before
+    if len(steady) > 2 and steady[0] > steady[1] <= steady[2]:
+        steady[0] = steady[1]
+    return array("d", accumulate(steady, max))
+
+
+def _notes(
+    path: Path, surveys: Sequence[Survey], with_documents: Sequence[Survey]
+) -> tuple[str, ...]:
+    notes: list[str] = []
+    for survey in surveys:
+        name = f"{survey.window.path.name}: " if len(surveys) > 1 else ""
+        texts = survey.notes() if survey.times else ("recording: holds no document",)
+        notes += [f"recording: {name}{text.removeprefix('recording: ')}" for text in texts]
+    if any(after.times[0] < before.times[-1] for before, after in pairwise(with_documents)):
+        notes.append("recording: the files overlap in time; they are read one after another")
+    if len(surveys) == 1 and (older := older_files(path)):
+        notes.append(f"recording: {older} older files beside it; '{path.name}*' names all of them")
+    return tuple(notes)
+
+
+def _close(opened: Sequence[Window]) -> None:
+    for window in opened:
+        window.close()

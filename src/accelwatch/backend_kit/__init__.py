@@ -1,0 +1,1 @@
+"""What several backends share: vendor commands here and over ssh, tables, processes."""

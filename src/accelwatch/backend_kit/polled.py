@@ -1,0 +1,130 @@
+"""A source that answers for many devices at once and slowly, asked at a pace of its own.
+
+Vendor commands take 0.5 to 2 s as a rule, devices are read every second. Whoever reads a device gets the
+newest answer with its age; a new one is asked for when it is due, by one thread, never by two at once.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import msgspec
+
+from accelwatch.base.backoff import Backoff
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import AccelwatchError, DeviceTimeout
+
+T = TypeVar("T")
+
+PACE_S = 2.0
+PATIENCE_S = 0.3
+_FORGIVEN = 1
+"""Failures in a row after which the answer before them is still given, with its age."""
+_SHARE = 2.0
+"""The pace is at least so many times what asking took: the source is idle half of the time."""
+
+
+class Answer(msgspec.Struct, Generic[T], frozen=True):
+    """What a source said, and how old that is."""
+
+    document: T
+    age_s: float
+    """Seconds since it had been read."""
+    pace_s: float
+    """Seconds from one answer to the next, as things are."""
+
+
+class Polled(Generic[T]):
+    """Keeps the newest answer of `ask`; any thread may call.
+
+    `ask` may raise AccelwatchError, and must come back: whatever it calls needs a deadline of its own.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[], T],
+        clock: Clock,
+        *,
+        pace_s: float = PACE_S,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        """`patience_s` is how long a reader waits for an answer that is due, while there is an older."""
+        self._ask = ask
+        self._clock = clock
+        self._pace_s = pace_s
+        self._patience_s = patience_s
+        self._lock = threading.Lock()
+        self._round: threading.Event | None = None
+        """Set when the round that is under way is over."""
+        self._document: T | None = None
+        self._read_at = 0.0
+        self._took_s = 0.0
+        self._error: AccelwatchError | None = None
+        self._backoff = Backoff(first_s=pace_s, free=_FORGIVEN)
+        self._closed = False
+
+    @property
+    def pace_s(self) -> float:
+        """Seconds from one answer to the next."""
+        return max(self._pace_s, _SHARE * self._took_s)
+
+    def answer(self, wait_s: float) -> Answer[T]:
+        """The newest answer; without any, the first is waited for `wait_s` at most.
+
+        Raises what `ask` raised, when it did so twice in a row or never gave an answer, and
+        DeviceTimeout when there is none yet.
+        """
+        with self._lock:
+            over = self._due_round()
+            known = self._document is not None
+        if over is not None:
+            over.wait(min(self._patience_s, wait_s) if known else wait_s)
+        with self._lock:
+            return self._newest()
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._closed = True
+
+    def _due_round(self) -> threading.Event | None:
+        """The round under way, begun now if one is due; None when the answer is new enough."""
+        if self._round is not None:
+            return self._round
+        now = self._clock.monotonic()
+        told = self._document is not None or self._error is not None
+        due = not told or now - self._read_at >= self.pace_s
+        if self._closed or not due or not self._backoff.ready(now):
+            return None
+        self._round = threading.Event()
+        # A daemon: nobody waits for a vendor's command when the process ends.
+        threading.Thread(target=self._go, args=(self._round,), daemon=True).start()
+        return self._round
+
+    def _go(self, over: threading.Event) -> None:
+        began = self._clock.monotonic()
+        document: T | None = None
+        error: AccelwatchError | None = None
+        try:
+            document = self._ask()
+        except AccelwatchError as failure:
+            error = failure
+        except Exception as failure:  # noqa: BLE001 - a parser's bug costs an answer, not the thread
+            error = AccelwatchError(f"{type(failure).__name__}: {failure}")
+        with self._lock:
+            now = self._clock.monotonic()
+            self._took_s, self._error, self._round = now - began, error, None
+            if error is None:
+                self._document, self._read_at = document, now
+                self._backoff.succeeded()
+            else:
+                self._backoff.failed(now)
+        over.set()
+
+    def _newest(self) -> Answer[T]:
+        if self._error is not None and (
+            self._document is None or self._backoff.failures > _FORGIVEN
+        ):
+            raise self._error
+        if self._document is None:
+            raise DeviceTimeout("the source has not answered yet", code="timeout")
+        return Answer(self._document, self._clock.monotonic() - self._read_at, self.pace_s)

@@ -1,0 +1,69 @@
+"""Numbers with units as vendors' tools print them: `38C`, `43.9 W`, `2.4GiB`, `98.7%`, `N/A`.
+
+Pure, and never raises: what is no number of the expected unit is an absence with its reason.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from accelwatch.base.absence import Absence
+
+Units = Mapping[str, float]
+"""Factor to the base unit by unit in lower case; `""` where a bare number is meant."""
+
+CELSIUS: Units = MappingProxyType({"": 1.0, "c": 1.0, "°c": 1.0, "mc": 1e-3})
+WATTS: Units = MappingProxyType({"": 1.0, "w": 1.0, "mw": 1e-3, "uw": 1e-6, "kw": 1e3})
+PERCENT: Units = MappingProxyType({"": 0.01, "%": 0.01})
+"""To a ratio."""
+HERTZ: Units = MappingProxyType({"hz": 1.0, "khz": 1e3, "mhz": 1e6, "ghz": 1e9})
+VOLTS: Units = MappingProxyType({"v": 1.0, "mv": 1e-3, "uv": 1e-6})
+AMPERES: Units = MappingProxyType({"a": 1.0, "ma": 1e-3})
+BYTES: Units = MappingProxyType(
+    {
+        "b": 1.0,
+        **{f"{letter}b": 1000.0**power for power, letter in enumerate("kmgt", 1)},
+        **{f"{letter}ib": 1024.0**power for power, letter in enumerate("kmgt", 1)},
+    }
+)
+"""As the units are defined; a vendor that writes MB and means MiB has a table of its own."""
+
+_NUMBER = re.compile(
+    r"([+-]?\d{1,20}(?:\.\d{1,20}|,\d{1,2}(?!\d))?(?:[eE][+-]?\d{1,3})?)\s*([^\d\s]\S*)?"
+)
+"""A comma before one digit or two is that of a locale with decimal commas; before three it could part
+thousands, and nobody knows which."""
+_NOT_GIVEN = frozenset(
+    {"", "-", "--", "n/a", "na", "none", "null", "unknown", "not supported", "unsupported"}
+)
+
+
+def quantity(told: object, units: Units) -> float | Absence:
+    """The number in base units; `unsupported` where nothing is given, `error` where it is no number."""
+    if told is None:
+        return Absence.UNSUPPORTED
+    if isinstance(told, str):
+        return _of_text(told, units)
+    if isinstance(told, bool) or not isinstance(told, int | float) or "" not in units:
+        return Absence.ERROR
+    return _finite(told, units[""])
+
+
+def _of_text(text: str, units: Units) -> float | Absence:
+    plain = text.strip().strip("[]").strip()
+    if plain.lower() in _NOT_GIVEN:
+        return Absence.UNSUPPORTED
+    match = _NUMBER.fullmatch(plain)
+    if match is None:
+        return Absence.ERROR
+    factor = units.get((match[2] or "").lower())
+    return Absence.ERROR if factor is None else _finite(float(match[1].replace(",", ".")), factor)
+
+
+def _finite(number: float, factor: float) -> float | Absence:
+    try:
+        value = float(number) * factor
+    except OverflowError:
+        return Absence.ERROR
+    return value if math.isfinite(value) else Absence.ERROR

@@ -1,0 +1,109 @@
+"""The contract of reading a machine on which nothing of ours runs: commands there, understood here.
+
+A backend that understands what a vendor's command prints says on its class where its `Remote` is. The
+commands are run by whoever can reach the machine (`accelwatch fleet --ssh`); their words come back as
+bytes, and nothing in /sys, /proc or /dev of this machine says anything about them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
+from accelwatch.processes.printed import plain
+from accelwatch.processes.whole_output import Judge, is_told, never
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Reading
+
+_NOT_ALLOWED = 126
+"""A shell's status of a file that is there and cannot be run."""
+_SHOWN = 200
+
+
+class RemoteCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """One command that is run in every round, where it is installed."""
+
+    key: str
+    """By what its output is known: letters and digits."""
+    programs: tuple[str, ...]
+    """Names of the program; the first that is there is run."""
+    arguments: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    """Absolute folders in which it is looked for after PATH and the usual ones."""
+    timeout_s: float = 10.0
+    if_fails: str = ""
+    """Key of a command before it: this one is run only when that one has not ended with status 0."""
+    each_in: str = ""
+    """A folder: it is run for each entry, whose name is its last argument, and told as `key/entry`."""
+
+
+class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command printed there."""
+
+    program: str
+    """The path that was run."""
+    output: bytes
+    errors: str = ""
+    """Its standard error, at most 2000 bytes of it."""
+    status: int = 0
+    """Its exit status, as a shell tells it: 124 and 137 when it was ended because it took too long."""
+
+    @property
+    def late(self) -> bool:
+        """Whether it was ended because it took too long; timeout(1)."""
+        return self.status in (124, 137)
+
+    def printed(self, is_whole: Judge = never) -> bytes:
+        """What it printed, without colours, if it ended well or `is_whole` says that this is everything.
+
+        Raises DeviceTimeout, DevicePermission, ReadError.
+        """
+        name = self.program.rpartition("/")[2]
+        if self.late:
+            raise DeviceTimeout(f"{name} did not end in time", code="timeout")
+        if self.status == _NOT_ALLOWED:
+            raise DevicePermission(f"{self.program} may not be run there", code="permission")
+        output = plain(self.output)
+        if self.status and not is_told(self.status, output, is_whole):
+            said = self.errors or output[:_SHOWN].decode("utf-8", "replace")
+            first = next((line.strip() for line in said.splitlines() if line.strip()), "")
+            text = f"{name} ended with status {self.status}: {first[:_SHOWN] or 'it said nothing'}"
+            raise ReadError(text, code="command_failed")
+        return output
+
+
+Outputs = Mapping[str, CommandOutput]
+"""What the commands of a round printed, by their keys; only of those that were run."""
+
+RemoteRow = tuple[Device, Reading | ReadError]
+"""A device or a partition, identified, and what was read of it, or why nothing was."""
+
+
+class RemoteReader(Protocol):
+    """Reads the rounds of one machine, one after the other; it may remember what it has seen."""
+
+    def read(self, outputs: Outputs) -> Sequence[RemoteRow]:
+        """The devices by the outputs that came, by key; a whole device before its partitions.
+
+        Raises ReadError or BackendUnavailable when the commands tell of none and say why.
+        """
+        ...
+
+
+class Remote(msgspec.Struct, frozen=True, kw_only=True):
+    """How a vendor's devices are read on a machine that only has the vendor's commands."""
+
+    commands: tuple[RemoteCommand, ...]
+    reader: Callable[[], RemoteReader]
+    """Makes the reader of one machine."""
+    pci_vendors: tuple[str, ...] = ()
+    """PCI vendor ids, `10de`: where such an accelerator is on the bus, a command is missed."""
+
+
+@runtime_checkable
+class RemotelyRead(Protocol):
+    """Optional declaration of a backend, on its class; it is read without building the backend."""
+
+    remote: str
+    """`module:attribute` of its Remote, so that nobody else imports what understands the commands."""

@@ -1,0 +1,99 @@
+"""The devices of another machine where one answer of a vendor's command lists them all.
+
+A device that was listed before and is not any more cannot be read, and is lost when several answers in a
+row leave it out; so is one whose entry says so.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from accelwatch.backend_kit.remote import Outputs, RemoteRow
+from accelwatch.backend_kit.unlisted import Unlisted
+from accelwatch.base.errors import DeviceLost, ReadError
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.reading import Reading
+
+D = TypeVar("D")
+E = TypeVar("E")
+
+
+class Place(NamedTuple):
+    """Where a listed device is."""
+
+    number: int
+    """The vendor's index."""
+    pci_bus_id: str | None
+
+
+class ToolReader(Generic[D, E]):
+    """A RemoteReader over functions that a backend has for this machine's command too."""
+
+    def __init__(
+        self,
+        document: Callable[[Outputs], D],
+        listed: Callable[[D], Iterable[tuple[Place, E]]],
+        identified: Callable[[Device, E, D], Device],
+        read: Callable[[Device, E, D], Reading],
+        *,
+        provisional: Device,
+    ) -> None:
+        """`document` and `read` may raise ReadError. `provisional` has backend, vendor and kind.
+
+        Its name is the prefix of the devices' names.
+        """
+        self._document = document
+        self._listed = listed
+        self._identified = identified
+        self._read = read
+        self._provisional = provisional
+        self._known: dict[Place | str, Device] = {}
+        self._unlisted = Unlisted()
+
+    def read(self, outputs: Outputs) -> Sequence[RemoteRow]:
+        """The devices. Raises ReadError."""
+        document = self._document(outputs)
+        rows: list[RemoteRow] = []
+        before = dict(self._known)
+        for place, entry in self._listed(document):
+            device = self._identified(self._at(place), entry, document)
+            known = self._known.get(place.pci_bus_id or place)
+            if known is not None and known.uuid is not None and device.uuid is None:
+                # It was told before: now the command that tells it has failed.
+                device = known
+            self._known[place.pci_bus_id or place] = device
+            before.pop(place.pci_bus_id or place, None)
+            self._unlisted.forget(place.pci_bus_id or place)
+            try:
+                rows.append((device, self._read(device, entry, document)))
+            except ReadError as error:
+                rows.append((device, error))
+        here = {device.id for device, _ in rows}
+        for gone, device in before.items():
+            if device.id in here:  # it has moved
+                del self._known[gone]
+                continue
+            text = f"{device.name}: it is not listed any more"
+            lost = self._unlisted.note(gone, document)
+            rows.append((device, (DeviceLost if lost else ReadError)(text, code="not_listed")))
+        return rows
+
+    def _at(self, place: Place) -> Device:
+        """What is known without an answer."""
+        return Device(
+            id=f"{self._provisional.backend}:{place.pci_bus_id or place.number}",
+            vendor=self._provisional.vendor,
+            backend=self._provisional.backend,
+            index=place.number,
+            name=f"{self._provisional.name}{place.number}",
+            kind=self._provisional.kind,
+            pci_bus_id=place.pci_bus_id,
+        )
+
+
+def prototype(
+    backend: str, prefix: str, kind: DeviceKind = DeviceKind.NPU, vendor: str = ""
+) -> Device:
+    """What all devices of a backend have in common; `prefix` begins their names."""
+    return Device(
+        id=backend, vendor=vendor or backend, backend=backend, index=0, name=prefix, kind=kind
+    )

@@ -1,0 +1,1 @@
+"""Commands that look like nvidia-smi: their tables, queries and XML."""

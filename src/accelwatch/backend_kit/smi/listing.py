@@ -1,0 +1,83 @@
+"""What nvidia-smi's relatives list: GPUs with their fields, and the processes on them. Pure."""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.backend_kit.smi.blocks import Fields, first_told, told, word
+from accelwatch.backend_kit.smi.processes import Job
+from accelwatch.base.errors import DeviceLost
+
+MAX_GPUS = 1024
+_LOST = re.compile(r"(?:[gp]pu|device) is lost", re.IGNORECASE)
+_STUCK = re.compile(r"(?:[gp]pu|device) requires reset", re.IGNORECASE)
+_TELLING = frozenset(
+    {
+        *("gpu", "ppu", "gpu_util", "used", "temp"),
+        *("gpu_temp", "gpu current temp", "ppu current temp"),
+    }
+)
+"""Keys that a GPU in need of a reset does not answer, whatever else it still does."""
+
+
+class Gpu(msgspec.Struct, frozen=True, kw_only=True):
+    """One GPU as listed."""
+
+    number: int
+    """The vendor's index."""
+    pci_bus_id: str | None
+    fields: Fields
+
+    def told(self, *ends: tuple[str, ...]) -> object:
+        """The first field that says something, of those whose paths end so; None without any."""
+        return first_told(self.fields, ends)
+
+    def text(self, *ends: tuple[str, ...]) -> str | None:
+        """A text of it; None when it is empty, missing or says that there is none."""
+        return word(self.told(*ends))
+
+    def must_answer(self, name: str) -> None:
+        """Raise DeviceLost where a field says that the GPU is lost, or cannot go on without a reset."""
+        for path, value in self.fields.items():
+            words = value.strip("[] ") if isinstance(value, str) else ""
+            if _LOST.fullmatch(words):
+                raise DeviceLost(f"{name}: its command says {words!r}", code="gpu_is_lost")
+            if _STUCK.fullmatch(words) and path[-1] in _TELLING:
+                raise DeviceLost(f"{name}: its command says {words!r}", code="reset_required")
+
+    def completed(self, other: "Gpu | None") -> "Gpu":
+        """With fields of another account of it that it lacks, be it under a longer path."""
+        more = {} if other is None else other.fields
+        new = {path: value for path, value in more.items() if told(self.fields, path) is None}
+        return msgspec.structs.replace(
+            self,
+            pci_bus_id=self.pci_bus_id or (other and other.pci_bus_id),
+            fields={**self.fields, **new},
+        )
+
+
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was listed."""
+
+    driver_version: str | None = None
+    gpus: tuple[Gpu, ...] = ()
+    jobs: tuple[Job, ...] | None = None
+    """None when nothing tells which processes there are."""
+
+    def completed(self, other: "Listing") -> "Listing":
+        """With what another account has and this one lacks."""
+        more = {gpu.number: gpu for gpu in other.gpus}
+        return Listing(
+            driver_version=self.driver_version or other.driver_version,
+            gpus=tuple(gpu.completed(more.get(gpu.number)) for gpu in self.gpus),
+            jobs=other.jobs if self.jobs is None else self.jobs,
+        )
+
+
+def distinct(gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:
+    """The first of each index."""
+    by_number: dict[int, Gpu] = {}
+    for gpu in gpus:
+        by_number.setdefault(gpu.number, gpu)
+    return tuple(by_number.values())

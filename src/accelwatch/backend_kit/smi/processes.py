@@ -1,0 +1,77 @@
+"""The table of processes that nvidia-smi's relatives print below that of GPUs. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from accelwatch.backend_kit.listed_process import by_pid, listed
+from accelwatch.backend_kit.process_rows import process_rows
+from accelwatch.backend_kit.quantity_text import Units, quantity
+from accelwatch.schema.reading import Process
+
+_TITLE = re.compile(r"[\s|]*Processes:(?:\s+GPU Memory)?[\s|]*")
+_NOBODY = re.compile(r"[\s|]*No running processes found\.?[\s|]*")
+_ROW = re.compile(
+    r"[\s|]*(\d{1,4})\s+(?P<pid>\d{1,10})\s+(?P<name>\S.*?)\s+"
+    r"(?P<memory>\d[\d.]*(?:\s?[KMGT]?i?B)?|N/A)[\s|]*",
+    re.ASCII,
+)
+_INSTANCE_ROW = re.compile(
+    r"[\s|]*(\d{1,4})\s+(?P<gi>\d{1,4}|N/A)\s+(?P<ci>\d{1,4}|N/A)\s+(?P<pid>\d{1,10})\s+[A-Z+]{1,3}\s+"
+    r"(?:(?P<name>\S.*?)\s+)?(?P<memory>\d[\d.]*(?:\s?[KMGT]?i?B)?|N/A)[\s|]*",
+    re.ASCII,
+)
+"""With the columns of instances and of the type; the name of a process that ends may be missing."""
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """One process on one GPU."""
+
+    number: int
+    """Of the GPU."""
+    pid: int
+    command: str
+    memory: str
+    """As told."""
+    instance: str | None = None
+    """`gi1/ci0`, of one that runs in a part of the GPU."""
+
+
+def title_at(lines: Sequence[str]) -> int:
+    """Place of the line that begins the table; that after the last when there is none."""
+    return next((at for at, line in enumerate(lines) if _TITLE.fullmatch(line)), len(lines))
+
+
+def jobs(lines: Sequence[str], *, instances: bool = False) -> tuple[Job, ...] | None:
+    """The processes; None when there is no table of them, or one that cannot be read.
+
+    `instances` where the table has columns of those.
+    """
+    pattern = _INSTANCE_ROW if instances else _ROW
+    rows = process_rows(lines[title_at(lines) + 1 :], pattern, _NOBODY)
+    if rows is None:
+        return None
+    return tuple(
+        Job(
+            number=int(row[1]),
+            pid=int(row["pid"]),
+            command=row["name"] or "",
+            memory=row["memory"],
+            instance=_instance(row.groupdict()),
+        )
+        for row in rows
+        if int(row["pid"])
+    )
+
+
+def _instance(row: Mapping[str, str | None]) -> str | None:
+    parts = row.get("gi"), row.get("ci")
+    return None if None in parts or "N/A" in parts else f"gi{parts[0]}/ci{parts[1]}"
+
+
+def processes_of(device_id: str, jobs: Iterable[Job], units: Units) -> list[Process]:
+    """The processes on a GPU, by pid, the rows of one taken together; `units` of its memory."""
+    return by_pid(
+        listed(device_id, job.pid, job.command, quantity(job.memory, units)) for job in jobs
+    )

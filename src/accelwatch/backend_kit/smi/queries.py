@@ -1,0 +1,72 @@
+"""Asks a relative of nvidia-smi what it can answer: its fullest query first, its table at the least."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from accelwatch.backend_kit.smi.listing import Gpu, Listing
+from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
+from accelwatch.processes.whole_output import closed, parsed
+
+Parse = Callable[[bytes], Listing]
+"""May raise ReadError."""
+
+
+class Query(NamedTuple):
+    """One way to ask."""
+
+    arguments: tuple[str, ...]
+    parse: Parse
+
+
+class Queries:
+    """Remembers which query the command knows.
+
+    `run` is given arguments and a judge of what a run that fails has printed, and may raise ReadError.
+    """
+
+    def __init__(
+        self, run: Callable[..., bytes], queries: Sequence[Query], parse_table: Parse
+    ) -> None:
+        """`queries` are tried in order; the table, without arguments, comes with and after them."""
+        self._run = run
+        self._queries = tuple(queries)
+        self._parse_table = parse_table
+        self._known = 0
+        """Place of the query that worked; past their end there is only the table."""
+
+    def ask(self) -> Listing:
+        """What the fullest query says, and what the table adds: processes as a rule.
+
+        Raises ReadError: of several failures the first.
+        """
+        first: ReadError | None = None
+        for at in range(self._known, len(self._queries)):
+            arguments, parse = self._queries[at]
+            try:
+                listing = parse(self._run(*arguments, is_whole=parsed(parse, _gpus)))
+            except (DeviceTimeout, DevicePermission):
+                raise
+            except ReadError as error:
+                first = first or error
+            else:
+                self._known = at
+                return self._completed(listing)
+        try:
+            listing = self._table()
+        except ReadError as error:
+            raise first or error from None
+        self._known = len(self._queries)
+        return listing
+
+    def _table(self) -> Listing:
+        return self._parse_table(self._run(is_whole=closed(self._parse_table, _gpus)))
+
+    def _completed(self, listing: Listing) -> Listing:
+        try:
+            return listing.completed(self._table())
+        except ReadError:
+            return listing
+
+
+def _gpus(listing: Listing) -> tuple[Gpu, ...]:
+    return listing.gpus

@@ -1,0 +1,74 @@
+"""The table of GPUs that nvidia-smi's relatives print for people. Pure.
+
+A GPU takes as many lines as the heading has; cells go by their headings, so that a column which newer
+releases have may be there or not.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from accelwatch.backend_kit.failed_cells import with_failed_cells
+from accelwatch.backend_kit.smi.blocks import plain, whole_number
+
+MAX_ROWS = 1024
+_RULE = re.compile(r"[\s|]*[+=-][+=\-|\s]*")
+_GAP = re.compile(r"\s{2,}")
+_NUMBERED = re.compile(r"^([\s|]*\d{1,4}) (?=[A-Za-z])")
+"""An index of two digits leaves one space before the name."""
+
+
+def rows(
+    lines: Sequence[str], first: tuple[str, str], headings: Sequence[str] = ()
+) -> tuple[bool, list[dict[str, str]]]:
+    """Whether there is a table, and the cells of each GPU by heading in lower case.
+
+    `first` are its first two headings, `headings` the lines that stand for a heading that is not there.
+    """
+    names = [_parts(line) for line in headings]
+    blocks: list[list[list[str]]] = []
+    known, heading, framed = bool(names), False, False
+    for line in (with_failed_cells(_NUMBERED.sub(r"\1  ", line)) for line in lines):
+        cells = [cell.lower() for cell in _cells(line)]
+        if tuple(cells[:2]) == first:
+            names, known, heading = [_parts(line)], True, True
+            framed = _is_framed(line)
+        elif _RULE.fullmatch(line):
+            heading = False
+        elif framed and not _is_framed(line):
+            # Between lines of a frame, what has none is a warning.
+            continue
+        elif heading:
+            names.append(_parts(line))
+        elif known and len(cells) > 1 and whole_number(cells[0]) is not None:
+            blocks.append([_parts(line)])
+        elif blocks:
+            blocks[-1].append(_parts(line))
+    found = [dict(_named(names, block)) for block in blocks[:MAX_ROWS]]
+    return known and (bool(found) or not headings), found
+
+
+def _named(names: list[list[str]], block: list[list[str]]) -> Iterator[tuple[str, str]]:
+    """Cells by heading; those of a part of a line with another number of cells are nobody's."""
+    for heads, parts in zip(names, block, strict=False):
+        if len(heads) != len(parts):
+            continue
+        for head, part in zip(heads, parts, strict=True):
+            keys, cells = _cells(head), _cells(part)
+            if len(keys) == len(cells):
+                yield from zip(map(plain, keys), cells, strict=True)
+
+
+def _is_framed(line: str) -> bool:
+    bare = line.strip()
+    return len(bare) > 1 and bare.startswith("|") and bare.endswith("|")
+
+
+def _parts(line: str) -> list[str]:
+    """What stands between rules; those at the edges of a framed table are none."""
+    return line.strip()[1:-1].split("|") if _is_framed(line) else line.split("|")
+
+
+def _cells(part: str) -> list[str]:
+    """What two or more spaces keep apart, in the first part of a line."""
+    first = part.strip(" |").split("|", 1)[0].strip()
+    return _GAP.split(first) if first else []

@@ -1,0 +1,259 @@
+"""What backends share whose devices a vendor's command lists (`vendor_tool`).
+
+A vendor's own is what it says of its command and driver (`Command`), how the command is asked, and what
+an answer tells of a device.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+
+import msgspec
+
+from accelwatch.backend import Check, Context, Opened, Option, Probe, Request
+from accelwatch.backend_kit.listed_process import with_processes, without_processes
+from accelwatch.backend_kit.polled import Answer
+from accelwatch.backend_kit.vendor_program import chosen_program, output_of
+from accelwatch.backend_kit.vendor_tool import (
+    ACCELERATOR,
+    TIMEOUT_S,
+    Listed,
+    VendorTool,
+    accelerators,
+    bare_devices,
+)
+from accelwatch.base.absence import Absence
+from accelwatch.base.errors import BackendUnavailable
+from accelwatch.kernel import sysfs
+from accelwatch.processes.whole_output import Judge, never
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.reading import Process, Reading
+
+T = TypeVar("T")
+"""What the command answers."""
+E = TypeVar("E", bound=Listed)
+"""What an answer tells of one device."""
+_VERSION_CHARS = 64
+
+
+class Command(NamedTuple):
+    """A vendor's command, its driver, and the devices that it lists."""
+
+    names: tuple[str, ...]
+    """Of the program: the first that is found is asked."""
+    option: str
+    """Of the configuration; it names the file."""
+    remedy: str
+    """What to do where there is none."""
+    vendor_id: int
+    """On the PCI bus."""
+    prefix: str
+    """Of the names of devices."""
+    driver: str
+    """A path that is there as long as the driver is loaded, from the root."""
+    module: str
+    """What is to be loaded where it is not."""
+    folders: tuple[str, ...] = ()
+    """Where the vendor's packages put the program, from the root."""
+    classes: tuple[int, ...] = (ACCELERATOR,)
+    """PCI base classes of the devices; the vendor may have functions of others."""
+    kind: DeviceKind = DeviceKind.NPU
+    nodes: str = ""
+    """How nodes of devices are called below /dev (`rbln[0-9]*`)."""
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """What the backend of such a command takes from the configuration, for its own `options`."""
+        return (Option(self.option, is_path=True), Option("pace_s"))
+
+
+class ToolBackend(Generic[T, E]):
+    """A backend without what is the vendor's own: `identify`, `read` and what raises here."""
+
+    name: str
+    command: ClassVar[Command]
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._program = Path()
+        """The command, once it is found."""
+        self._tool: VendorTool[T, E] | None = None
+
+    def asked(self) -> Callable[[], T]:
+        """How the program is asked for all devices; may raise ReadError each time."""
+        raise NotImplementedError
+
+    def listed(self, answer: T) -> Iterable[E]:
+        """The devices in an answer."""
+        raise NotImplementedError
+
+    def placed(self, entry: E, bus: str) -> E | None:
+        """An entry whose address could not be read, at this one; None when it has none of its own."""
+        placed: E = msgspec.structs.replace(cast(Any, entry), pci_bus_id=bus)
+        return placed
+
+    def told_version(self, _answer: T, /) -> str | None:
+        """Of the driver, as an answer has it."""
+        return None
+
+    def driver_version(self, answer: T | None) -> str | None:
+        """As an answer has it, else by the kernel's module."""
+        told = None if answer is None else self.told_version(answer)
+        return told or self.module_version()
+
+    def versions(self, answer: T | None) -> Mapping[str, str]:
+        """What a report of the backend says, by name."""
+        version = self.driver_version(answer)
+        return {"driver": version} if version else {}
+
+    def probe(self) -> Probe:
+        """Look for the vendor's devices on the PCI bus, for its driver and its command."""
+        there, driver = bool(self.on_bus()), self._context.root / self.command.driver
+        checks = (
+            self.bus_check(there=there),
+            Check(
+                subject=str(driver),
+                ok=driver.exists(),
+                remedy=f"load the driver: {self.command.module}",
+            ),
+            self.command_check(),
+        )
+        return Probe(present=there or driver.exists(), checks=checks)
+
+    def bus_check(self, *, there: bool) -> Check:
+        """Whether the devices are on the bus."""
+        classes = " or ".join(f"{code:02x}" for code in sorted(self.command.classes))
+        return Check(subject=f"PCI {self.command.vendor_id:04x}, class {classes}", ok=there)
+
+    def command_check(self) -> Check:
+        """Whether the command is there."""
+        command = self.command
+        found = self.find() is not None
+        return Check(subject=command.names[0], ok=found, remedy=command.remedy)
+
+    def open(self) -> Opened:
+        """Find the command and begin to ask it. Raises BackendUnavailable."""
+        program = self.find()
+        if program is None:
+            raise self.not_found().with_devices(self._there())
+        self._program = program
+        return self.begin(self.asked(), source=self.command.names[0])
+
+    def _there(self) -> list[Device]:
+        """The devices on the bus but for those that somebody else was given."""
+        command = self.command
+        return bare_devices(
+            self._context.root,
+            self.on_bus(),
+            vendor=self.name,
+            prefix=command.prefix,
+            kind=command.kind,
+            nodes=command.nodes,
+        )
+
+    def begin(self, ask: Callable[[], T], *, source: str) -> Opened:
+        """Begin to ask; wait for the first answer for a moment. Raises BackendUnavailable."""
+        command = self.command
+        try:
+            self._tool = VendorTool(
+                self._context,
+                ask,
+                self.listed,
+                name=self.name,
+                command=source,
+                prefix=command.prefix,
+                vendor_id=command.vendor_id,
+                classes=command.classes,
+                kind=command.kind,
+                nodes=command.nodes,
+                placed=self.placed,
+            )
+        except BackendUnavailable as refusal:
+            raise refusal.with_devices(self._there()) from None
+        return Opened(source=source, versions=dict(self.versions(self._tool.first())))
+
+    def discover(self) -> Sequence[Device]:
+        """What is on the PCI bus, then what only the command lists. Raises BackendUnavailable."""
+        return self.tool.discover()
+
+    def close(self) -> None:
+        """Ask no more."""
+        if self._tool is not None:
+            self._tool.close()
+
+    @property
+    def tool(self) -> VendorTool[T, E]:
+        """Who asks the command; there once the backend is open."""
+        assert self._tool is not None
+        return self._tool
+
+    def run(self, *arguments: str, is_whole: Judge = never) -> bytes:
+        """What the command prints with these arguments. Raises ReadError."""
+        return output_of(
+            self._program,
+            *arguments,
+            timeout_s=TIMEOUT_S,
+            environ=self.environ(),
+            is_whole=is_whole,
+        )
+
+    def environ(self) -> Mapping[str, str] | None:
+        """What a run gets beside the environment."""
+        return None
+
+    def find(self) -> Path | None:
+        """The command's file: that which the configuration names, else where packages put it."""
+        command = self.command
+        named = self._context.options.get(command.option)
+        return chosen_program(self._context.root, named, command.names, command.folders)
+
+    def on_bus(self) -> list[str]:
+        """PCI ids of the devices, in the order of the bus."""
+        return accelerators(self._context, self.command.vendor_id, self.command.classes)
+
+    def module_version(self) -> str | None:
+        """Of the driver, as its kernel module says."""
+        file = self._context.root / "sys/module" / self.command.module / "version"
+        version = sysfs.read_text(file)
+        return None if isinstance(version, Absence) else version[:_VERSION_CHARS] or None
+
+    def node(self, name: str) -> str | None:
+        """A device's node of this name; None where there is none."""
+        return f"/dev/{name}" if (self._context.root / "dev" / name).exists() else None
+
+    def readings(
+        self,
+        request: Request,
+        answer: Answer[T],
+        numbers: Reading,
+        processes: Callable[[], Sequence[Process]] | Absence,
+    ) -> list[Reading]:
+        """One device's numbers with their age and, where they are asked for, the listed processes.
+
+        Of processes that are not known, why.
+        """
+        numbers = msgspec.structs.replace(numbers, age_s=answer.age_s, pace_s=answer.pace_s)
+        if not request.processes:
+            return [without_processes(numbers, Absence.NOT_COLLECTED)]
+        if isinstance(processes, Absence):
+            return [without_processes(numbers, processes)]
+        request.numbers([numbers])
+        return [with_processes(self._context.root, numbers, processes())]
+
+    def not_found(self) -> BackendUnavailable:
+        """Why there is nobody to ask."""
+        command = self.command
+        named = self._context.options.get(command.option)
+        if isinstance(named, str):
+            return BackendUnavailable(
+                f"{command.option}: {named!r} is not a file",
+                reason="command_not_found",
+                remedy=f"mend collect.options.{self.name}.{command.option} in the configuration",
+            )
+        own = ", ".join(f"/{folder}" for folder in command.folders)
+        found = f"found neither in {own} nor" if own else "not found"
+        return BackendUnavailable(
+            f"{command.names[0]} was {found} in the folders of commands",
+            reason="command_not_found",
+            remedy=command.remedy,
+        )

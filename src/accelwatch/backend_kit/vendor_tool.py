@@ -1,0 +1,298 @@
+"""A vendor's command as the source of all its devices: found on the PCI bus, read by one answer for all.
+
+What is on the bus is a device even when the command does not answer or does not list it; what only the
+command lists, as in a container that hides the bus, is one too. A device that the command does not list,
+and that nobody else can have (`device_nodes`), cannot be read. It is lost when several answers in a row
+leave it out (`unlisted`), when the bus has it no more, or when the driver holds the others and not it.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from accelwatch.backend import Context
+from accelwatch.backend_kit.polled import PACE_S, Answer, Polled
+from accelwatch.backend_kit.unlisted import Unlisted
+from accelwatch.base.errors import (
+    AccelwatchError,
+    BackendUnavailable,
+    DeviceLost,
+    DevicePermission,
+    DeviceSuspended,
+    ReadError,
+)
+from accelwatch.kernel import device_nodes, sysfs
+from accelwatch.schema.device import Device, DeviceKind
+
+
+class Listed(Protocol):
+    """One device in what the command lists."""
+
+    @property
+    def pci_bus_id(self) -> str | None:
+        """Where it is; None where the command does not say, or it is not on the bus."""
+        ...
+
+    @property
+    def number(self) -> int:
+        """The vendor's index."""
+        ...
+
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Listed)
+
+TIMEOUT_S = 5.0
+"""For one run of a command."""
+_FIRST_WAIT_S = 3.0
+"""Less than a backend is given to open (5 s)."""
+ACCELERATOR, DISPLAY = 0x12, 0x03
+"""PCI base classes: of processing accelerators, and of GPUs with and without outputs."""
+
+
+class Place(NamedTuple):
+    """Where a device is, and nothing more."""
+
+    pci_bus_id: str | None
+    number: int
+    """The vendor's index."""
+
+
+def accelerators(
+    context: Context, vendor_id: int, classes: Collection[int] = (ACCELERATOR,)
+) -> list[str]:
+    """PCI ids of a vendor's functions of these base classes, in the order of the bus."""
+    functions = sysfs.pci_functions(context.root, vendor_id)
+    return [bus for bus, _, code in functions if code >> 16 in classes]
+
+
+def bare_device(root: Path, place: Listed, *, vendor: str, prefix: str, kind: DeviceKind) -> Device:
+    """What is known without an answer: the place on the bus."""
+    bus = place.pci_bus_id
+    return Device(
+        id=f"{vendor}:{bus or place.number}",
+        vendor=vendor,
+        backend=vendor,
+        index=place.number,
+        name=f"{prefix}{place.number}",
+        kind=kind,
+        pci_bus_id=bus,
+        numa_node=None if bus is None else sysfs.numa_node(root, bus),
+    )
+
+
+def bare_devices(
+    root: Path,
+    on_bus: Sequence[str],
+    *,
+    vendor: str,
+    prefix: str,
+    kind: DeviceKind = DeviceKind.NPU,
+    nodes: str = "",
+) -> list[Device]:
+    """The devices on the bus but for those that somebody else was given; `nodes` as of VendorTool."""
+    ours = [
+        bus
+        for bus in on_bus
+        if not device_nodes.is_virtual_function(root, bus)
+        and not device_nodes.why_withheld(root, bus, on_bus, nodes)
+    ]
+    return [
+        bare_device(root, Place(bus, number), vendor=vendor, prefix=prefix, kind=kind)
+        for number, bus in enumerate(ours)
+    ]
+
+
+def pace_of(options: Mapping[str, object], backend: str) -> float:
+    """The option `pace_s`, seconds between two runs. Raises BackendUnavailable for what is none."""
+    told = options.get("pace_s", PACE_S)
+    if isinstance(told, bool) or not isinstance(told, int | float) or not 0.1 <= told <= 3600:
+        raise BackendUnavailable(
+            f"pace_s: {told!r} is not a valid number of seconds from 0.1 to 3600",
+            reason="option",
+            remedy=f"mend collect.options.{backend}.pace_s in the configuration",
+        )
+    return float(told)
+
+
+class VendorTool(Generic[T, E]):
+    """Asks the command through `ask` and knows which devices there are. `name` is backend and vendor."""
+
+    def __init__(
+        self,
+        context: Context,
+        ask: Callable[[], T],
+        listed: Callable[[T], Iterable[E]],
+        *,
+        name: str,
+        command: str,
+        prefix: str,
+        vendor_id: int,
+        classes: Collection[int] = (ACCELERATOR,),
+        kind: DeviceKind = DeviceKind.NPU,
+        nodes: str = "",
+        placed: Callable[[E, str], E | None] | None = None,
+    ) -> None:
+        """`listed` in an answer; `prefix` of the names of devices, `classes` of PCI that they have.
+
+        `nodes` of devices are so called below /dev (`rbln[0-9]*`). `placed` is an entry whose address
+        could not be read, at the only place that is left for it. Raises BackendUnavailable.
+        """
+        self._context = context
+        self._listed, self._placed = listed, placed
+        self._name, self._command = name, command
+        self._prefix, self._vendor_id = prefix, vendor_id
+        self._classes, self._kind, self._nodes = classes, kind, nodes
+        self._laid_out: tuple[T, Sequence[E]] | None = None
+        self._known: set[str | None] = set()
+        """Places at which the command has listed a device that was read."""
+        self._was_on_bus: set[str | None] = set()
+        self._hidden: dict[int, Place] = {}
+        """By number: what only the command has listed."""
+        self._unlisted = Unlisted()
+        self._polled = Polled(ask, context.clock, pace_s=pace_of(context.options, name))
+
+    def first(self) -> T | None:
+        """The first answer; None when there is none soon: the devices then say why, one by one."""
+        try:
+            return self._polled.answer(_FIRST_WAIT_S).document
+        except AccelwatchError:
+            return None
+
+    def discover(self) -> list[Device]:
+        """What is on the bus, then what only the command lists. Raises BackendUnavailable."""
+        on_bus = accelerators(self._context, self._vendor_id, self._classes)
+        self._was_on_bus.update(on_bus)
+        document: T | None = None
+        try:
+            document = self._polled.answer(_FIRST_WAIT_S).document
+            listed: Sequence[E] = self._entries(document)
+        except AccelwatchError as error:
+            if not on_bus:
+                raise BackendUnavailable(str(error), reason="command_failed") from error
+            listed = []
+        numbers = {entry.pci_bus_id: entry.number for entry in listed}
+        told = self._known | set(numbers)
+        on_bus = [bus for bus in on_bus if bus in told or not self._is_part(bus)]
+        free = (number for number in count() if number not in numbers.values())
+        hidden = [entry for entry in listed if entry.pci_bus_id not in on_bus]
+        seen = [Place(bus, numbers[bus] if bus in numbers else next(free)) for bus in on_bus]
+        return [
+            *(self._provisional(place) for place in seen),
+            *map(self._provisional, self._still_hidden(hidden, on_bus, document)),
+        ]
+
+    def _still_hidden(
+        self, hidden: Iterable[E], on_bus: Collection[str], document: T | None
+    ) -> list[Place]:
+        """What only the command lists, with what it listed a moment ago."""
+        here = {entry.number: Place(entry.pci_bus_id, entry.number) for entry in hidden}
+        self._hidden = {
+            number: place
+            for number, place in self._hidden.items()
+            if place.pci_bus_id not in on_bus
+            and (document is None or not self._unlisted.note(place, document))
+        } | here
+        for place in here.values():
+            self._unlisted.forget(place)
+        return [self._hidden[number] for number in sorted(self._hidden)]
+
+    def answer_for(self, device: Device) -> Answer[T]:
+        """The newest answer, for a device that is awake. Raises ReadError.
+
+        DevicePermission when the answer is a failure, and the device was never ours.
+        """
+        if self._context.leaves_asleep(device.pci_bus_id):
+            raise DeviceSuspended(f"{device.name} sleeps and was left asleep")
+        try:
+            return self._polled.answer(TIMEOUT_S)
+        except AccelwatchError as error:
+            self.must_be_ours(device)
+            if isinstance(error, ReadError):
+                raise
+            raise ReadError(str(error), code="command_failed") from error
+
+    def entry_for(self, device: Device) -> tuple[Answer[T], E]:
+        """The newest answer, and what it lists at the device's place. Raises ReadError.
+
+        What `not_listed` says when that is nothing.
+        """
+        answer, bus = self.answer_for(device), device.pci_bus_id
+        for entry in self._entries(answer.document):
+            if entry.pci_bus_id == bus if bus else entry.number == device.index:
+                self._known.add(bus)
+                self.is_listed(device)
+                return answer, entry
+        self.must_be_ours(device)
+        raise self.not_listed(device, answer.document, f"the {self._kind.upper()} at {bus}")
+
+    def is_listed(self, device: Device) -> None:
+        """The newest answer lists the device."""
+        self._unlisted.forget(device.id)
+
+    def not_listed(self, device: Device, document: T, what: str) -> ReadError:
+        """Why a device of ours that a document leaves out is not read: lost only if more says so.
+
+        A table may be cut short: one answer alone is no proof, be it the first or a later one.
+        """
+        text = f"{device.name}: {self._command} does not list {what}"
+        enough = self._unlisted.note(device.id, document)
+        bus = device.pci_bus_id
+        if enough or self._has_left(bus) or self._is_unbound(bus):
+            return DeviceLost(text, code="not_listed")
+        return ReadError(f"{text} in this run", code="not_listed")
+
+    def _entries(self, document: T) -> Sequence[E]:
+        """What a document lists, each at its place; the same for as long as the document is."""
+        if self._laid_out is None or self._laid_out[0] is not document:
+            self._laid_out = document, self._at_places(list(self._listed(document)))
+        return self._laid_out[1]
+
+    def _at_places(self, listed: list[E]) -> list[E]:
+        """One whose address cannot be read is where alone nothing is listed, no second device."""
+        bare = [at for at, entry in enumerate(listed) if entry.pci_bus_id is None]
+        told = {entry.pci_bus_id for entry in listed}
+        on_bus = accelerators(self._context, self._vendor_id, self._classes) if bare else []
+        free = [bus for bus in on_bus if bus not in told and not self._is_part(bus)]
+        if len(free) != 1 or self._placed is None:
+            return listed
+        placed = {at: entry for at in bare if (entry := self._placed(listed[at], free[0]))}
+        if len(placed) != 1:
+            return listed
+        return [placed.get(at, entry) for at, entry in enumerate(listed)]
+
+    def must_be_ours(self, device: Device) -> None:
+        """Raises DevicePermission for what was never listed and is somebody else's."""
+        bus, root = device.pci_bus_id, self._context.root
+        if bus is None or bus in self._known:
+            return
+        others = accelerators(self._context, self._vendor_id, self._classes)
+        if why := device_nodes.why_withheld(root, bus, others, self._nodes):
+            raise DevicePermission(
+                f"{device.name}: the {self._kind.upper()} at {bus} was not given to us: {why}",
+                code="not_given",
+            )
+
+    def _has_left(self, bus: str | None) -> bool:
+        """Whether a device that was on the bus is there no more: that is word enough."""
+        if bus not in self._was_on_bus:
+            return False
+        return bus not in accelerators(self._context, self._vendor_id, self._classes)
+
+    def _is_unbound(self, bus: str | None) -> bool:
+        """Whether the driver holds others of the vendor's devices and not this one."""
+        others = accelerators(self._context, self._vendor_id, self._classes)
+        return bus is not None and device_nodes.is_unbound(self._context.root, bus, others)
+
+    def _is_part(self, bus: str) -> bool:
+        return device_nodes.is_virtual_function(self._context.root, bus)
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._polled.close()
+
+    def _provisional(self, place: Listed) -> Device:
+        return bare_device(
+            self._context.root, place, vendor=self._name, prefix=self._prefix, kind=self._kind
+        )

@@ -1,0 +1,114 @@
+"""The one exception tree. A vendor's own exceptions never leave the module that imports its library."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from accelwatch.base.absence import Absence
+from accelwatch.base.exit_codes import FAILED, UNKNOWN, UNMET, USAGE
+
+if TYPE_CHECKING:
+    from accelwatch.schema.device import Device
+
+
+class AccelwatchError(Exception):
+    """Root of all errors that accelwatch raises on purpose."""
+
+    exit_code: ClassVar[int] = FAILED
+
+
+class UsageError(AccelwatchError):
+    """The command line asks for something that does not exist; the message says what does."""
+
+    exit_code = USAGE
+
+
+class UnmetError(AccelwatchError):
+    """A selector or constraint matched nothing; the message names the valid choices."""
+
+    exit_code = UNMET
+
+
+class ConfigError(AccelwatchError):
+    """A configuration file is wrong; the message names file, line, key and the mend."""
+
+    exit_code = USAGE
+
+
+class OptionsError(ConfigError):
+    """Options of a plug-in are wrong: a line for each mistake, which are also there by key."""
+
+    def __init__(self, mistakes: Mapping[str, str]) -> None:
+        super().__init__("\n".join(f"{key}: {text}" for key, text in mistakes.items()))
+        self.mistakes = dict(mistakes)
+
+
+class ExpressionError(AccelwatchError):
+    """An expression cannot be compiled; the message carries a caret and, where it can, a suggestion."""
+
+    exit_code = USAGE
+
+
+class UncertainError(AccelwatchError):
+    """It was asked for, and it is unknown whether it was done; the message says where to look."""
+
+    exit_code = UNKNOWN
+
+
+class WireError(AccelwatchError):
+    """A document or frame cannot be read: damaged, or of a newer major version."""
+
+
+class PluginError(AccelwatchError):
+    """A plug-in cannot be loaded or breaks its contract; the message names it and the fault."""
+
+
+class BackendUnavailable(AccelwatchError):  # noqa: N818 - a state of the machine, not a mistake
+    """A driver stack cannot be used now. `reason` is a word for machines, the text is for people.
+
+    `devices` are there all the same, as the bus or the kernel says: they stay rows that cannot be read.
+    """
+
+    def __init__(self, message: str, *, reason: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.remedy = remedy
+        self.devices: Sequence[Device] = ()
+
+    def with_devices(self, devices: "Sequence[Device]") -> Self:
+        """The same, with devices that are there."""
+        self.devices = devices
+        return self
+
+
+class ReadError(AccelwatchError):
+    """A device could not be read; `absence` is the reason every quantity of it gets."""
+
+    absence: ClassVar[Absence] = Absence.ERROR
+
+    def __init__(self, message: str, *, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class DeviceLost(ReadError):  # noqa: N818
+    """The device was there and is gone, or answers only with a fatal error."""
+
+    absence = Absence.LOST
+
+
+class DeviceTimeout(ReadError):  # noqa: N818
+    """The device did not answer before its deadline."""
+
+    absence = Absence.TIMEOUT
+
+
+class DevicePermission(ReadError):  # noqa: N818
+    """This user may not read the device; the message names the permission."""
+
+    absence = Absence.PERMISSION
+
+
+class DeviceSuspended(ReadError):  # noqa: N818
+    """The device sleeps and was left asleep."""
+
+    absence = Absence.SUSPENDED

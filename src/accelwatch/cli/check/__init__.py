@@ -1,0 +1,1 @@
+"""`accelwatch check`: the health of this node."""

@@ -1,0 +1,112 @@
+"""What `accelwatch check` says: a line for Nagios, a reason for Slurm, or JSON; and its exit code."""
+
+from enum import IntEnum
+
+import msgspec
+
+from accelwatch.agent.rules.counts import DeviceCounts
+from accelwatch.agent.rules.glance import Finding
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.base.untrusted_text import escaped
+
+SCHEMA = "accelwatch.check/1"
+SLURM_BYTES = 200
+"""A reason that is longer is cut (Slurm keeps more, its tables show less)."""
+
+
+class Status(IntEnum):
+    """The exit codes of a Nagios plug-in (nagios-plugins.org/doc/guidelines.html)."""
+
+    OK = 0
+    WARNING = 1
+    CRITICAL = 2
+    UNKNOWN = 3
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """How the node is."""
+
+    host: str = ""
+    source: str = ""
+    devices: DeviceCounts = DeviceCounts()
+    rules: int = 0
+    findings: tuple[Finding, ...] = ()
+    blind: tuple[str, ...] = ()
+    """Why it cannot be told how the node is."""
+    problems: tuple[str, ...] = ()
+    """Of the agent itself, such as rules that it cannot read."""
+    notes: tuple[str, ...] = ()
+    """For who asks: where it looked, and what was not evaluated."""
+    unknown: tuple[str, ...] = ()
+    """Rules that one reading cannot tell."""
+
+    @property
+    def status(self) -> Status:
+        """The worst; what cannot be told is worse than a warning."""
+        severities = {one.severity for one in self.findings}
+        if Severity.CRITICAL in severities:
+            return Status.CRITICAL
+        if self.blind:
+            return Status.UNKNOWN
+        return Status.WARNING if Severity.WARNING in severities else Status.OK
+
+    @property
+    def causes(self) -> list[str]:
+        """What the status rests on, the worst first."""
+        ordered = sorted(self.findings, key=lambda one: -one.severity.weight)
+        loud = [_told(one) for one in ordered if one.severity is not Severity.INFO]
+        critical = sum(one.severity is Severity.CRITICAL for one in self.findings)
+        return [*loud[:critical], *self.blind, *loud[critical:]]
+
+
+def nagios(report: Report, *, verbose: bool = False) -> str:
+    """A line with performance data, then one for each finding; of a healthy node the first alone."""
+    causes = report.causes
+    many = f"; {len(causes) - 1} more" if len(causes) > 1 else ""
+    said = f" {causes[0]}{many}" if causes else f": {_healthy(report)}"
+    counts = report.devices
+    data = f"devices={counts.total} lost={counts.lost} silent={counts.silent}"
+    lines = [f"ACCELWATCH {report.status.name} - {_plain(report.host + said)} | {data}"]
+    ordered = sorted(report.findings, key=lambda one: -one.severity.weight)
+    lines += [f"[{one.severity.value}] {_plain(_told(one))} {one.rule}" for one in ordered]
+    # A single reason stands in the first line already.
+    blind = report.blind if len(causes) > 1 else ()
+    lines += [_plain(one) for one in (*blind, *report.problems)]
+    if verbose:
+        lines += [_plain(one) for one in report.notes]
+        lines += [f"source: {_plain(report.source)}"] if report.source else []
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def slurm(report: Report) -> str:
+    """A reason of at most 200 ASCII characters; nothing when there is none."""
+    if not report.causes:
+        return ""
+    text = _plain("; ".join(report.causes)).encode("ascii", "replace").decode()
+    whole = f"accelwatch: {text}".replace('"', "'")
+    return (whole if len(whole) <= SLURM_BYTES else whole[: SLURM_BYTES - 3] + "...") + "\n"
+
+
+def document(report: Report) -> bytes:
+    """As JSON."""
+    told = {
+        "schema": SCHEMA,
+        "status": report.status.name.lower(),
+        "exit_code": int(report.status),
+        **msgspec.to_builtins(report),
+    }
+    return msgspec.json.encode(told) + b"\n"
+
+
+def _healthy(report: Report) -> str:
+    return f"{report.devices.total} devices, {report.rules} rules"
+
+
+def _told(finding: Finding) -> str:
+    where = f"{finding.device}: " if finding.device else ""
+    return f"{where}{finding.title}" + (f" ({finding.text})" if finding.text else "")
+
+
+def _plain(text: str) -> str:
+    """One line without what ends the text of a plug-in."""
+    return escaped(" ".join(text.split()).replace("|", "/"))

@@ -1,0 +1,142 @@
+"""`accelwatch avoid`: the nodes to keep new jobs off now, as a table or as launchers read them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Annotated, Any
+
+import msgspec
+import typer
+import yaml
+
+from accelwatch.base.exit_codes import OK
+from accelwatch.base.host_ranges import collapse
+from accelwatch.base.untrusted_text import printable
+from accelwatch.cli.hub_asking import HubFlags, asked
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.table_lines import columns
+
+_HEADER = ("NODE", "REASON", "SINCE", "INCIDENT", "WHAT")
+
+
+class Format(StrEnum):
+    """Forms of the answer."""
+
+    TABLE = "table"
+    JSON = "json"
+    SLURM = "slurm"
+    HOSTFILE = "hostfile"
+    K8S = "k8s"
+
+
+class AvoidFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """Which reasons count, and how the nodes are written."""
+
+    form: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            help="slurm: for sbatch --exclude; hostfile: a name a line; k8s: for spec.affinity.",
+        ),
+    ] = Format.TABLE
+    severity: Annotated[
+        str | None,
+        typer.Option(
+            "--severity",
+            metavar="WORD",
+            help="Incidents of this severity and above count; critical unless given.",
+        ),
+    ] = None
+    reason: Annotated[
+        str | None,
+        typer.Option(
+            "--reason",
+            metavar="WORDS",
+            help="Only these: incident, quarantined, unreachable, maintenance.",
+        ),
+    ] = None
+    within: Annotated[
+        str | None,
+        typer.Option(
+            "--within", metavar="TIME", help="Count maintenance that starts within 4h, too."
+        ),
+    ] = None
+
+
+@command
+def avoid_command(wanted: AvoidFlags, hub: HubFlags) -> None:
+    """List the nodes to keep new jobs off now: quarantined, faulty, unreachable, in maintenance.
+
+    `bad=$(accelwatch avoid --format slurm) && sbatch --exclude="$bad" job.sh`
+    """
+    query = {"severity": wanted.severity, "reason": wanted.reason, "within": wanted.within}
+    document = asked(hub, "/v1/avoid", {key: text for key, text in query.items() if text})
+    if wanted.form is Format.JSON:
+        write_stdout(document)
+        raise typer.Exit(OK)
+    page = msgspec.json.decode(document)
+    _warn(page)
+    write_stdout(_WRITERS[wanted.form](page["nodes"]).encode())
+    raise typer.Exit(OK)
+
+
+def _warn(page: Mapping[str, Any]) -> None:
+    """What makes the list less than it seems goes to stderr."""
+    for problem in page["problems"]:
+        complain(problem)
+    if not page["rules"]:
+        complain("no rules are configured, so faults of devices are not in this list")
+    if page["nodes_total"] and len(page["nodes"]) == page["nodes_total"]:
+        complain("every node is in this list; `accelwatch why` says what is wrong")
+
+
+def _names(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """As a scheduler and ssh know the nodes: its scheduler's name, else the hub's."""
+    return [node["scheduler_name"] or node["node"] for node in nodes]
+
+
+def _slurm(nodes: Sequence[Mapping[str, Any]]) -> str:
+    return collapse(_names(nodes)) + "\n"
+
+
+def _hostfile(nodes: Sequence[Mapping[str, Any]]) -> str:
+    return "".join(f"{name}\n" for name in _names(nodes))
+
+
+def _k8s(nodes: Sequence[Mapping[str, Any]]) -> str:
+    """An affinity; without nodes an empty one, since `NotIn` without values is invalid."""
+    if not nodes:
+        return "{}\n"
+    excluded = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": _names(nodes)}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [excluded]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    return str(yaml.safe_dump(affinity, sort_keys=False))
+
+
+def _table(nodes: Sequence[Mapping[str, Any]]) -> str:
+    rows = [_row(node["node"], reason) for node in nodes for reason in node["reasons"]]
+    return "".join(f"{line}\n" for line in columns([_HEADER, *rows])) if rows else ""
+
+
+def _row(node: str, reason: Mapping[str, Any]) -> tuple[str, ...]:
+    since = reason["since"]
+    what = f"{reason['device']}: {reason['text']}" if reason["device"] else reason["text"]
+    cells = (
+        node,
+        reason["kind"],
+        "-" if since is None else since.partition(".")[0].removesuffix("Z") + "Z",
+        reason["incident"] or "-",
+        what,
+    )
+    return tuple(printable(cell) for cell in cells)
+
+
+_WRITERS: Mapping[Format, Callable[[Sequence[Mapping[str, Any]]], str]] = MappingProxyType(
+    {
+        Format.TABLE: _table,
+        Format.SLURM: _slurm,
+        Format.HOSTFILE: _hostfile,
+        Format.K8S: _k8s,
+    }
+)

@@ -1,0 +1,87 @@
+"""The dashboard over a hub; the hub is ready, or its error told, before the terminal is touched."""
+
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from accelwatch.base.durations import reading_interval
+from accelwatch.base.errors import ExpressionError
+from accelwatch.base.exit_codes import OK
+from accelwatch.cli.fleet.fleet_plan import Hub, Look, Show
+from accelwatch.cli.startup.dashboard import override, run_to_end
+from accelwatch.exposition.display import utf8
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.hub_client.source import HubSource
+    from accelwatch.tui.app import Dashboard
+
+
+def run_fleet_dashboard(hub: Hub, look: Look, show: Show | None = None) -> int:
+    """Show the fleet until its user quits; returns the exit code. Raises AccelwatchError.
+
+    With something to `show`, the terminal says at once what is being started.
+    """
+    from accelwatch.tui.starting_picture import starting_picture
+    from accelwatch.tui.terminal_screen import own_terminal
+
+    terminal = None if show is None else own_terminal()
+    with starting_picture(show.starting if show is not None else "", terminal):
+        app = _dashboard(hub, look)
+    assert app.fleet_controller is not None
+    if show is not None:
+        board = app.fleet_controller.board
+        board.starting, board.scenes = f"{show.starting} ...", show.scenes
+    run_to_end(app)
+    return OK
+
+
+def _dashboard(hub: Hub, look: Look) -> "Dashboard":
+    from accelwatch.tui.drawing.preferences import load, path_of
+
+    path = path_of(os.environ)
+    preferences, complaint = load(path)
+    override(preferences, None, look.theme)
+    if look.interval is not None:
+        preferences.fleet_interval_s = reading_interval(look.interval)
+    from accelwatch.fleet.hub_client.source import HubSource
+    from accelwatch.tui.app import Dashboard
+    from accelwatch.tui.drawing.looks import looks_for
+    from accelwatch.tui.state.board import Board
+
+    hub.wait()
+    looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=look.ascii_only)
+    source = HubSource(hub.place, ended=hub.ended)
+    app = Dashboard(
+        Board(preferences, looks), None, fleet=source, readonly=look.readonly, preferences_path=path
+    )
+    if look.condition:
+        _filter(app, source, hub, look.condition)
+    if said := complaint or hub.remark():
+        app.call_later(app.say, said)
+    return app
+
+
+def _filter(app: "Dashboard", source: "HubSource", hub: Hub, text: str) -> None:
+    """The filter of the command line. Which labels it may name, only the hub knows by now.
+
+    Raises UsageError.
+    """
+    assert app.fleet_controller is not None
+    try:
+        app.fleet_controller.set_filter(text)
+    except ExpressionError:
+        asyncio.run(_checked(hub, text))
+        app.fleet_controller.board.filter_text = app.fleet_controller.board.condition = text
+        source.set_filter(text)
+
+
+async def _checked(hub: Hub, text: str) -> None:
+    from accelwatch.fleet.hub_client.once import check_filter
+    from accelwatch.fleet.hub_client.session import HubSession
+
+    session = HubSession(hub.place)
+    try:
+        await check_filter(session, text)
+    finally:
+        await session.close()

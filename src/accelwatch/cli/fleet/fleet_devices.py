@@ -1,0 +1,72 @@
+"""The devices of a fleet as rows: a table with the worst first, or CSV."""
+
+from collections.abc import Iterable, Sequence
+
+from accelwatch.cli.fitted import fitted
+from accelwatch.cli.fleet.fleet_documents import csv_text, quantity_cell
+from accelwatch.cli.table_lines import Cells, Style
+from accelwatch.exposition.display import printable
+from accelwatch.fleet.api.documents import DEFAULT_FIELDS, DeviceRow
+from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.schema.natural_order import natural
+from accelwatch.schema.standing import severity, standing, state_word
+
+_DEVICE_COLUMNS = (
+    "node",
+    "node_state",
+    "id",
+    "index",
+    "name",
+    "vendor",
+    "model",
+    "state",
+    "health",
+    "sample_age_s",
+)
+_WELL = frozenset({"up", "ok"})
+
+
+def device_table(answer: Answer, style: Style) -> list[str]:
+    """A row a device, worst first, with the fields that were asked for."""
+    devices = worst_first(answer.devices)
+    names = list(devices[0].values) if devices else []
+    header = ["NODE", "DEVICE", "MODEL", "STATE", *names]
+    rows: list[Cells] = []
+    codes: list[str] = []
+    for row in devices:
+        word = _word(row)
+        identity = [row.node, row.name, row.model or "-", state_word(word)]
+        values = [quantity_cell(name, row.values[name], style) for name in names]
+        rows.append([*(printable(text, ascii_only=style.ascii_only) for text in identity), *values])
+        codes.append("" if word in _WELL else "31" if severity(word) > 3 else "33")
+    if not rows:
+        return ["no device"]
+    return fitted(header, rows, style, codes, shortened="MODEL", dropped=names[:0:-1])
+
+
+def _word(row: DeviceRow) -> str:
+    return standing(row.state, row.health)
+
+
+def worst_first(devices: Iterable[DeviceRow]) -> list[DeviceRow]:
+    """The devices by how bad their state is, then by node and index."""
+    return sorted(devices, key=lambda row: (-severity(_word(row)), natural(row.node), row.index))
+
+
+def device_csv(answer: Answer, fields: Sequence[str]) -> bytes:
+    """A row a device; fields, those asked for or the usual ones, and labels are columns.
+
+    The columns are the same whichever devices there are, also where there is none.
+    """
+    devices = worst_first(answer.devices)
+    of_nodes = {name for node in answer.nodes for name in node.labels}
+    labels = sorted(of_nodes.union(*(row.labels for row in devices)))
+    names = list(devices[0].values if devices else dict.fromkeys(fields or DEFAULT_FIELDS))
+    lines: list[Sequence[object]] = [
+        (*_DEVICE_COLUMNS, *names, *(f"label_{name}" for name in labels))
+    ]
+    for row in devices:
+        identity = (getattr(row, name) for name in _DEVICE_COLUMNS)
+        values = (row.values[name] for name in names)
+        lines.append((*identity, *values, *(row.labels.get(name) for name in labels)))
+    return csv_text(lines)

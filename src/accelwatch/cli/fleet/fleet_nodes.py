@@ -1,0 +1,141 @@
+"""The nodes of a fleet as rows: a table with the worst first, or CSV."""
+
+from collections.abc import Sequence
+
+from accelwatch.cli.fitted import fitted
+from accelwatch.cli.fleet.fleet_documents import csv_text, quantity_cell
+from accelwatch.cli.table_lines import Cells, Style
+from accelwatch.exposition.display import duration, printable, size
+from accelwatch.fleet.api.documents import NodeSummary
+from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.odd.documents import fields_of
+from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.picture.ordering import ordered
+from accelwatch.fleet.picture.tally import Counting, FleetRow
+from accelwatch.schema.standing import standing, state_word
+
+_NODE_HEADER = ["NODE", "STATE", "AGE", "OK/ALL", "LOAD", "MEMORY", "POWER", "TEMP"]
+_ODD = "ODD"
+"""Column of the fields in which nodes differ from the many alike; shown where one does."""
+_SPARE = ("MEMORY", "TEMP", "POWER", "AGE", _ODD)
+"""Columns that are left out, in this order, where the terminal is too narrow for them."""
+_NODE_COLUMNS = (
+    "node",
+    "state",
+    "age_s",
+    "devices",
+    "devices_bad",
+    "devices_missing",
+    "utilization_ratio",
+    "memory_used_bytes",
+    "memory_size_bytes",
+    "power_watts",
+    "temperature_celsius",
+    "odd",
+)
+_STATE_COLOURS = {"slow": "33", "stale": "33", "down": "31", "never": "31"}
+
+
+def node_rows(view: FleetView) -> list[FleetRow]:
+    """The nodes, worst first."""
+    counting = Counting(view)
+    for _ in counting.steps():
+        pass
+    counting.add_bare(lambda _: True, lambda _: "")
+    return ordered(counting.rows.values(), "worst", descending=True)
+
+
+def node_table(view: FleetView, answer: Answer, style: Style) -> list[str]:
+    """A row a node."""
+    summaries = {node.node: node for node in answer.nodes}
+    rows = node_rows(view)
+    remarks = [_remark(row, summaries.get(row.node), view) for row in rows]
+    odd = any(row.odd for row in rows)
+    return fitted(
+        [*_NODE_HEADER, *([_ODD] if odd else [])],
+        [[*_node_cells(row, style), *([_odd(row, style)] if odd else [])] for row in rows],
+        style,
+        [_colour(row) for row in rows],
+        remarks=[printable(text, ascii_only=style.ascii_only) for text in remarks],
+        shortened="NODE",
+        dropped=_SPARE,
+    )
+
+
+def _colour(row: FleetRow) -> str:
+    if row.state != "up":
+        return _STATE_COLOURS.get(row.state, "33")
+    return "33" if row.severity or row.missing else ""
+
+
+def _node_cells(row: FleetRow, style: Style) -> Cells:
+    shown = row.speaks
+    memory = f"{size(row.used)} of {size(row.size)}" if shown and row.size else "-"
+    return [
+        printable(row.node, ascii_only=style.ascii_only),
+        row.state,
+        "-" if row.age_s is None else _age(row.age_s),
+        f"{row.whole - row.bad}/{row.whole}" if row.whole else "-",
+        quantity_cell("utilization_ratio", row.load_ratio if shown else None, style),
+        memory,
+        quantity_cell("power_watts", row.power if shown else None, style),
+        quantity_cell("temperature_celsius", row.hottest if shown else None, style),
+    ]
+
+
+def _odd(row: FleetRow, style: Style) -> str:
+    return printable(" ".join(fields_of(row.odd)), ascii_only=style.ascii_only) or "-"
+
+
+def _age(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 10 else duration(seconds)
+
+
+def _remark(row: FleetRow, summary: NodeSummary | None, view: FleetView) -> str:
+    parts: list[str] = []
+    if row.missing:
+        parts.append(f"{row.missing} missing")
+    if row.worst is not None and row.speaks:
+        place = view.places[row.worst.slot]
+        name = "a device" if place is None else place.name
+        word = state_word(standing(row.worst.state, row.worst.health))
+        parts.append(f"{name} {word}")
+    if row.speaks and row.why:
+        parts.append(row.why)
+    faults = [] if summary is None else [target.fault for target in summary.targets if target.fault]
+    if row.state != "up":
+        parts += [fault.message for fault in faults[:1]]
+        if summary is not None and not summary.listed:
+            parts.append("no target stands for it any more")
+    return "; ".join(parts)
+
+
+def node_csv(view: FleetView) -> bytes:
+    """A row a node; the labels are columns."""
+    rows = node_rows(view)
+    labels = sorted({name for row in rows for name in row.labels})
+    lines: list[Sequence[object]] = [(*_NODE_COLUMNS, *(f"label_{name}" for name in labels))]
+    for row in rows:
+        known = row.speaks
+        lines.append(
+            (
+                row.node,
+                row.state,
+                _rounded(row.age_s, 3),
+                row.whole,
+                row.bad,
+                row.missing,
+                _rounded(row.load_ratio if known else None, 6),
+                int(row.used) if known and row.size else None,
+                int(row.size) if known and row.size else None,
+                _rounded(row.power if known else None, 3),
+                row.hottest if known else None,
+                " ".join(fields_of(row.odd)) or None,
+                *(row.labels.get(name) for name in labels),
+            )
+        )
+    return csv_text(lines)
+
+
+def _rounded(number: float | None, digits: int) -> float | None:
+    return None if number is None else round(number, digits)

@@ -1,0 +1,193 @@
+"""A fleet on a pipe: a document, or one each interval, and the exit code it means."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Collection
+
+from accelwatch.base.exit_codes import FAILED, NO_DEVICE, OK, PERMISSION, UNWELL
+from accelwatch.cli.fleet.fleet_devices import device_csv, device_table
+from accelwatch.cli.fleet.fleet_documents import heading, json_document
+from accelwatch.cli.fleet.fleet_groups import group_csv, group_table
+from accelwatch.cli.fleet.fleet_nodes import node_csv, node_table
+from accelwatch.cli.fleet.fleet_plan import Asking, Hub
+from accelwatch.cli.output import complain, emit
+from accelwatch.cli.progress import counting, progress
+from accelwatch.cli.table_lines import Style
+from accelwatch.exposition.display import colour, stdout_is_terminal, terminal_width, utf8
+from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.hub_client.once import (
+    Answer,
+    ask,
+    first_view,
+    plainly,
+    silent,
+    unread,
+    wait_for_answers,
+)
+from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.wire import StoreState
+
+_UNWELL_DEVICES = ("lost", "unresponsive", "missing", "stale", "unreachable")
+_UNWELL_NODES = ("down", "stale", "never")
+_MOST_NAMED = 8
+
+
+def run_once(hub: Hub, asking: Asking) -> int:
+    """Print what was asked for; returns the exit code. Raises AccelwatchError."""
+    hub.wait()
+    if remark := hub.remark():
+        complain(remark)
+    return asyncio.run(_run(hub, asking))
+
+
+async def _run(hub: Hub, asking: Asking) -> int:
+    session = HubSession(hub.place, max(asking.timeout_s, 1.0))
+    try:
+        if hub.embedded:
+            with progress("asking nodes", None, counting("nodes")) as bar:
+                await wait_for_answers(session, asking.timeout_s, bar.at)
+        return await _repeat(hub, asking, session)
+    except TargetFault as fault:
+        raise plainly(fault, hub.ended() or hub.place.name) from fault
+    finally:
+        await session.close()
+
+
+async def _repeat(hub: Hub, asking: Asking, session: HubSession) -> int:
+    """Documents at the interval, without drift."""
+    due = time.monotonic()
+    done = 0
+    while True:
+        answer, document = await _document(hub, asking, session)
+        if not done:
+            for problem in problems(answer):
+                if problem != hub.remark():
+                    complain(problem)
+            _tell_of_nothing(answer)
+        if hub.answers_for_all and not done:
+            _tell_silent(answer, asking)
+        emit(asking.output, document, asking.permissions)
+        done += 1
+        if asking.interval_s is None or done == asking.count:
+            unheard = hub.answers_for_all and bool(silent(answer.nodes_json))
+            return FAILED if unheard else status(answer, strict=asking.strict)
+        due = max(due + asking.interval_s, time.monotonic())
+        await asyncio.sleep(due - time.monotonic())
+
+
+async def _document(hub: Hub, asking: Asking, session: HubSession) -> tuple[Answer, bytes]:
+    answer = await ask(session, rows=asking.rows, query=asking.query)
+    match asking.form:
+        case "json":
+            to_terminal = asking.output == "-" and stdout_is_terminal()
+            pretty = asking.pretty or (to_terminal and asking.interval_s is None)
+            return answer, json_document(answer, rows=asking.rows, pretty=pretty)
+        case "prometheus":
+            return answer, await session.document("/metrics")
+        case "csv":
+            return answer, await _csv(asking, session, answer)
+        case _:
+            return answer, await _table(hub, asking, session, answer)
+
+
+async def _csv(asking: Asking, session: HubSession, answer: Answer) -> bytes:
+    match asking.rows:
+        case "devices":
+            return device_csv(answer, asking.field_names)
+        case "groups":
+            return group_csv(answer)
+        case _:
+            return node_csv(await first_view(session))
+
+
+async def _table(hub: Hub, asking: Asking, session: HubSession, answer: Answer) -> bytes:
+    nodes = asking.rows == "nodes" and bool(answer.nodes)
+    view = await first_view(session) if nodes else None
+    return table_of(asking, answer, view, hub.place.name)
+
+
+def table_of(asking: Asking, answer: Answer, view: FleetView | None, name: str) -> bytes:
+    """A table of what was asked for; the picture is needed for a table of nodes."""
+    to_stdout = asking.output == "-"
+    style = Style(
+        colour=to_stdout and colour(asking.color, sys.stdout),
+        ascii_only=to_stdout and not utf8(sys.stdout),
+        width=terminal_width() if to_stdout and stdout_is_terminal() else None,
+    )
+    lines = [heading(answer, name)]
+    if asking.by is not None:
+        lines += group_table(answer, asking.by, style)
+    elif asking.rows == "devices":
+        lines += device_table(answer, style)
+    elif view is not None and answer.nodes:
+        lines += node_table(view, answer, style)
+    else:
+        lines.append("no node")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _tell_silent(answer: Answer, asking: Asking) -> None:
+    names = silent(answer.nodes_json)
+    if names:
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        complain(
+            f"{len(names)} of {len(answer.nodes)} nodes did not answer within {asking.timeout}: "
+            f"{', '.join(names[:_MOST_NAMED])}{more}; give them more time with --timeout"
+        )
+
+
+def problems(answer: Answer) -> list[str]:
+    """Outages, and what is wrong with the hub's inventory, its discoveries, the store that it reads."""
+    fleet = answer.fleet
+    trouble = "" if fleet.store is None else _wrong_with(fleet.store, known=fleet.nodes_total > 0)
+    waiting = [
+        f"discovery {kind} has not answered yet; give it more time with --timeout"
+        for kind in fleet.discovering
+    ]
+    return [*fleet.outage_lines, *fleet.problems, *waiting, *([trouble] if trouble else [])]
+
+
+def _wrong_with(store: StoreState, *, known: bool) -> str:
+    """Why a store tells of less than it should; `known` is whether it told of any node."""
+    if store.fault:
+        return f"{store.address}: {store.fault}"
+    if unread(store):
+        return f"{store.address}: has not answered yet; give it more time with --timeout"
+    if store.unplaced_series and not known:
+        return (
+            f"{store.address}: {store.unplaced_series} series of accelerators have no label that "
+            "names a node; give their scrape jobs a label `node`, or set instance_as_node: true in "
+            "the section prometheus of --config.file"
+        )
+    return ""
+
+
+def _tell_of_nothing(answer: Answer) -> None:
+    """Say why there is no node where nothing is wrong."""
+    store = answer.fleet.store
+    if store is not None and not answer.fleet.nodes_total and not problems(answer):
+        complain(f"{store.address}: has no series of accelerators that are known here")
+
+
+def status(answer: Answer, *, strict: bool) -> int:
+    """The exit code of a document that was printed."""
+    nodes, devices = answer.fleet.nodes, answer.fleet.devices
+    if answer.fleet.nodes_total and not (nodes.get("up", 0) or nodes.get("slow", 0)):
+        return FAILED
+    if not answer.fleet.nodes_total and problems(answer):
+        return FAILED
+    unread = [backend.reason for node in answer.nodes for backend in node.unusable]
+    if not answer.fleet.devices_total:
+        return _of_nothing(unread)
+    bad = any(devices.get(state, 0) for state in _UNWELL_DEVICES)
+    silent = any(nodes.get(word, 0) for word in _UNWELL_NODES)
+    return UNWELL if strict and (bad or silent or unread) else OK
+
+
+def _of_nothing(unread: Collection[str]) -> int:
+    """The exit code where nodes answer and none has a device; `unread` are reasons of backends."""
+    if "permission" in unread:
+        return PERMISSION
+    return FAILED if unread else NO_DEVICE

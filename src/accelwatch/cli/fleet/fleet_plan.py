@@ -1,0 +1,315 @@
+"""What `accelwatch fleet` is asked for, and the hub that answers: a given one, or one of its own."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from accelwatch.base.durations import deadline, reading_interval
+from accelwatch.base.errors import UsageError
+from accelwatch.cli import view_flags
+from accelwatch.cli.flag import Flag
+from accelwatch.cli.fleet import target_flags
+from accelwatch.cli.fleet.target_flags import Followed
+from accelwatch.cli.options import flag
+from accelwatch.cli.output import output_mode
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.hub_client.child import Child
+    from accelwatch.fleet.hub_client.place import HubPlace
+
+FORMATS = ("table", "json", "csv", "prometheus")
+_COLOURS = ("auto", "always", "never")
+
+
+class Keeping(msgspec.Struct, frozen=True, kw_only=True):
+    """Where is remembered what was there."""
+
+    state_dir: Annotated[
+        str | None,
+        Flag(("--state-dir",), metavar="DIR", help="Where the expected inventory is kept."),
+    ] = None
+    no_state: Annotated[
+        bool, Flag(("--no-state",), help="Keep no inventory: expect only what is seen now.")
+    ] = False
+
+
+class Targeting(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom to follow, or which hub does."""
+
+    followed: Followed = Followed()
+    prometheus: target_flags.Prometheus = None
+    config_file: target_flags.ConfigFile = None
+    hub: Annotated[
+        str | None,
+        Flag(
+            ("--hub",), metavar="URL", help="Ask this hub, http://host:9878, instead of the nodes."
+        ),
+    ] = None
+    hub_config_file: Annotated[
+        Path | None,
+        Flag(
+            ("--hub.config.file",),
+            metavar="FILE",
+            help="Credentials and TLS for --hub (docs/fleet/dashboard.md).",
+        ),
+    ] = None
+    state_dir: str | None = None
+    no_state: bool = False
+    printed: bool = False
+    """Whether nothing can be acknowledged, because a document is all that is wanted."""
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be printed, and how often."""
+
+    condition: Annotated[str, flag("filter")] = ""
+    json: view_flags.Json = False
+    format: Annotated[
+        str | None,
+        Flag(
+            ("--format",),
+            metavar="FORMAT",
+            help="table, json, csv or prometheus.",
+            words="fleet_formats",
+        ),
+    ] = None
+    devices: Annotated[
+        bool, Flag(("--devices",), help="One row per device instead of one per node.")
+    ] = False
+    by: view_flags.By = None
+    fields: Annotated[
+        str | None,
+        Flag(
+            ("--fields",),
+            metavar="A,B,C",
+            help="These quantities of each device; 'help' lists them.",
+            words="fields",
+        ),
+    ] = None
+    timeout: Annotated[
+        str, Flag(("--timeout",), metavar="DURATION", help="How long nodes may take to answer.")
+    ] = "5s"
+    strict: Annotated[
+        bool, Flag(("--strict",), help="Exit 6 when a node does not answer or a device is lost.")
+    ] = False
+    watch: Annotated[
+        str | None,
+        Flag(("--watch", "-w"), metavar="[INTERVAL]", help="Print again every INTERVAL."),
+    ] = None
+    count: Annotated[
+        int | None, Flag(("--count", "-n"), metavar="N", help="With --watch: stop after N.")
+    ] = None
+    once: view_flags.Once = False
+    output: Annotated[str, flag("output")] = "-"
+    mode: Annotated[str | None, flag("mode")] = None
+    pretty: Annotated[bool, flag("pretty")] = False
+    color: view_flags.Color = "auto"
+
+    @property
+    def form(self) -> str:
+        """The format's name."""
+        return self.format or ("json" if self.json else "table")
+
+    @property
+    def one_shot(self) -> bool:
+        """Whether something was asked for that a dashboard does not do."""
+        usual = Asking(condition=self.condition, color=self.color, timeout=self.timeout)
+        return self != usual
+
+    @property
+    def rows(self) -> str:
+        """What the rows are: `nodes`, `devices` or `groups`."""
+        if self.by is not None:
+            return "groups"
+        return "devices" if self.choosing else "nodes"
+
+    @property
+    def choosing(self) -> list[str]:
+        """The options that ask for other rows than nodes."""
+        told = {
+            "--filter": bool(self.condition),
+            "--devices": self.devices,
+            "--fields": self.fields is not None,
+            "--by": self.by is not None,
+        }
+        return [name for name, given in told.items() if given]
+
+    @property
+    def query(self) -> dict[str, str]:
+        """What a hub is asked for them."""
+        query = {"filter": self.condition} if self.condition else {}
+        if self.by is not None:
+            return {**query, "by": self.by}
+        return {**query, "fields": ",".join(self.field_names)} if self.field_names else query
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """The fields of devices; empty for the usual ones."""
+        return tuple(name.strip() for name in (self.fields or "").split(",") if name.strip())
+
+    @property
+    def timeout_s(self) -> float:
+        """How long targets may take to answer."""
+        return deadline(self.timeout)
+
+    @property
+    def permissions(self) -> int:
+        """Of the file that is written. Raises UsageError."""
+        return output_mode(self.output, self.mode)
+
+    @property
+    def interval_s(self) -> float | None:
+        """Seconds between two documents; None for a single one."""
+        return None if self.watch is None else reading_interval(self.watch)
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """How the dashboard is to look and behave."""
+
+    interval: Annotated[
+        str | None,
+        Flag(("--interval",), metavar="DURATION", help="Time between two pictures: 2, 500ms."),
+    ] = None
+    theme: view_flags.Theme = None
+    ascii_only: view_flags.Ascii = False
+    condition: str = ""
+    readonly: bool = False
+
+
+class Show(msgspec.Struct, frozen=True, kw_only=True):
+    """What people are told before there is a picture, and of what will happen."""
+
+    starting: str = "starting"
+    scenes: Sequence[tuple[float, str]] = ()
+    """When something happens (Unix seconds) and what, in that order."""
+
+
+class Hub(msgspec.Struct, frozen=True, kw_only=True):
+    """A hub that can be asked."""
+
+    place: "HubPlace"
+    ended: Callable[[], str | None]
+    """How its process ended, if it is ours and has."""
+    remark: Callable[[], str]
+    """What it had to say when it was ready."""
+    wait: Callable[[], None]
+    """Returns when it is ready. Raises AccelwatchError when it cannot be."""
+    embedded: bool
+    simulated: bool = False
+    """Whether nodes that do not answer are part of what is shown."""
+
+    @property
+    def answers_for_all(self) -> bool:
+        """Whether it is the command's own, so that a node without an answer makes it a partial one."""
+        return self.embedded and not self.simulated
+
+
+def checked(asking: Asking) -> Asking:
+    """The same, if it makes sense. Raises UsageError."""
+    if asking.form not in FORMATS:
+        raise UsageError(f"no format {asking.form!r}; there are {', '.join(FORMATS)}")
+    if asking.json and asking.form != "json":
+        raise UsageError(f"--json and --format {asking.form} contradict each other")
+    if asking.fields is not None and not asking.field_names:
+        raise UsageError("--fields is empty; `accelwatch --fields help` lists them")
+    if asking.color not in _COLOURS:
+        raise UsageError(f"--color is {', '.join(_COLOURS)}, not {asking.color!r}")
+    if asking.count is not None and (asking.watch is None or asking.count < 1):
+        raise UsageError("--count is at least 1, and goes with --watch")
+    if asking.form == "prometheus" and asking.rows != "nodes":
+        chosen = " and ".join(asking.choosing)
+        raise UsageError(f"--format prometheus is of the whole fleet; leave {chosen} out")
+    if asking.by is not None and (asking.devices or asking.fields is not None):
+        raise UsageError("--by has a row a group; leave --devices and --fields out")
+    _ = asking.timeout_s, asking.interval_s, asking.permissions
+    return asking
+
+
+def check_targeting(wanted: Targeting) -> None:
+    """Raise UsageError when nobody is to be followed, or a hub besides targets."""
+    if wanted.state_dir is not None and wanted.no_state:
+        raise UsageError("--state-dir and --no-state contradict each other")
+    own = wanted.followed.anyone or wanted.prometheus or wanted.config_file
+    if wanted.hub is not None:
+        if own or wanted.state_dir or wanted.no_state:
+            raise UsageError("--hub has its own targets; leave --targets, -c and --state-dir out")
+    elif wanted.hub_config_file is not None:
+        raise UsageError("--hub.config.file goes with --hub")
+    elif not own:
+        raise UsageError(
+            "no targets given: use --targets 'n[001-063]:9877', --targets-file FILE, -c hub.yaml, "
+            "--ssh 'n[01-63]' (nothing to install there) or --hub URL; "
+            "`accelwatch demo` shows a simulated fleet"
+        )
+
+
+@contextlib.contextmanager
+def opened(wanted: Targeting) -> Iterator[Hub]:
+    """The hub that was asked for; one of our own is begun at once and ends with this context.
+
+    Raises AccelwatchError.
+    """
+    from accelwatch.fleet.hub_client.place import hub_place
+
+    check_targeting(wanted)
+    if wanted.hub is not None:
+        place = hub_place(wanted.hub, wanted.hub_config_file)
+        yield Hub(
+            place=place,
+            ended=lambda: None,
+            remark=lambda: "",
+            wait=lambda: None,
+            embedded=False,
+        )
+        return
+    with contextlib.closing(_begun(wanted)) as child:
+        yield own_hub(child, _called(wanted))
+
+
+def own_hub(child: "Child", name: str) -> Hub:
+    """A child's hub."""
+    from accelwatch.fleet.hub_client.place import socket_place
+
+    return Hub(
+        place=socket_place(child.socket, name),
+        ended=child.death,
+        remark=lambda: child.remark,
+        wait=child.wait_ready,
+        embedded=True,
+    )
+
+
+def _called(wanted: Targeting) -> str:
+    """What is followed, in a few words."""
+    followed = wanted.followed
+    names: list[str] = [
+        *(followed.targets or ()),
+        *(Path(name).name for name in followed.targets_file or ()),
+        *(followed.targets_http or ()),
+        *(followed.targets_dns or ()),
+        *([f"pods {followed.targets_kubernetes}"] if followed.targets_kubernetes else []),
+        *(["Slurm"] if followed.targets_slurm else []),
+        *(followed.ssh or ()),
+        *([wanted.prometheus] if wanted.prometheus else []),
+        *([wanted.config_file.name] if wanted.config_file else []),
+    ]
+    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+
+
+def _begun(wanted: Targeting) -> "Child":
+    from accelwatch.fleet.hub_client.early import Order, ordered
+
+    file = wanted.config_file
+    return ordered(
+        Order(
+            named=wanted.followed.named(),
+            config_file=None if file is None else str(file),
+            prometheus=wanted.prometheus,
+            state_dir=wanted.state_dir,
+            keep=not wanted.no_state,
+            printed=wanted.printed,
+        )
+    )

@@ -1,0 +1,57 @@
+"""`accelwatch odd`: nodes that differ from the many of their kind in what they run."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from accelwatch.base.exit_codes import OK
+from accelwatch.base.host_ranges import collapse
+from accelwatch.base.untrusted_text import printable
+from accelwatch.cli.hub_asking import HubFlags, asked
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.table_lines import columns
+
+_HEADER = ("GROUP", "FIELD", "USUAL", "DIFFERS", "NODES")
+
+
+@command
+def odd_command(
+    hub: HubFlags,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by", metavar="LABEL", help="Compare within a label of the nodes, such as pool."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show which nodes differ from the many of their kind in driver, firmware, VBIOS or kernel."""
+    document = asked(hub, "/v1/odd", {"by": by} if by else {})
+    if as_json:
+        write_stdout(document)
+        raise typer.Exit(OK)
+    page = msgspec.json.decode(document)
+    rows = [row for difference in page["differences"] for row in _rows(difference)]
+    if not rows:
+        complain(f"no differences between {page['nodes']} nodes")
+    else:
+        write_stdout("".join(f"{line}\n" for line in columns([_HEADER, *rows])).encode())
+    raise typer.Exit(OK)
+
+
+def _rows(difference: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    label, usual = difference["label"], difference["usual"]
+    group = f"{difference['group']} ({label})" if label else difference["group"]
+    many = f"{difference['usual_nodes']} of {difference['nodes']} nodes"
+    for odd in difference["odd"]:
+        cells = (
+            group,
+            difference["field"],
+            "no majority" if usual is None else f"{usual} ({many})",
+            odd["value"],
+            collapse(odd["nodes"]),
+        )
+        yield tuple(printable(cell) for cell in cells)

@@ -1,0 +1,81 @@
+"""`accelwatch report`: one HTML file about a fleet or a node, for a manager or a vendor's support."""
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from accelwatch.base import durations
+from accelwatch.base.errors import AccelwatchError, UsageError
+from accelwatch.base.exit_codes import OK
+from accelwatch.cli.hub_asking import HubFlags, asked
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.terminal import on_terminal
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.report.summary import Asked
+
+_MOST = "20000"
+
+
+@command
+def report_command(
+    hub: HubFlags,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write there; - is standard output."),
+    ] = None,
+    since: Annotated[
+        str, typer.Option("--since", metavar="TIME", help="How far back, such as 24h or 30d.")
+    ] = "30d",
+    node: Annotated[str, typer.Option("--node", metavar="NAME", help="About this node only.")] = "",
+) -> None:
+    """Write one HTML file: fleet, incidents, repeat offenders, evidence; of one node with --node."""
+    if output is None and on_terminal():
+        raise UsageError("a report is an HTML file; write: accelwatch report -o report.html")
+    begin = time.time() - durations.seconds_with_unit(since)
+    documents = _documents(hub, since)
+    # Rendering is loaded when there is something to render.
+    from accelwatch.fleet.report.page import report
+
+    text = datetime.fromtimestamp(begin, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    page = report(documents, begin=begin, begin_text=text, node=node)
+    if output in (None, "-"):
+        write_stdout(page)
+    else:
+        _write(Path(output or ""), page)
+        complain(f"{output}: {len(page)} bytes")
+    raise typer.Exit(OK)
+
+
+def _documents(hub: HubFlags, since: str) -> "Asked":
+    """All pages that a report needs. Raises AccelwatchError."""
+    from accelwatch.alerting.evaluation.documents import IncidentsPage
+    from accelwatch.fleet.avoid.documents import AvoidPage
+    from accelwatch.fleet.odd.documents import OddPage
+    from accelwatch.fleet.report.summary import Asked
+    from accelwatch.fleet.wire import FleetDocument
+
+    every = {"since": since, "limit": _MOST}
+    try:
+        return Asked(
+            fleet=msgspec.json.decode(asked(hub, "/v1/fleet", {}), type=FleetDocument),
+            incidents=msgspec.json.decode(asked(hub, "/v1/incidents", every), type=IncidentsPage),
+            odd=msgspec.json.decode(asked(hub, "/v1/odd", {}), type=OddPage),
+            avoid=msgspec.json.decode(asked(hub, "/v1/avoid", {}), type=AvoidPage),
+        )
+    except msgspec.DecodeError as error:
+        raise AccelwatchError(f"the hub's answer cannot be read: {error}") from error
+
+
+def _write(path: Path, page: bytes) -> None:
+    from accelwatch.files.atomic_file import replace_file
+
+    try:
+        replace_file(path, page, mode=0o600, durable=False)
+    except OSError as error:
+        raise AccelwatchError(f"{path}: cannot be written: {error.strerror}") from error

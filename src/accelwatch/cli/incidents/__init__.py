@@ -1,0 +1,1 @@
+"""Commands about incidents: list, explain, silence, audit."""

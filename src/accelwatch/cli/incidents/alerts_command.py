@@ -1,0 +1,75 @@
+"""`accelwatch alerts`: try whether somebody is told."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from accelwatch.base.exit_codes import FAILED, OK
+from accelwatch.cli.output import complain, write_stdout
+
+if TYPE_CHECKING:
+    from accelwatch.config.alerts import Alerts
+
+alerts = typer.Typer(
+    name="alerts",
+    help="Send a test alert.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@alerts.callback()
+def _group() -> None:
+    """Send a test alert."""
+
+
+def alerts_test(file: Path, names: list[str]) -> int:
+    """Send a test notice; exit code 1 when one does not arrive. Raises ConfigError, UsageError."""
+    import asyncio
+
+    from accelwatch.alerting.delivery.trial import tried
+    from accelwatch.alerting.sink import Status
+    from accelwatch.base.clock import SystemClock
+
+    outcomes = asyncio.run(tried(_alerts_of(file), names, SystemClock()))
+    failed = False
+    for name, outcome in outcomes.items():
+        if outcome.status is Status.DELIVERED:
+            write_stdout(f"{name}: delivered\n".encode())
+        else:
+            failed = True
+            complain(f"{name}: {outcome.status.value}: {outcome.message}")
+    return FAILED if failed else OK
+
+
+def _alerts_of(file: Path) -> "Alerts":
+    """The section of a hub's configuration, or of an agent's. Raises ConfigError."""
+    from accelwatch.agent.settings_check import checked, read_settings
+    from accelwatch.base.errors import ConfigError
+    from accelwatch.fleet.hub.model import load_settings
+
+    try:
+        return load_settings(file).alerts
+    except ConfigError as of_hub:
+        try:
+            given = read_settings(file, {})
+            checked(given)
+        except ConfigError as of_agent:
+            # Whose file it is, is seen by who knows more of its keys.
+            raise min(of_hub, of_agent, key=lambda one: str(one).count("unknown key")) from None
+        return given.settings.alerts
+
+
+@alerts.command("test")
+def _test(
+    file: Annotated[
+        Path,
+        typer.Option("-c", "--config.file", metavar="FILE", help="A hub's or an agent's file."),
+    ],
+    sinks: Annotated[
+        list[str] | None, typer.Argument(metavar="[SINK]...", help="Names; without one all.")
+    ] = None,
+) -> None:
+    """Send a test notification to each receiver of a configuration and report the result."""
+    raise typer.Exit(alerts_test(file, sinks or []))

@@ -1,0 +1,123 @@
+"""`accelwatch audit`: who did what and when, from the journal of a hub or agent on this machine."""
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from accelwatch.base.errors import UsageError
+from accelwatch.base.exit_codes import FAILED, OK
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+
+if TYPE_CHECKING:
+    from accelwatch.alerting.incidents.journal.records import Entry
+
+audit = typer.Typer(
+    name="audit",
+    help="Who did what and when: the journal in the state_dir of a hub or agent.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The state_dir of the hub or agent.")]
+_Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+@audit.command("list")
+@command
+def _list(
+    folder: _Folder,
+    node: Annotated[
+        str | None, typer.Option("--node", metavar="NAME", help="Only what is about this node.")
+    ] = None,
+    incident: Annotated[
+        str | None, typer.Option("--incident", metavar="ID", help="Only what is about this one.")
+    ] = None,
+    most: Annotated[
+        int, typer.Option("--most", metavar="N", min=1, help="The latest N that fit.")
+    ] = 100,
+    as_json: _Json = False,
+) -> None:
+    """Show the latest entries, the oldest of them first."""
+    from collections import deque
+
+    from accelwatch.alerting.incidents.journal.file import JournalFile
+    from accelwatch.alerting.incidents.journal.listing import about
+    from accelwatch.cli.incidents.audit_lines import documents, line
+
+    file = JournalFile(journal_of(folder), read_only=True)
+    try:
+        fitting = (one for one in file.entries() if about(one.record, node, incident))
+        entries: Iterable[Entry] = deque(fitting, maxlen=most)
+    finally:
+        file.close()
+    write_stdout(documents(entries) if as_json else "".join(map(line, entries)).encode())
+    raise typer.Exit(OK)
+
+
+@audit.command("verify")
+@command
+def _verify(folder: _Folder, as_json: _Json = False) -> None:
+    """Check that no entry was changed or removed, and that the tables are what the entries say."""
+    import msgspec
+
+    from accelwatch.alerting.incidents.journal.audit import look_over
+
+    result = look_over(journal_of(folder), time.time())
+    if as_json:
+        write_stdout(msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")
+    elif result.is_well:
+        write_stdout(f"{result.entries} entries are as they were written; {result.last}\n".encode())
+    if result.bad is not None:
+        complain(f"{result.journal}: entry {result.bad} is not what was written, nor what follows")
+    for table in result.differing:
+        complain(
+            f"{result.journal}: the table {table} is not what the entries say; "
+            f"stop the hub, then: accelwatch audit rebuild {folder}"
+        )
+    raise typer.Exit(OK if result.is_well else FAILED)
+
+
+@audit.command("rebuild")
+@command
+def _rebuild(folder: _Folder, as_json: _Json = False) -> None:
+    """Rebuild the tables from the entries; only while no process has the journal open."""
+    import msgspec
+
+    from accelwatch.alerting.incidents.journal.file import JournalFile
+    from accelwatch.alerting.incidents.journal.opening import lock
+    from accelwatch.base.errors import AccelwatchError
+
+    path = journal_of(folder)
+    try:
+        held = lock(path.parent)
+    except BlockingIOError as error:
+        raise AccelwatchError(f"{path}: a process keeps it open; stop that first") from error
+    except OSError as error:
+        raise AccelwatchError(f"{path}: it cannot be locked: {error.strerror}") from error
+    try:
+        file = JournalFile(path)
+        try:
+            count = file.verify()
+            file.rebuild()
+        finally:
+            file.close()
+    finally:
+        os.close(held)
+    document = msgspec.json.encode({"journal": str(path), "entries": count})
+    write_stdout(document + b"\n" if as_json else f"made again from {count} entries\n".encode())
+    raise typer.Exit(OK)
+
+
+def journal_of(folder: Path) -> Path:
+    """The journal in a folder, or the file itself. Raises UsageError when there is none."""
+    from accelwatch.alerting.incidents.journal.file import FILE
+
+    path = folder / FILE if folder.is_dir() else folder
+    if not path.is_file():
+        raise UsageError(f"{folder}: there is no journal; give the state_dir of the hub or agent")
+    return path

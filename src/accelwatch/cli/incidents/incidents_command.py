@@ -1,0 +1,235 @@
+"""`accelwatch incidents`: what the rules of a hub, or of one node's agent, have found."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import msgspec
+import typer
+
+from accelwatch.base.errors import UsageError
+from accelwatch.base.exit_codes import OK
+from accelwatch.cli.hub_asking import HubFlags, asked, changed, who
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+
+_USAGE = (
+    "write: accelwatch incidents [ID], accelwatch incidents close ID,"
+    " or accelwatch incidents note ID 'TEXT'"
+)
+_TEXT_PLACE = 2
+"""Where `note ID TEXT` has its text."""
+
+
+class IncidentFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """Which incidents are wanted, and how."""
+
+    state: Annotated[
+        str | None, typer.Option("--state", metavar="WORD", help="open, closed or all.")
+    ] = None
+    severity: Annotated[
+        str | None,
+        typer.Option("--severity", metavar="WORD", help="info, warning or critical."),
+    ] = None
+    node: Annotated[
+        str | None, typer.Option("--node", metavar="NAME", help="Only those of this node.")
+    ] = None
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False
+
+
+class ClosingFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an incident is closed by hand or written into, and by whom."""
+
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", help="With close: the reason.")
+    ] = None
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="NAME",
+            help="With close and note: who you are, where the hub has no logins.",
+        ),
+    ] = None
+
+
+@command
+def incidents_command(
+    wanted: IncidentFlags,
+    closing: ClosingFlags,
+    hub: HubFlags,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[[show] ID | close ID | note ID TEXT]",
+            help="One incident with its history, its end, or a line for its history.",
+        ),
+    ] = None,
+) -> None:
+    """Show incidents of a hub or agent: all that are open, or one by its id.
+
+    `accelwatch incidents close ID --reason TEXT` closes one by hand; `accelwatch incidents note ID TEXT`
+    adds a line to its history.
+    """
+    given = words or []
+    _refuse_empty(given)
+    if len(given) == 2 and given[0] == "close":
+        raise typer.Exit(close_incident(given[1], closing, wanted.as_json, hub))
+    if len(given) == 3 and given[0] == "note" and closing.reason is None:
+        raise typer.Exit(note_incident(given[1], given[2], closing.by, wanted.as_json, hub))
+    if len(given) == 2 and given[0] == "show":
+        given = given[1:]
+    if len(given) > 1 or given in (["close"], ["show"], ["note"]):
+        raise UsageError(_USAGE)
+    if closing.reason is not None or closing.by is not None:
+        raise UsageError("--reason and --by are for: accelwatch incidents close ID")
+    raise typer.Exit(show_incidents(given[0] if given else None, wanted, hub))
+
+
+def _refuse_empty(given: list[str]) -> None:
+    for place, word in enumerate(given):
+        if not word.strip():
+            name = "TEXT" if place == _TEXT_PLACE else "ID"
+            raise UsageError(f"{name} is empty; {_USAGE}")
+
+
+def close_incident(id_: str, closing: ClosingFlags, as_json: bool, hub: HubFlags) -> int:
+    """Close an incident by hand. Raises AccelwatchError."""
+    if not closing.reason:
+        raise UsageError("--reason TEXT is required; it is kept in the audit log")
+    document = {"reason": closing.reason, "by": who(closing.by)}
+    path = f"/v1/incidents/{quote(id_, safe='')}/close"
+    answer = changed(hub, "POST", path, document=document)
+    closed = msgspec.json.decode(answer)
+    if closed["problem"]:
+        complain(f"closed, but not written down: {closed['problem']}")
+    write_stdout(answer if as_json else f"{closed['id']} closed\n".encode())
+    return OK
+
+
+def note_incident(id_: str, text: str, by: str | None, as_json: bool, hub: HubFlags) -> int:
+    """Write a line into an incident's history. Raises AccelwatchError."""
+    path = f"/v1/incidents/{quote(id_, safe='')}/note"
+    answer = changed(hub, "POST", path, document={"text": text, "by": who(by)})
+    written = msgspec.json.decode(answer)
+    if written["problem"]:
+        complain(f"noted, but not written down: {written['problem']}")
+    write_stdout(answer if as_json else f"{written['id']}: {written['text']}\n".encode())
+    return OK
+
+
+def show_incidents(id_: str | None, wanted: IncidentFlags, hub: HubFlags) -> int:
+    """Print a line an incident, or all of one. Raises AccelwatchError."""
+    if id_ is not None:
+        document = asked(hub, f"/v1/incidents/{quote(id_, safe='')}", {})
+        write_stdout(document if wanted.as_json else _whole(msgspec.json.decode(document)))
+        return OK
+    query = {"state": wanted.state, "severity": wanted.severity, "node": wanted.node}
+    document = asked(hub, "/v1/incidents", {k: v for k, v in query.items() if v is not None})
+    if wanted.as_json:
+        write_stdout(document)
+        return OK
+    page = msgspec.json.decode(document)
+    for problem in page["problems"]:
+        complain(problem)
+    if not page["judged"]:
+        complain("there are no rules here (docs/rules.md)")
+    elif not page["incidents"]:
+        complain(f"nothing; {page['rules']} rules are in force")
+    write_stdout(_table(page["incidents"]))
+    return OK
+
+
+def _place_of(incident: dict[str, Any]) -> str:
+    from accelwatch.alerting.evaluation.documents import IncidentDocument
+    from accelwatch.fleet.picture.incidents import place_of
+
+    return place_of(msgspec.convert(incident, IncidentDocument))
+
+
+def muted_by(incident: dict[str, Any]) -> str:
+    """Why nobody is told of it, in few words; an older hub does not say."""
+    mute = incident.get("muted_by")
+    return f"{mute['kind']} {mute['id']}: {mute['reason']}" if mute else ""
+
+
+def _trust(incident: dict[str, Any]) -> str:
+    """How far its evidence is vouched for; an older hub does not say."""
+    from accelwatch.schema.provenance import said
+
+    word = incident.get("provenance", "")
+    if not incident["trusted"]:
+        return "none: any user of that node who may write to the kernel log can forge this"
+    return f"{word}: {said(word)}" if word else ""
+
+
+def _aside(incident: dict[str, Any]) -> str:
+    asides = []
+    if incident["part_of"]:
+        asides.append(f"part of {incident['part_of']}")
+    elif incident.get("follows"):
+        asides.append(f"follows {incident['follows']}")
+    if left := incident.get("left_to_do"):
+        asides.append(f"needs a person: {left}")
+    if mute := muted_by(incident):
+        asides.append(f"muted by {mute}")
+    return f"  ({', '.join(asides)})" if asides else ""
+
+
+def _table(incidents: list[dict[str, Any]]) -> bytes:
+    from accelwatch.base.untrusted_text import printable
+    from accelwatch.cli.table_lines import columns
+
+    if not incidents:
+        return b""
+    rows = [
+        [
+            one["id"],
+            one["severity"] if one["state"] == "open" else "resolved",
+            one["since"].partition(".")[0].removesuffix("Z") + "Z",
+            printable(_place_of(one)),
+            printable(_several(one["jobs"])),
+            printable(_several(one["users"])),
+            printable(one["title"] + _aside(one)),
+        ]
+        for one in incidents
+    ]
+    header = ["ID", "SEVERITY", "SINCE", "WHERE", "JOB", "USER", "TITLE"]
+    return "".join(f"{line}\n" for line in columns([header, *rows])).encode()
+
+
+def _several(names: Sequence[str]) -> str:
+    """The first, and how many more; a dash where there is none."""
+    more = f" +{len(names) - 1}" if len(names) > 1 else ""
+    return f"{names[0]}{more}" if names else "-"
+
+
+def _whole(incident: dict[str, Any]) -> bytes:
+    from accelwatch.base.untrusted_text import printable
+
+    lines = [
+        f"{incident['id']}  {incident['severity']}  {incident['state']}  {incident['title']}",
+        f"where      {_place_of(incident)}",
+        f"since      {incident['since']}",
+    ]
+    told = {
+        "closed": incident["closed"],
+        "device": " ".join(filter(None, (incident["model"], incident["serial"]))),
+        "jobs": ", ".join(incident["jobs"]),
+        "users": ", ".join(incident["users"]),
+        "what to do": incident["what_to_do"],
+        "advice": incident["advice"],
+        "runbook": incident["runbook"],
+        "rule": ", ".join(incident["rules"]),
+        "source": incident["source"],
+        "trust": _trust(incident),
+        "part of": incident["part_of"],
+        "follows": incident.get("follows", ""),
+        "muted by": muted_by(incident),
+    }
+    lines += [f"{name:11}{value}" for name, value in told.items() if value]
+    lines += [f"evidence   {one['text']}" for one in incident["evidence"]]
+    for one in incident["timeline"]:
+        actor = f" (by {one['actor']})" if one["actor"] else ""
+        lines.append(f"{one['time']}  {one['kind']:9} {one['text']}{actor}")
+    return "".join(f"{printable(line)}\n" for line in lines).encode()

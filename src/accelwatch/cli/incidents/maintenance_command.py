@@ -1,0 +1,73 @@
+"""`accelwatch maintenance`: nodes that are worked on, of whom nobody is told meanwhile."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from accelwatch.base.errors import UsageError
+from accelwatch.base.host_ranges import listed
+from accelwatch.cli.hub_asking import HubFlags, changed
+from accelwatch.cli.incidents.quiet_flags import (
+    AsJson,
+    By,
+    SpanFlags,
+    spanned,
+    tell_all,
+    tell_ended,
+    tell_set,
+)
+from accelwatch.cli.options import command
+
+_PAGE = "/v1/maintenance"
+
+maintenance = typer.Typer(
+    name="maintenance",
+    help="Announce work on nodes: mutes their incidents and those of their devices.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@maintenance.command("add")
+@command
+def _add(
+    span: SpanFlags,
+    hub: HubFlags,
+    nodes: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NODES...", help="Names and ranges, such as n12 or n[1-9]."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every node, instead of NODES.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Announce a maintenance window, from now or from a later time."""
+    ranges = [part for text in nodes or [] for part in listed(text)]
+    if every == bool(ranges):
+        raise UsageError("say which nodes, such as n12 or n[1-9], or --all for every node")
+    document = {**spanned(span), "nodes": ranges, "all": every}
+    answer = changed(hub, "POST", _PAGE, document=document)
+    raise typer.Exit(tell_set(answer, "maintenance", _nodes, as_json))
+
+
+@maintenance.command("list")
+@command
+def _list(hub: HubFlags, as_json: AsJson = False) -> None:
+    """List active and scheduled windows."""
+    raise typer.Exit(tell_all(hub, _PAGE, "maintenance", _nodes, as_json))
+
+
+@maintenance.command("end")
+@command
+def _end(
+    hub: HubFlags,
+    id_: Annotated[str, typer.Argument(metavar="ID", help="Of the window, such as m3.")],
+    by: By = None,
+    as_json: AsJson = False,
+) -> None:
+    """End or cancel a window; incidents that are still open notify then."""
+    raise typer.Exit(tell_ended(hub, _PAGE, id_, by, as_json))
+
+
+def _nodes(row: Mapping[str, Any]) -> str:
+    return ",".join(row["nodes"]) or "every node"

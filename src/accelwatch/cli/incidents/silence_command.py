@@ -1,0 +1,69 @@
+"""`accelwatch silence`: nobody is told of some incidents for a while."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from accelwatch.cli.hub_asking import HubFlags, changed
+from accelwatch.cli.incidents.quiet_flags import (
+    AsJson,
+    By,
+    SpanFlags,
+    spanned,
+    tell_all,
+    tell_ended,
+    tell_set,
+)
+from accelwatch.cli.options import command
+
+_PAGE = "/v1/silences"
+
+silence = typer.Typer(
+    name="silence",
+    help="Mute notifications for matching incidents; they still open and close.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@silence.command("add")
+@command
+def _add(
+    span: SpanFlags,
+    hub: HubFlags,
+    matchers: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MATCHER...", help="Such as node=n12 or rule=~nvidia.*; all must hold."
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Silence incidents by their labels: id, rule, family, severity, node, device, rack, job ..."""
+    document = {**spanned(span), "matchers": matchers}
+    answer = changed(hub, "POST", _PAGE, document=document)
+    raise typer.Exit(tell_set(answer, "silence", _matchers, as_json))
+
+
+@silence.command("list")
+@command
+def _list(hub: HubFlags, as_json: AsJson = False) -> None:
+    """List active and scheduled silences."""
+    raise typer.Exit(tell_all(hub, _PAGE, "silences", _matchers, as_json))
+
+
+@silence.command("end")
+@command
+def _end(
+    hub: HubFlags,
+    id_: Annotated[str, typer.Argument(metavar="ID", help="Of the silence, such as s3.")],
+    by: By = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a silence; incidents that are still open notify then."""
+    raise typer.Exit(tell_ended(hub, _PAGE, id_, by, as_json))
+
+
+def _matchers(row: Mapping[str, Any]) -> str:
+    return ", ".join(row["matchers"])

@@ -1,0 +1,79 @@
+"""`accelwatch why`: one sentence on what is wrong, what it rests on, and what to do."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from accelwatch.base.durations import deadline
+from accelwatch.base.errors import UsageError
+from accelwatch.base.exit_codes import OK
+from accelwatch.cli.hub_asking import HubFlags, reached
+from accelwatch.cli.options import command, row
+from accelwatch.cli.output import write_stdout
+from accelwatch.cli.replayed import replayed
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.picture.why.answer import Answer
+    from accelwatch.schema.snapshot import Snapshot
+
+_WIDTH = 100
+
+
+@command
+def why_command(
+    hub: HubFlags,
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[WHAT]",
+            help="A device, a node, a job (4718, job:4718) or a user; without it what is worst.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    replay: Annotated[str | None, row("replay")] = None,
+    timeout: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="Deadline of the reading where there is neither hub nor agent.",
+        ),
+    ] = "5s",
+) -> None:
+    """Say what is wrong with a device, node, job or user, the evidence, and what to do.
+
+    The hub of this machine is asked, else its agent; without either the devices are read here.
+    """
+    from accelwatch.fleet.hub_client.why import ask_why
+    from accelwatch.fleet.picture.why.lines import lines_of
+
+    if what is not None and not what.strip():
+        raise UsageError("WHAT is empty; name a device, a node, a job or a user, or leave it out")
+    what = what or ""
+    if replay is not None and hub != HubFlags():
+        raise UsageError("--replay asks no hub or agent; leave out --hub and --agent")
+    said = None if replay is not None else reached(hub, lambda session: ask_why(session, what))
+    if said is None:
+        timeout_s = deadline(timeout)
+        snapshot = _read(timeout_s) if replay is None else replayed(replay, timeout_s)
+        said = _of_machine(snapshot, what)
+    text = "".join(f"{line}\n" for line in lines_of(said, _WIDTH)).encode()
+    write_stdout(msgspec.json.encode(said) + b"\n" if as_json else text)
+    raise typer.Exit(OK)
+
+
+def _read(timeout_s: float) -> "Snapshot":
+    from accelwatch.node.sampler.protocol.settings import CollectSettings
+    from accelwatch.node.snapshots import read_once
+    from accelwatch.schema.snapshot import NO_ACCELERATORS
+
+    return read_once(CollectSettings(one_shot=True, timeout_s=timeout_s, without=NO_ACCELERATORS))
+
+
+def _of_machine(snapshot: "Snapshot", what: str) -> "Answer":
+    from accelwatch.fleet.picture.why.answer import answer
+    from accelwatch.fleet.picture.why.scene import scene_of_machine
+    from accelwatch.fleet.picture.why.subject import subject_of
+
+    scene = scene_of_machine(snapshot)
+    return answer(scene, subject_of(scene, what))

@@ -1,0 +1,142 @@
+"""nvidia-smi's own command line, answered for every vendor: what it asks for, and the answer."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from accelwatch.base.errors import UsageError
+from accelwatch.base.exit_codes import OK
+from accelwatch.cli.arguments import Arguments, split_list
+from accelwatch.cli.node.documents import keep, narrate, status
+from accelwatch.cli.node.snapshot import snapshots
+from accelwatch.cli.output import emit, output_mode
+from accelwatch.cli.plan import plan
+from accelwatch.schema.snapshot import Snapshot
+from accelwatch_nvidia_smi import (
+    Machine,
+    app_fields,
+    compute_apps,
+    document,
+    document_groups,
+    list_gpus,
+    machine_of,
+    needed_groups,
+    numbered,
+    parse_format,
+    parse_names,
+    query_fields,
+    query_gpu,
+)
+from accelwatch_nvidia_smi.fields import QueryField
+
+Answer = Callable[[Snapshot, Machine, bool], str]
+"""From the devices to show and the machine they are of; with a header, where there is one."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What is asked: how it is answered, and the opt-in groups that must be read for it."""
+
+    answer: Answer
+    groups: frozenset[str] = frozenset()
+
+
+def _load() -> None:
+    """Load what the answer will need."""
+    import accelwatch_nvidia_smi  # noqa: F401
+    from accelwatch.schema.metrics import by_key, reading_metrics
+
+    by_key()
+    reading_metrics()
+
+
+def run_nvidia_smi(arguments: Arguments) -> int:
+    """Answer the question; returns the exit code. Raises UsageError for an unknown field or format."""
+    if (text := help_text(arguments)) is not None:
+        emit(arguments.output, text.encode(), output_mode(arguments.output, arguments.mode))
+        return OK
+    asked = question(arguments)
+    collect = (*split_list(arguments.collect), *sorted(asked.groups))
+    wanted = plan(msgspec.structs.replace(arguments, format=None, collect=collect))
+    code = OK
+    first = True
+    for snapshot in snapshots(wanted, _load):
+        if first:
+            narrate(snapshot)
+        machine = machine_of(snapshot)
+        shown = keep(snapshot, wanted, numbered(split_list(arguments.device), machine))
+        text = asked.answer(shown, machine, first or arguments.output != "-")
+        emit(arguments.output, text.encode(), wanted.mode)
+        code = status(snapshot, arguments.strict)
+        first = False
+    return code
+
+
+def question(arguments: Arguments) -> Question:
+    """What one of nvidia-smi's options asks. Raises UsageError where two are given, or half of one."""
+    asked = [
+        option
+        for option, given in (
+            ("--query-gpu", arguments.query_gpu is not None),
+            ("--query-compute-apps", arguments.query_compute_apps is not None),
+            ("-L", arguments.list_gpus),
+            ("-q -x", arguments.query or arguments.xml),
+        )
+        if given
+    ]
+    if len(asked) > 1:
+        raise UsageError(f"{asked[0]} and {asked[1]} are two questions; ask one of them")
+    for flag, given in (("--json", arguments.json), ("--fields", arguments.fields is not None)):
+        if given:
+            raise UsageError(f"{flag} and {asked[0]} contradict each other; leave one of them out")
+    match asked[0]:
+        case "--query-gpu":
+            return _table(arguments, asked[0], arguments.query_gpu or "")
+        case "--query-compute-apps":
+            return _table(arguments, asked[0], arguments.query_compute_apps or "")
+    if arguments.format is not None:
+        raise UsageError(f"--format does not go with {asked[0]}; leave it out")
+    if asked[0] == "-L":
+        return Question(lambda shown, machine, _: list_gpus(shown, machine))
+    if not arguments.query:
+        raise UsageError("-x goes with -q: write -q -x")
+    if not arguments.xml:
+        raise UsageError("-q needs -x (XML); or use --json")
+    return Question(lambda shown, machine, _: document(shown, machine), document_groups())
+
+
+def _table(arguments: Arguments, option: str, names: str) -> Question:
+    known, render = _TABLES[option]
+    asked = parse_names(names, known(), option)
+    header, units = parse_format(arguments.format or "csv", option)
+
+    def answer(shown: Snapshot, machine: Machine, first: bool) -> str:
+        return render(shown, machine, asked, header=header and first, units=units)
+
+    return Question(answer, needed_groups(asked))
+
+
+_TABLES = {
+    "--query-gpu": (query_fields, query_gpu),
+    "--query-compute-apps": (app_fields, compute_apps),
+}
+
+
+def help_text(arguments: Arguments) -> str | None:
+    """The list of fields, when a list's name is `help`."""
+    if arguments.query_gpu == "help":
+        return fields_text(query_fields())
+    if arguments.query_compute_apps == "help":
+        return fields_text(app_fields())
+    return None
+
+
+def fields_text(known: dict[str, QueryField]) -> str:
+    """Every field with its unit; a field that is not read is marked."""
+    lines: list[str] = []
+    for name, field in known.items():
+        same = f"  same as {field.names[0]}" if name != field.names[0] else ""
+        unit = f" [{field.unit}]" if field.unit else ""
+        lines.append(
+            f"{name}{unit}{same}{'' if field.read else f'  always {field.missing} here'}\n"
+        )
+    return "".join(lines)

@@ -1,0 +1,64 @@
+"""Processes of the one-shot table: a row a process, however many devices it is on."""
+
+from collections.abc import Sequence
+
+from accelwatch.backend_kit.numbered_names import numbered
+from accelwatch.cli.fitted import fitted
+from accelwatch.cli.table_lines import Cells, Style
+from accelwatch.exposition.display import printable, size
+from accelwatch.schema.natural_order import natural
+from accelwatch.schema.reading import Process
+from accelwatch.schema.snapshot import Snapshot
+
+_MOST = 40
+_HEADER = ["DEVICE", "PID", "USER", "TYPE", "MEMORY", "WHERE", "COMMAND"]
+_SPARE = ("TYPE", "WHERE", "USER", "MEMORY")
+"""Columns that are left out, in this order, where the terminal is too narrow for them."""
+_MOST_WHERE = 24
+
+
+def processes_table(snapshot: Snapshot, style: Style) -> list[str]:
+    """Lines of the process table; empty without processes."""
+    names = {view.device.id: view.device.name for view in snapshot.devices}
+    found: dict[tuple[str, int, float | None], list[Process]] = {}
+    for process in snapshot.processes():
+        key = process.pid_namespace, process.pid, process.start_time
+        found.setdefault(key, []).append(process)
+    if not found:
+        return []
+    rows = [_row(parts, names, style) for parts in found.values()]
+    header = list(_HEADER)
+    where = header.index("WHERE")
+    if not any(row[where] for row in rows):
+        for row in (header, *rows):
+            del row[where]
+    shown = rows[:_MOST]
+    lines = fitted(
+        header, shown, style, [""] * len(shown), shortened="COMMAND", dropped=_spare(header)
+    )
+    if len(rows) > len(shown):
+        lines.append(f"... and {len(rows) - len(shown)} more (--json has all)")
+    return lines
+
+
+def _spare(header: Sequence[str]) -> list[str]:
+    return [title for title in _SPARE if title in header]
+
+
+def _row(parts: Sequence[Process], names: dict[str, str], style: Style) -> Cells:
+    """A process with all the devices that it is on; its memory summed up where each tells some."""
+    process = parts[0]
+    on = sorted({names.get(part.device_id, part.device_id) for part in parts}, key=natural)
+    used = [part.gpu_memory_bytes for part in parts]
+    known = [amount for amount in used if amount is not None]
+    pid = f"{process.pid}" if process.pid_namespace == "same" else f"{process.pid} (foreign)"
+    where = process.pod or process.container or (f"job {process.job}" if process.job else "")
+    return [
+        numbered(on),
+        pid,
+        process.user or "-",
+        "".join(dict.fromkeys(part.type for part in parts)),
+        size(sum(known)) if len(known) == len(used) else "-",
+        printable(where[:_MOST_WHERE], ascii_only=style.ascii_only),
+        printable(process.command or "-", ascii_only=style.ascii_only),
+    ]

@@ -1,0 +1,61 @@
+"""`accelwatch topo`: how near devices and network adapters are to each other."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from accelwatch.base.durations import deadline
+from accelwatch.cli.collect_flags import MachineOptions
+from accelwatch.cli.node.documents import narrate, status
+from accelwatch.cli.node.table import nothing_found
+from accelwatch.cli.options import command, row
+from accelwatch.cli.output import write_stdout
+from accelwatch.cli.table_lines import Style, aligned
+from accelwatch.exposition.display import colour
+from accelwatch.node.topology.matrix import Topology, topology
+from accelwatch.node.topology.table import legend, table
+
+_LINKS = "links"
+"""The opt-in group of single links."""
+
+
+@command
+def topo_command(
+    machine: MachineOptions,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    timeout: Annotated[str, row("timeout", "For the reading.")] = "5s",
+    color: Annotated[str, row("color")] = "auto",
+) -> None:
+    """Show links, PCIe and NUMA distance between devices and network adapters of this machine."""
+    from accelwatch.node.sampler.protocol.settings import CollectSettings
+    from accelwatch.node.snapshots import read_once
+    from accelwatch.schema.snapshot import NO_ACCELERATORS
+
+    settings = machine.over(
+        CollectSettings(one_shot=True, timeout_s=deadline(timeout), without=NO_ACCELERATORS)
+    )
+    groups = settings.groups | {_LINKS}
+    snapshot = read_once(msgspec.structs.replace(settings, groups=groups))
+    known = topology(snapshot, Path(machine.root))
+    style = Style(colour=colour(color, sys.stdout))
+    narrate(snapshot)
+    if as_json:
+        document = msgspec.json.encode(known) + b"\n"
+    elif known.members or snapshot.devices:
+        document = text_of(known, style).encode()
+    else:
+        document = f"{nothing_found(snapshot)}\n".encode()
+    write_stdout(document)
+    raise typer.Exit(status(snapshot, strict=False))
+
+
+def text_of(known: Topology, style: Style) -> str:
+    """The matrix, and what its words mean."""
+    if not known.members:
+        return "no device and no network adapter on a PCI bus\n"
+    header, rows = table(known)
+    lines = [*aligned(header, rows, style, [""] * len(rows)), "", *legend(known)]
+    return "".join(f"{line}\n" for line in lines)

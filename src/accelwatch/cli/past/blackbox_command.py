@@ -1,0 +1,147 @@
+"""`accelwatch blackbox`: the last minutes of this machine, and what was frozen when something broke."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from accelwatch.base.exit_codes import FAILED, OK, PERMISSION
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+
+if TYPE_CHECKING:
+    from accelwatch.archive.blackbox.places import Box
+
+blackbox = typer.Typer(
+    name="blackbox",
+    help="The last 15 minutes of this machine, saved when a device fails: list, show, export.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_Which = Annotated[
+    str,
+    typer.Argument(
+        metavar="WHICH", help="A number or name of `list`, a recording, or `now`: the last minutes."
+    ),
+]
+_Folder = Annotated[
+    Path | None,
+    typer.Option("--state-dir", metavar="DIR", help="Look only there; else where agents keep it."),
+]
+_Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_BEFORE, _AFTER = "2m", "1m"
+
+
+def boxes_here(folder: Path | None) -> "list[Box]":
+    """The black boxes of this machine, or that of one state folder."""
+    from accelwatch.archive.blackbox.files import FOLDER
+    from accelwatch.archive.blackbox.places import boxes, folders
+
+    if folder is not None:
+        return boxes([folder / FOLDER, folder] if (folder / FOLDER).is_dir() else [folder])
+    return boxes(folders(os.environ, _configured()))
+
+
+def _configured() -> str | None:
+    """The `state_dir` of the agent's configuration, if there is one that can be read."""
+    from accelwatch.base.errors import AccelwatchError
+    from accelwatch.config.layers import effective, find_file
+
+    try:
+        path = find_file(None, os.environ)
+        return None if path is None else effective(path, os.environ).settings.state_dir
+    except AccelwatchError as error:
+        complain(str(error))
+        return None
+
+
+@blackbox.command("list")
+@command
+def _list(folder: _Folder = None, as_json: _Json = False) -> None:
+    """List saved captures, newest first, and how far the ring reaches back."""
+    from accelwatch.archive.blackbox.places import holds_any, lack_of
+    from accelwatch.cli.past.blackbox_report import document, rows
+
+    known = boxes_here(folder)
+    write_stdout(document(known) if as_json else "".join(rows(known)).encode())
+    unread = [box for box in known if box.lack]
+    if unread or not holds_any(known):
+        complain(lack_of(known))
+    if holds_any(known):
+        raise typer.Exit(OK)
+    raise typer.Exit(PERMISSION if unread else FAILED)
+
+
+@blackbox.command("show")
+@command
+def _show(
+    which: _Which = "1",
+    before: Annotated[
+        str, typer.Option(metavar="DURATION", help="From how long before the event on.")
+    ] = _BEFORE,
+    after: Annotated[
+        str, typer.Option(metavar="DURATION", help="Up to how long after it.")
+    ] = _AFTER,
+    folder: _Folder = None,
+    as_json: _Json = False,
+) -> None:
+    """Show the moment: all devices on one time axis, kernel lines, processes that came and went."""
+    from accelwatch.archive.blackbox.moment import newest_time, read_moment
+    from accelwatch.archive.blackbox.places import NOW, meant
+    from accelwatch.base.durations import seconds
+    from accelwatch.cli.past import blackbox_report as report
+    from accelwatch.exposition.display import stdout_is_terminal
+
+    path = meant(which, boxes_here(folder))
+    before_s, after_s = seconds(before), seconds(after)
+    at = newest_time(path) if which == NOW else None
+    moment = read_moment(path, before_s=before_s, after_s=after_s, at=at)
+    if as_json:
+        write_stdout(report.moment_document(moment, path))
+    elif stdout_is_terminal():
+        write_stdout(report.picture(moment).encode())
+    else:
+        write_stdout("".join(report.moment_rows(moment)).encode())
+    for note in moment.notes:
+        complain(note)
+    raise typer.Exit(OK)
+
+
+@blackbox.command("export")
+@command
+def _export(
+    which: _Which = "1",
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Else its own name, in this folder; - for standard output.",
+        ),
+    ] = None,
+    redact: Annotated[
+        bool,
+        typer.Option(
+            "--redact", help="Without users, commands, jobs, mount points and the host's name."
+        ),
+    ] = False,
+    folder: _Folder = None,
+) -> None:
+    """Write one file to send away; `accelwatch dashboard --replay FILE` plays it."""
+    from accelwatch.archive.blackbox.exporting import export, exported
+    from accelwatch.archive.blackbox.places import NOW, meant
+    from accelwatch.exposition.display import size
+
+    path = meant(which, boxes_here(folder))
+    name = "blackbox-now.ndjson.zst" if which == NOW else path.name
+    if output == "-":
+        for piece in exported(path, name, redact=redact):
+            write_stdout(piece)
+        raise typer.Exit(OK)
+    target = Path(name if output is None else output)
+    count = export(path, target, redact=redact)
+    complain(f"{target}: {size(count)}; play it: accelwatch dashboard --replay {target}")
+    raise typer.Exit(OK)

@@ -1,0 +1,302 @@
+"""`accelwatch history`: what is in an archive, whether it is well, and one made from a store."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from accelwatch.base.exit_codes import FAILED, OK
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.exposition.display import stdout_is_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accelwatch.archive.history.check import Finding
+    from accelwatch.archive.history.summary import Summary
+    from accelwatch.fleet.tsdb.settings import Store
+
+history = typer.Typer(
+    name="history",
+    help="A fleet's history as Parquet files: show, check, export.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The archive.")]
+_Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+def need_pyarrow() -> None:
+    """Raise UsageError where pyarrow is not installed."""
+    from importlib.util import find_spec
+
+    from accelwatch.base.errors import UsageError
+
+    if find_spec("pyarrow") is None:
+        raise UsageError("history archives need pyarrow: pip install 'accelwatch[history]'")
+
+
+def history_show(folder: Path, as_json: bool) -> int:
+    """What is in an archive. Raises ArchiveError."""
+    import msgspec
+
+    need_pyarrow()
+    from accelwatch.archive.history.summary import summary
+
+    found = summary(folder)
+    if as_json:
+        _write(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+        return OK
+    for line in _lines(found):
+        _write(line)
+    return OK
+
+
+def _lines(found: "Summary") -> list[str]:
+    from accelwatch.exposition.display import counted, size
+
+    span = "empty"
+    if found.start is not None and found.end is not None:
+        days = (found.end - found.start) / 86400
+        span = f"{moment_text(found.start)} to {moment_text(found.end)} ({days:.1f} days)"
+    models = ", ".join(f"{count} x {model or 'unknown'}" for model, count in found.models.items())
+    rows = ", ".join(f"{count} {table}" for table, count in found.rows.items())
+    lines = [
+        f"span      {span}, every {found.description.interval_s:g} s",
+        f"nodes     {found.nodes}",
+        f"devices   {found.devices}" + (f" ({models})" if models else ""),
+        f"rows      {rows}; {counted(found.jobs, 'job')}",
+        f"size      {size(found.size_bytes)} in {counted(len(found.days), 'day')}",
+        f"source    {found.description.source or 'unknown'}",
+    ]
+    for title, columns in (("device", found.device_columns), ("node", found.node_columns)):
+        if columns:
+            lines.append(f"\n{title} columns, share of rows with a value")
+            lines += [f"{column.share:7.1%}  {column.name}" for column in columns]
+    return lines
+
+
+def moment_text(seconds: float) -> str:
+    """A moment as people read it."""
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def history_check(folder: Path, as_json: bool) -> int:
+    """Report every mistake; exit code 1 when there is one. Raises ArchiveError."""
+    import json
+
+    need_pyarrow()
+    from accelwatch.archive.history.check import check
+    from accelwatch.cli.progress import counting, progress
+
+    found: list[Finding] = []
+    with progress("check", None, counting("files")) as bar:
+        for finding in check(folder, bar.at):
+            found.append(finding)
+            if not as_json:
+                group = "" if finding.group is None else f", row group {finding.group}"
+                kind = "" if finding.mistake else " (no mistake)"
+                complain(f"{finding.file}{group}: {finding.text}{kind}")
+    mistakes = sum(finding.mistake for finding in found)
+    notes = len(found) - mistakes
+    if as_json:
+        documents = [_document(finding) for finding in found]
+        _write(json.dumps({"mistakes": mistakes, "findings": documents}, indent=1))
+    elif stdout_is_terminal():
+        write_stdout(_checked(folder, found).encode())
+    else:
+        complain(f"{mistakes} mistakes, {notes} notes" if mistakes else f"ok; {notes} notes")
+    return FAILED if mistakes else OK
+
+
+def _checked(folder: Path, found: "Sequence[Finding]") -> str:
+    """A row a table of the archive: its files, and what was found in them."""
+    from accelwatch.archive.history import layout
+    from accelwatch.cli.progress import table
+
+    rows = []
+    for name in layout.TABLES:
+        paths = {segment.path for segment in layout.segments(folder, name)}
+        own = [finding for finding in found if finding.file in paths]
+        mistakes = sum(finding.mistake for finding in own)
+        rows.append((name, str(len(paths)), str(mistakes), str(len(own) - mistakes)))
+    for path in (folder / layout.JOBS, folder / layout.MAINTENANCE):
+        wrong = sum(finding.file == path for finding in found)
+        rows.append((path.stem, str(int(path.exists())), str(wrong), "0"))
+    return table(("TABLE", "FILES", "MISTAKES", "NOTES"), rows)
+
+
+def _document(finding: "Finding") -> dict[str, object]:
+    return {
+        "file": str(finding.file),
+        "row_group": finding.group,
+        "text": finding.text,
+        "mistake": finding.mistake,
+    }
+
+
+def _write(text: str) -> None:
+    from accelwatch.base.untrusted_text import escaped
+
+    write_stdout((escaped(text, keep="\n") + "\n").encode())
+
+
+@history.command("show")
+def _show(folder: _Folder, as_json: _Json = False) -> None:
+    """Show what is in an archive: span, nodes, devices, columns, size."""
+    raise typer.Exit(history_show(folder, as_json))
+
+
+@history.command("check")
+def _check(folder: _Folder, as_json: _Json = False) -> None:
+    """Report every mistake with file and row group; exit code 1 if any."""
+    raise typer.Exit(history_check(folder, as_json))
+
+
+class StoreAccess(msgspec.Struct, frozen=True, kw_only=True):
+    """Which store is asked for what, and what it is shown; secrets are in files only."""
+
+    url: str
+    node_label: tuple[str, ...] = ()
+    matchers: str = ""
+    tenant: str = ""
+    user: str = ""
+    password_file: str | None = None
+    token_file: str | None = None
+    ca_file: str | None = None
+
+
+def _store(access: StoreAccess) -> "Store":
+    """The same as settings. Raises ConfigError, UsageError."""
+    from accelwatch.base.errors import UsageError
+    from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, TlsConfig
+    from accelwatch.fleet.tsdb.settings import NODE_LABELS, RemoteWrite, Store, check_peers
+
+    if bool(access.user) != (access.password_file is not None):
+        raise UsageError("--user goes with --password-file")
+    basic = BasicAuth(username=access.user, password_file=access.password_file)
+    store = Store(
+        url=access.url,
+        node_labels=(*access.node_label, *NODE_LABELS),
+        timeout_s=60.0,
+        matchers=access.matchers,
+        tenant=access.tenant,
+        basic_auth=basic if access.user else BasicAuth(),
+        authorization=Authorization(credentials_file=access.token_file),
+        tls_config=TlsConfig(ca_file=access.ca_file),
+    )
+    check_peers(store, RemoteWrite())
+    return store
+
+
+def history_export(access: StoreAccess, begin: str, end: str, output: Path, interval: str) -> int:
+    """Make an archive of what a store has. Raises AccelwatchError."""
+    import asyncio
+    import time
+
+    need_pyarrow()
+    from accelwatch.base.durations import seconds
+    from accelwatch.base.errors import UsageError
+    from accelwatch.cli.progress import progress, recorded_time
+    from accelwatch.fleet.archive.export import Export
+
+    now = time.time()
+    first, last, step = moment(begin, now), moment(end, now), seconds(interval)
+    if first >= last:
+        raise UsageError(f"--from {begin} is not before --to {end}")
+    if not 1 <= step <= 3600:
+        raise UsageError(f"--interval is 1s to 1h, not {interval}")
+    store = _store(access)
+
+    async def run() -> int:
+        with progress("export", last - first, recorded_time) as bar:
+            written = Export(store, step).run(output, first, last, lambda at: bar.at(at - first))
+            done = await written
+        for warning in done.warnings:
+            complain(f"the store warns: {warning}")
+        if done.unplaced:
+            complain(f"{done.unplaced} series have no label that names a node; see --node-label")
+        if not done.samples:
+            complain("the store has no devices in this time")
+            return FAILED
+        return OK
+
+    return asyncio.run(run())
+
+
+def moment(text: str, now: float) -> float:
+    """`2026-03-01`, `2026-03-01T12:00:00Z`, Unix seconds, `now`, `7d` before it. Raises UsageError."""
+    from datetime import UTC, datetime
+
+    from accelwatch.base.durations import is_duration, seconds
+    from accelwatch.base.errors import UsageError
+
+    if text == "now":
+        return now
+    if is_duration(text):
+        value = seconds(text)
+        return value if text.strip().isdecimal() and value > 1e8 else now - value
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        forms = "2026-03-01, 2026-03-01T12:00:00Z, now or 7d (before now)"
+        raise UsageError(f"{text!r} is not a valid time; write {forms}") from error
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+@history.command("export")
+def _export(
+    prometheus: Annotated[
+        str,
+        typer.Option("--prometheus", metavar="URL", help="A store with Prometheus' query API."),
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="The archive, a new folder.")
+    ],
+    begin: Annotated[
+        str, typer.Option("--from", metavar="TIME", help="2026-03-01, ...T12:00:00Z, or 7d ago.")
+    ],
+    end: Annotated[str, typer.Option("--to", metavar="TIME", help="As --from.")] = "now",
+    interval: Annotated[
+        str, typer.Option("--interval", metavar="DURATION", help="Between two samples.")
+    ] = "30s",
+    node_label: Annotated[
+        list[str] | None,
+        typer.Option("--node-label", metavar="NAME", help="A label that names the node."),
+    ] = None,
+    matchers: Annotated[
+        str, typer.Option("--matchers", metavar="TEXT", help='Of every query: cluster="a".')
+    ] = "",
+    tenant: Annotated[
+        str, typer.Option("--tenant", metavar="NAME", help="Sent as X-Scope-OrgID.")
+    ] = "",
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="With --password-file.")] = "",
+    password_file: Annotated[
+        str | None, typer.Option("--password-file", metavar="FILE", help="The user's password.")
+    ] = None,
+    token_file: Annotated[
+        str | None, typer.Option("--token-file", metavar="FILE", help="A bearer token.")
+    ] = None,
+    ca_file: Annotated[
+        str | None, typer.Option("--ca-file", metavar="FILE", help="Who signs the store.")
+    ] = None,
+) -> None:
+    """Make an archive from a Prometheus-compatible store; exit code 1 if it has no data."""
+    access = StoreAccess(
+        url=prometheus,
+        node_label=tuple(node_label or ()),
+        matchers=matchers,
+        tenant=tenant,
+        user=user,
+        password_file=password_file,
+        token_file=token_file,
+        ca_file=ca_file,
+    )
+    code = history_export(access, begin, end, output, interval)
+    if code == OK and stdout_is_terminal():
+        history_show(output, as_json=False)
+    raise typer.Exit(code)

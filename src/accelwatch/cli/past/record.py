@@ -1,0 +1,225 @@
+"""`accelwatch record`: snapshots into a recording, until a count, a duration or ^C ends it."""
+
+import contextlib
+import signal
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from accelwatch.base.durations import reading_interval, seconds, size_bytes
+from accelwatch.base.errors import UsageError
+from accelwatch.base.exit_codes import INTERRUPTED, NO_DEVICE, OK
+from accelwatch.cli.collect_flags import MachineOptions
+from accelwatch.cli.options import command, row
+from accelwatch.cli.output import complain
+from accelwatch.node.sampler.protocol.settings import CollectSettings
+
+if TYPE_CHECKING:
+    from accelwatch.archive.recording import Recorder
+    from accelwatch.base.clock import Clock
+    from accelwatch.schema.snapshot import Snapshot
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What is recorded, for how long, and where to."""
+
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Recording; FILE.1 ... are the ones before it."
+        ),
+    ]
+    interval: Annotated[
+        str, typer.Option(metavar="DURATION", help="Time between two documents; at least 250ms.")
+    ] = "1s"
+    duration: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="End after this; else ^C ends it.")
+    ] = None
+    count: Annotated[
+        int | None, typer.Option("--count", "-n", min=1, metavar="N", help="End after N documents.")
+    ] = None
+    max_size: Annotated[
+        str, typer.Option(metavar="SIZE", help="Start the next file at this size.")
+    ] = "100MiB"
+    keep: Annotated[int, typer.Option(min=1, metavar="N", help="Finished files that stay.")] = 5
+    compress: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW", help="zstd, gzip or none; else by FILE's name (.zst, .gz, .ndjson)."
+        ),
+    ] = None
+    processes: Annotated[
+        bool, typer.Option("--processes/--no-processes", help="Record processes as well.")
+    ] = True
+    argv: Annotated[bool, row("argv")] = False
+    machine: MachineOptions = MachineOptions()
+
+    @property
+    def interval_s(self) -> float:
+        """Seconds between two documents."""
+        return reading_interval(self.interval)
+
+    @property
+    def duration_s(self) -> float | None:
+        """Seconds after which it ends; None: when its user says so."""
+        return None if self.duration is None else seconds(self.duration)
+
+    @property
+    def max_bytes(self) -> int:
+        """Size at which the next file begins."""
+        return size_bytes(self.max_size)
+
+
+@command
+def record_command(options: RecordOptions) -> None:
+    """Record this machine to a file, to be played with --replay FILE."""
+    raise typer.Exit(run(options))
+
+
+def collect_settings(options: RecordOptions) -> CollectSettings:
+    """What the collector is told. Raises UsageError for what is not there."""
+    return options.machine.over(
+        CollectSettings(
+            interval_s=options.interval_s,
+            timeout_s=2.0,
+            processes=options.processes,
+            argv=options.argv,
+        )
+    )
+
+
+def open_recorder(options: RecordOptions) -> "Recorder":
+    """The recorder that is asked for. Raises UsageError and AccelwatchError."""
+    from accelwatch.archive.recording import Compression, Recorder
+
+    if str(options.output) == "-":
+        raise UsageError(
+            "--output is a file, not stdout, as a recording is rotated and indexed; for documents on "
+            "stdout, a line each: accelwatch --json --watch; for an agent's stream: accelwatch stream"
+        )
+    known = [kind.value for kind in Compression]
+    how = options.compress
+    if how is not None and how not in known:
+        raise UsageError(f"--compress is {', '.join(known)}, not {how!r}")
+    return Recorder(
+        options.output,
+        compression=None if how is None else Compression(how),
+        max_bytes=options.max_bytes,
+        keep=options.keep,
+    )
+
+
+def run(options: RecordOptions) -> int:
+    """The whole command; returns the exit code. Raises AccelwatchError."""
+    from accelwatch.base.clock import SystemClock
+    from accelwatch.node.snapshots import read_repeatedly
+
+    settings = collect_settings(options)
+    with open_recorder(options) as recorder:
+        return record(
+            options, recorder, read_repeatedly(settings, count=options.count), SystemClock()
+        )
+
+
+def record(
+    options: RecordOptions,
+    recorder: "Recorder",
+    snapshots: "Generator[Snapshot, None, None]",
+    clock: "Clock",
+) -> int:
+    """Write the snapshots until an option or a signal ends it; say on stderr what was written."""
+    began: float | None = None
+    last: Snapshot | None = None
+    read = False
+    with _Ending() as ending, contextlib.closing(snapshots):
+        for snapshot in ending.until(snapshots):
+            recorder.write(snapshot)
+            last, read = snapshot, read or bool(snapshot.devices or snapshot.node)
+            now = clock.monotonic()
+            began = now if began is None else began
+            if _over(options, now - began):
+                break
+        recorder.close()
+    took = 0.0 if began is None else clock.monotonic() - began
+    complain(summary(recorder, options.output, took))
+    if last is None:
+        return INTERRUPTED
+    return OK if read else _unread(last)
+
+
+def _unread(last: "Snapshot") -> int:
+    """Say why in no document anything was read; the exit code. To have no accelerator is no failure."""
+    from accelwatch.cli.node.documents import narrate, status
+
+    code = status(last, strict=False)
+    if code == NO_DEVICE:
+        return OK
+    complain("neither a device nor the host could be read")
+    narrate(last)
+    return code
+
+
+def _over(options: RecordOptions, elapsed_s: float) -> bool:
+    """Whether the next document would come after the duration; ticks are a little late at times."""
+    return (
+        options.duration_s is not None and elapsed_s > options.duration_s - options.interval_s / 2
+    )
+
+
+def summary(recorder: "Recorder", path: Path, took_s: float) -> str:
+    """What was written, in one line."""
+    if not recorder.documents:
+        return f"nothing was recorded to {path}"
+    plural = "" if recorder.documents == 1 else "s"
+    return (
+        f"recorded {recorder.documents} document{plural} of {took_s:.0f} s"
+        f" to {path} ({_size(recorder.bytes)})"
+    )
+
+
+def _size(count: int) -> str:
+    if count < 1 << 20:
+        return f"{count / 1024:.1f} KiB"
+    return f"{count / (1 << 20):.1f} MiB"
+
+
+class _Ending:
+    """Lets a signal interrupt the waiting for a snapshot, and nothing that is being written."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._waiting = False
+        self._before: dict[signal.Signals, signal._HANDLER] = {}
+
+    def __enter__(self) -> "_Ending":
+        for number in _ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self._asked = True
+        if self._waiting:
+            self._waiting = False
+            raise KeyboardInterrupt
+
+    def until(self, snapshots: "Iterator[Snapshot]") -> "Iterator[Snapshot]":
+        """The snapshots that come before a signal does."""
+        with contextlib.suppress(KeyboardInterrupt):
+            while True:
+                self._waiting = True
+                snapshot = None if self._asked else next(snapshots, None)
+                self._waiting = False
+                if snapshot is None:
+                    return
+                yield snapshot

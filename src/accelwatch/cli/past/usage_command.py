@@ -1,0 +1,122 @@
+"""`accelwatch usage`: who uses which devices, with load, memory, energy, money and idle time."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.base.exit_codes import OK
+from accelwatch.cli.hub_asking import HubFlags, reached
+from accelwatch.cli.options import command, row
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.node.usage.asking import BY_DEFAULT, SINCE_DEFAULT, by_of, window_of
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.hub_client.session import HubSession
+    from accelwatch.node.usage.ledger import By
+    from accelwatch.node.usage.report import EnergyPrice, UsageReport
+
+
+@command
+def usage_command(
+    hub: HubFlags,
+    by: Annotated[
+        str, typer.Option("--by", metavar="user|job", help="One row per user, or per job.")
+    ] = BY_DEFAULT,
+    since: Annotated[
+        str,
+        typer.Option(
+            "--since", metavar="1h|job", help="The last minutes, 1h at most; or since it began."
+        ),
+    ] = SINCE_DEFAULT,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV.")] = False,
+    recording: Annotated[
+        Path | None,
+        typer.Option("--recording", metavar="FILE", help="Count from a recording instead."),
+    ] = None,
+    color: Annotated[str, row("color")] = "auto",
+) -> None:
+    """Show time, load, memory, energy, cost and idle time by user or job.
+
+    The hub of this machine is asked, else its agent; without either its black box is counted.
+    """
+    if as_json and as_csv:
+        raise UsageError("--json and --csv: one of them")
+    by_, window_s = by_of(by), window_of(since)
+    if recording is not None and hub != HubFlags():
+        raise UsageError("--recording is read here; leave out --hub and --agent")
+    if recording is not None:
+        report = _recorded(recording, by_, window_s)
+    else:
+        asked = {"by": by_.value, "since": since}
+        report = reached(hub, lambda session: _told(session, asked)) or _of_box(by_, window_s)
+    if as_json:
+        write_stdout(msgspec.json.encode(report) + b"\n")
+    elif as_csv:
+        from accelwatch.node.usage.csv_rows import csv_of
+
+        write_stdout(csv_of(report))
+    else:
+        write_stdout(_text(report, color, ages=window_s is None).encode())
+    if as_json or as_csv:
+        for note in report.notes:
+            complain(note)
+    raise typer.Exit(OK)
+
+
+async def _told(session: "HubSession", asked: dict[str, str]) -> "UsageReport":
+    from accelwatch.fleet.hub_client.usage import read_usage
+
+    return await read_usage(session, asked)
+
+
+def _recorded(path: Path, by: "By", window_s: float | None) -> "UsageReport":
+    from accelwatch.node.usage.recorded import ledger_of
+    from accelwatch.node.usage.report import report
+
+    ledger, notes = ledger_of(path, window_s)
+    return report(ledger, by, window_s, price=_price(), source=str(path), notes=notes)
+
+
+def _of_box(by: "By", window_s: float | None) -> "UsageReport":
+    from accelwatch.archive.blackbox.places import NOW, NothingKeptError, meant
+    from accelwatch.cli.past.blackbox_command import boxes_here
+
+    try:
+        path = meant(NOW, boxes_here(None))
+    except NothingKeptError:
+        text = (
+            "no hub, no agent and no black box is here; `accelwatch agent` counts from its start on"
+        )
+        raise UnmetError(f"{text}, --recording FILE counts what was recorded") from None
+    return _recorded(path, by, window_s)
+
+
+def _price() -> "EnergyPrice | None":
+    """By the agent's configuration, where there is one that can be read."""
+    from accelwatch.node.usage.price import configured_price
+
+    price, complaint = configured_price(os.environ)
+    if complaint:
+        complain(complaint)
+    return price
+
+
+def _text(report: "UsageReport", color: str, *, ages: bool) -> str:
+    from accelwatch.cli.table_lines import Style, aligned
+    from accelwatch.exposition.display import colour, printable, utf8
+    from accelwatch.node.usage.cells import NUMBERS, cells, header, remarks, summary
+
+    style = Style(colour=colour(color, sys.stdout), ascii_only=not utf8(sys.stdout))
+    rows = [*report.rows, *([report.total] if report.total is not None else [])]
+    shown = [cells(row, report, ages=ages, ascii_only=style.ascii_only) for row in rows]
+    codes = ["1" if row is report.total else "" for row in rows]
+    lines = aligned(header(report, ages=ages), shown, style, codes, right=NUMBERS)
+    said = [summary(report), *remarks(report, ascii_only=style.ascii_only)]
+    lines += ["", *(printable(text, ascii_only=style.ascii_only) for text in said)]
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,158 @@
+"""`accelwatch remedy actions`: look over what a hub would act by, and try one step without doing it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from accelwatch.base.errors import UsageError
+from accelwatch.base.exit_codes import FAILED, OK
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+
+if TYPE_CHECKING:
+    from accelwatch.action.contract import Action
+    from accelwatch.action.intent import Intent, IntentKind
+    from accelwatch.remediation.settings import RemedySettings
+
+actions = typer.Typer(
+    name="actions",
+    help="Check the configured actions; nothing is changed.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_File = Annotated[
+    Path, typer.Option("-c", "--config.file", metavar="FILE", help="The hub's configuration.")
+]
+_NEWEST = 1 << 53
+"""A token that no engine has: marks of engines are not held to be newer than this look."""
+_WITHIN_S = 600.0
+
+
+@actions.command("check")
+@command
+def _check(file: _File) -> None:
+    """Load the configured actions and report what would prevent them from acting."""
+    import asyncio
+
+    from accelwatch.action.contract import LooksOver
+    from accelwatch.base.clock import SystemClock
+    from accelwatch.base.untrusted_text import printable
+    from accelwatch.remediation.actions import actions_of
+
+    failed = False
+    for name, action in actions_of(_settings(file), SystemClock()).items():
+        said = list(action.complaints()) if isinstance(action, LooksOver) else []
+        for text in said:
+            complain(f"{file}: {name}: {printable(text)}")
+        if not said:
+            refused = asyncio.run(_refused(name, action))
+            wanted = ", ".join(sorted(action.intents - refused.keys()))
+            write_stdout(f"{name}: ok; supports {wanted}\n".encode())
+            for kind, why in refused.items():
+                write_stdout(f"{name}: does not support {kind}: {printable(why)}\n".encode())
+        failed = failed or bool(said)
+    raise typer.Exit(FAILED if failed else OK)
+
+
+async def _refused(name: str, action: "Action") -> "dict[IntentKind, str]":
+    """What an action lacks an option for, or its scheduler would refuse, and why."""
+    from accelwatch.action.contract import ActionUnavailableError, FindsLimits, NeedsOptions
+
+    lacking: dict[IntentKind, str] = {}
+    if isinstance(action, NeedsOptions):
+        lacking = {kind: why for kind in sorted(action.intents) if (why := action.needs(kind))}
+    if not isinstance(action, FindsLimits):
+        return lacking
+    try:
+        await action.survey()
+    except ActionUnavailableError as error:
+        complain(
+            f"{name}: its scheduler does not answer, so what that refuses is not known: {error}"
+        )
+        return lacking
+    finally:
+        await action.close()
+    return {**action.impossible, **lacking}
+
+
+@actions.command("try")
+@command
+def _try(
+    name: Annotated[str, typer.Argument(metavar="ACTION", help="Its name in the configuration.")],
+    wanted: Annotated[str, typer.Argument(metavar="WANTED", help="Such as quarantine.")],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The scheduler's name of it.")],
+    file: _File,
+    job: Annotated[str, typer.Option("--job", metavar="ID", help="The job, for move_job.")] = "",
+    spare: Annotated[str, typer.Option("--spare", metavar="NODE", help="The spare.")] = "",
+) -> None:
+    """Show the node's state for an intent, the next step, and that step in a dry run."""
+    import asyncio
+    import time
+
+    from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+    from accelwatch.base.clock import SystemClock
+    from accelwatch.remediation.actions import actions_of
+
+    known = actions_of(_settings(file), SystemClock())
+    if name not in known:
+        raise UsageError(f"no action {name!r} in {file}; there is: {', '.join(known) or 'none'}")
+    if wanted not in list(IntentKind):
+        raise UsageError(
+            f"{wanted!r} is nothing to be wanted; write one of {', '.join(IntentKind)}"
+        )
+    intent = Intent(
+        kind=IntentKind(wanted),
+        mark=Mark("try", _NEWEST),
+        node=node,
+        reason="a try by hand",
+        job=JobKey(cluster="", id=job, submitted=0.0) if job else None,
+        bad_nodes=(node,),
+        spare=spare,
+        deadline=time.time() + _WITHIN_S,
+    )
+    raise typer.Exit(asyncio.run(_tried(known[name], intent)))
+
+
+async def _tried(action: "Action", intent: "Intent") -> int:
+    import msgspec
+
+    from accelwatch.action.contract import ActionUnavailableError
+    from accelwatch.action.step import Step, ToldStatus
+    from accelwatch.remediation.execution.ledger import rehearsal
+
+    try:
+        observed = await action.observe(intent)
+        proposal = action.propose(intent, observed)
+        _show("seen", observed)
+        _show(type(proposal).__name__.lower(), proposal)
+        if not isinstance(proposal, Step):
+            return OK
+        told = await action.perform(proposal, rehearsal(intent))
+        _show("told", told)
+        return OK if told.status is ToldStatus.DONE else FAILED
+    except ActionUnavailableError as error:
+        complain(f"nothing can be seen: {error}")
+        return FAILED
+    except msgspec.MsgspecError as error:
+        complain(f"the action answers what cannot be shown: {error}")
+        return FAILED
+    finally:
+        await action.close()
+
+
+def _show(what: str, value: object) -> None:
+    import msgspec
+
+    from accelwatch.base.untrusted_text import escaped
+
+    text = msgspec.json.encode(value).decode()
+    write_stdout(f"{what}: {escaped(text)}\n".encode())
+
+
+def _settings(file: Path) -> "RemedySettings":
+    """The section of a hub's configuration. Raises ConfigError."""
+    from accelwatch.fleet.hub.model import load_settings
+
+    return load_settings(file).remedy

@@ -1,0 +1,270 @@
+"""What a hub does about incidents, and what people tell it: plan, quarantine, approve, stop ...
+
+An accepted command is in the journal when the process ends. What it led to is shown by
+`accelwatch remedy list`; a scheduler needs its time.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import msgspec
+import typer
+
+from accelwatch.base.errors import UsageError
+from accelwatch.base.exit_codes import OK
+from accelwatch.base.untrusted_text import printable
+from accelwatch.cli.hub_asking import HubFlags, who
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.remedy.remedy_outcome import asked_of_remedies, code_of, said
+
+NodeName = Annotated[str, typer.Argument(metavar="NODE", help="The hub's name of the node.")]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_NO_ACTIONS = "no actions configured; see remedy.actions in hub.yaml"
+Lasts = Annotated[
+    str | None, typer.Option("--for", metavar="DURATION", help="How long, such as 4h or 1d.")
+]
+
+
+class WhyFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """Why, and who says so."""
+
+    reason: Annotated[
+        str | None,
+        typer.Option("--reason", metavar="TEXT", help="Reason, kept in the audit log; required."),
+    ] = None
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by", metavar="NAME", help="Who you are, where the hub has no logins; default: $USER."
+        ),
+    ] = None
+
+
+@command
+def remedies_command(hub: HubFlags, as_json: AsJson = False) -> None:
+    """List nodes under remedy, one per line: stage, since when, rule, incident."""
+    document = asked_of_remedies(hub, "/v1/remedies", {})
+    if as_json:
+        write_stdout(document)
+        raise typer.Exit(OK)
+    page = msgspec.json.decode(document)
+    for line in _standing(page):
+        complain(line)
+    if not page["remedies"]:
+        complain("no remedies in progress")
+    write_stdout("".join(f"{_line(row)}\n" for row in page["remedies"]).encode())
+    raise typer.Exit(OK)
+
+
+@command
+def plan_command(hub: HubFlags, node: NodeName, as_json: AsJson = False) -> None:
+    """Show the plan for a node: its next steps, and what blocks each."""
+    document = asked_of_remedies(hub, "/v1/plan", {"node": node})
+    if as_json:
+        write_stdout(document)
+        raise typer.Exit(OK)
+    plan = msgspec.json.decode(document)["plan"]
+    write_stdout("".join(f"{printable(line)}\n" for line in _plan(plan)).encode())
+    raise typer.Exit(OK)
+
+
+@command
+def quarantine_command(
+    hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
+) -> None:
+    """Drain a node; it returns only by `release`."""
+    raise typer.Exit(_say(hub, _of(node, "quarantine"), why, as_json))
+
+
+@command
+def release_command(
+    hub: HubFlags,
+    why: WhyFlags,
+    node: NodeName,
+    force: Annotated[
+        bool, typer.Option("--force", help="Return it without any verification.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Return a node to service if fresh data shows it healthy.
+
+    With --force also while the hub cannot write its journal: then its log says who did it.
+    """
+    verb = "force_release" if force else "release"
+    raise typer.Exit(_say(hub, _of(node, verb), why, as_json))
+
+
+@command
+def approve_command(
+    hub: HubFlags,
+    why: WhyFlags,
+    node: NodeName,
+    plan: Annotated[
+        str | None,
+        typer.Option(
+            "--plan", metavar="DIGEST", help="As `accelwatch remedy plan NODE` shows it; needed."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Approve the plan for a node, as `plan` showed it."""
+    if plan is None:
+        raise UsageError(f"--plan DIGEST is required: accelwatch remedy plan {node} shows it")
+    raise typer.Exit(_say(hub, _of(node, "approve"), why, as_json, plan=plan))
+
+
+@command
+def deny_command(
+    hub: HubFlags, why: WhyFlags, node: NodeName, lasts: Lasts = None, as_json: AsJson = False
+) -> None:
+    """Reject the plan for a node, for a while."""
+    more = {} if lasts is None else {"for": lasts}
+    raise typer.Exit(_say(hub, _of(node, "deny"), why, as_json, **more))
+
+
+@command
+def hold_command(
+    hub: HubFlags,
+    why: WhyFlags,
+    node: NodeName,
+    lasts: Lasts = None,
+    end: Annotated[bool, typer.Option("--end", help="Remove the hold.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put a hold on a node: no automatic action."""
+    if end and lasts is not None:
+        raise UsageError("use either --end or --for, not both")
+    more = {} if lasts is None else {"for": lasts}
+    raise typer.Exit(_say(hub, _of(node, "unhold" if end else "hold"), why, as_json, **more))
+
+
+@command
+def recovered_command(
+    hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
+) -> None:
+    """Mark a node as repaired: earlier evidence no longer counts."""
+    raise typer.Exit(_say(hub, _of(node, "recovered"), why, as_json))
+
+
+@command
+def retry_command(hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False) -> None:
+    """Retry a failed or unknown step after checking the node."""
+    raise typer.Exit(_say(hub, _of(node, "retry"), why, as_json))
+
+
+@command
+def forget_command(hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False) -> None:
+    """Forget a node; leaves the state at the scheduler alone."""
+    raise typer.Exit(_say(hub, _of(node, "forget"), why, as_json))
+
+
+@command
+def stop_command(hub: HubFlags, why: WhyFlags, as_json: AsJson = False) -> None:
+    """Emergency stop: start no new remedies, also after a restart of the hub."""
+    raise typer.Exit(_say(hub, "/v1/stop", why, as_json))
+
+
+@command
+def start_command(hub: HubFlags, why: WhyFlags, as_json: AsJson = False) -> None:
+    """Resume remedies after `stop`."""
+    raise typer.Exit(_say(hub, "/v1/start", why, as_json))
+
+
+@command
+def breaker_command(
+    hub: HubFlags,
+    why: WhyFlags,
+    word: Annotated[
+        str | None,
+        typer.Argument(metavar="[reset]", help="Close it; without it the state is shown."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show or reset the breaker, which opens on too many faults at once."""
+    if word == "reset":
+        raise typer.Exit(_say(hub, "/v1/breaker/reset", why, as_json))
+    if word is not None:
+        raise UsageError(f"write `remedy breaker` or `remedy breaker reset`, not {word!r}")
+    page = msgspec.json.decode(asked_of_remedies(hub, "/v1/remedies", {}))
+    if not page["acts"]:
+        complain(_NO_ACTIONS)
+    shown = {"breaker": page["breaker"], "why": page["breaker_why"]}
+    text = f"{shown['breaker']}{shown['why'] and ': '}{printable(shown['why'])}\n".encode()
+    write_stdout(msgspec.json.encode(shown) if as_json else text)
+    raise typer.Exit(OK)
+
+
+def _of(node: str, verb: str) -> str:
+    return f"/v1/remedies/{quote(node, safe='')}/{verb}"
+
+
+def _say(hub: HubFlags, path: str, why: WhyFlags, as_json: bool, **more: str) -> int:
+    """Say it to the hub, and print what has come of it. Raises AccelwatchError."""
+    if not why.reason:
+        raise UsageError("--reason TEXT is required; it is kept in the audit log")
+    document = {"reason": why.reason, "by": who(why.by), **more}
+    answer = said(hub, path, document)
+    told = msgspec.json.decode(answer)
+    if as_json:
+        write_stdout(answer)
+    else:
+        for note in told["notes"]:
+            complain(printable(note["text"]))
+        remedy = told["remedy"]
+        write_stdout(b"" if remedy is None else f"{_line(remedy)}\n".encode())
+    return code_of(path.rpartition("/")[2], told)
+
+
+def _standing(page: Mapping[str, Any]) -> list[str]:
+    """What holds for all nodes, and is not as it should be."""
+    if not page["acts"]:
+        return [_NO_ACTIONS]
+    lines = [*page["problems"]]
+    if page["stopped_by"]:
+        lines.append(f"remedies are stopped by {page['stopped_by']}: {page['stopped_why']}")
+    if page["breaker"] != "closed":
+        lines.append(f"the breaker is {page['breaker'].replace('_', ' ')}: {page['breaker_why']}")
+    if page["frozen"]:
+        lines.append(f"no new remedies are started: {page['frozen']}")
+    lines += [f"{one['node']} is on hold: {one['by']}: {one['reason']}" for one in page["held"]]
+    return [printable(line) for line in lines]
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    parts = [row["node"], row["stage"].replace("_", " "), f"since {row['since'].partition('.')[0]}"]
+    if row["rule"]:
+        parts.append(row["rule"])
+    if row["incident"]:
+        parts.append(row["incident"])
+    waits = row.get("trouble") or row["doing"] or row["in_the_way"]
+    if waits:
+        parts.append(f"({waits})")
+    return printable("  ".join(parts))
+
+
+def _plan(plan: Mapping[str, Any]) -> list[str]:
+    from accelwatch.alerting.rules.document import how_sure
+
+    head = f"{plan['node']} is {plan['stage'].replace('_', ' ')}"
+    lines = [f"{head}: {plan['text']}" if plan["text"] else head]
+    if plan["digest"]:
+        lines.append(f"plan {plan['digest']} of rule {plan['rule']} for {plan['incident']}")
+        if plan.get("confidence"):
+            lines.append(f"mode {plan['mode']}, {how_sure(plan['confidence'], plan['act_on'])}")
+    for number, step in enumerate(plan["steps"], 1):
+        lines.append(f"{number}. {step['text']}")
+        lines += [f"   held back: {denial['text']}" for denial in _denials(step)]
+    if plan["price"] is not None:
+        saved, lost = plan["price"]["saved"], plan["price"]["lost"]
+        lines.append(f"expected: saves {saved:.1f} GPU-hours, costs {lost:.1f}")
+    if (as_of := plan.get("as_of")) is not None:
+        lines.append(f"as of {datetime.fromtimestamp(as_of, UTC):%Y-%m-%d %H:%M:%S} UTC")
+    return lines
+
+
+def _denials(step: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    found: Sequence[Mapping[str, Any]] = step["in_the_way"]
+    return found

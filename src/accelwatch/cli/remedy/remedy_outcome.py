@@ -1,0 +1,51 @@
+"""What commands about remedies end with: done, refused, not known, or a person's yes is missing."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.base.exit_codes import FAILED, NEEDS_APPROVAL, OK, UNKNOWN, USAGE
+from accelwatch.cli.hub_asking import HubFlags, asked, changed
+from accelwatch.fleet.picture.remedies import Came, came_of
+
+_CODES: Mapping[Came, int] = MappingProxyType(
+    {
+        Came.DONE: OK,
+        Came.REFUSED: FAILED,
+        Came.UNKNOWN: UNKNOWN,
+        Came.NEEDS_APPROVAL: NEEDS_APPROVAL,
+    }
+)
+_KEPT = frozenset({FAILED, USAGE, UNKNOWN})
+
+
+def code_of(verb: str, told: Mapping[str, Any]) -> int:
+    """From what the hub has answered to a person's word."""
+    remedy = told["remedy"]
+    notes = (note["text"] for note in told["notes"])
+    return _CODES[came_of(verb, notes, remedy["stage"] if remedy else "")]
+
+
+def asked_of_remedies(hub: HubFlags, path: str, query: Mapping[str, str]) -> bytes:
+    """A page of a hub about its remedies. Raises AccelwatchError."""
+    with _refusals():
+        return asked(hub, path, query)
+
+
+def said(hub: HubFlags, path: str, document: Mapping[str, Any]) -> bytes:
+    """The answer to a person's word. Raises AccelwatchError, UncertainError."""
+    with _refusals():
+        return changed(hub, "POST", path, document=document)
+
+
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    """A node that is not there, or a role that is missing, is a refusal like any other."""
+    try:
+        yield
+    except AccelwatchError as error:
+        if error.exit_code in _KEPT:
+            raise
+        raise AccelwatchError(str(error)) from error

@@ -1,0 +1,60 @@
+"""`accelwatch remedy spares`: the nodes that can stand in for others, and those that do."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from accelwatch.base.exit_codes import OK
+from accelwatch.base.untrusted_text import printable
+from accelwatch.cli.hub_asking import HubFlags
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.remedy.remedy_outcome import asked_of_remedies
+from accelwatch.cli.table_lines import columns
+
+_HEADER = ("NODE", "POOL", "RACK", "STATE", "TESTED", "STANDS IN FOR")
+
+
+@command
+def spares_command(
+    hub: HubFlags, as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False
+) -> None:
+    """List spare nodes: state, last test, and which node each replaces."""
+    document = asked_of_remedies(hub, "/v1/spares", {})
+    if as_json:
+        write_stdout(document)
+        raise typer.Exit(OK)
+    page = msgspec.json.decode(document)
+    if not page["acts"]:
+        complain("no actions configured; see remedy.actions in hub.yaml")
+    elif not page["spares"]:
+        complain("no spares configured; see remedy.spares.nodes in hub.yaml")
+    else:
+        write_stdout("".join(f"{line}\n" for line in _table(page["spares"])).encode())
+    raise typer.Exit(OK)
+
+
+def _table(spares: Sequence[Mapping[str, Any]]) -> list[str]:
+    return columns([_HEADER, *map(_row, spares)])
+
+
+def _row(spare: Mapping[str, Any]) -> tuple[str, ...]:
+    tested = spare["tested"]
+    cells = (
+        spare["node"] if spare["node"] == spare["name"] else f"{spare['node']} ({spare['name']})",
+        ",".join(spare["pools"]),
+        spare["rack"],
+        _state(spare),
+        "never" if tested is None else tested.partition(".")[0].removesuffix("Z") + "Z",
+        " for ".join(filter(None, (spare["stands_for"], spare["incident"]))),
+    )
+    return tuple(printable(cell) for cell in cells)
+
+
+def _state(spare: Mapping[str, Any]) -> str:
+    word = str(spare["standing"]).replace("_", " ")
+    if spare["standing"] == "ready" and not spare["usable"]:
+        return "ready, but cannot be used now"
+    return f"{word}: {spare['text']}" if spare["text"] else word

@@ -1,0 +1,1 @@
+"""Commands about rules: check, test, list, export, back-test."""

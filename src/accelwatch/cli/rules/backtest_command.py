@@ -1,0 +1,312 @@
+"""`accelwatch rules backtest`: what rules would have said over an archive, a store or a recording."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from accelwatch.base.exit_codes import OK
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.exposition.display import counted
+
+if TYPE_CHECKING:
+    from accelwatch.alerting.rules.rule import Rule
+    from accelwatch.archive.history.reader import Archive
+    from accelwatch.fleet.backtest.incidents import Backtest, Helpers
+    from accelwatch.fleet.backtest.line import Line
+
+_NAMED = 6
+_SIDE_BY_SIDE = 2
+_LONG_STEPS = 2880
+"""Intervals from which on a second process is worth beginning; it takes seconds to load its rules."""
+
+
+class Form(StrEnum):
+    """How incidents are printed."""
+
+    NDJSON = "ndjson"
+    JSON = "json"
+    TABLE = "table"
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """What is played; one of the first three."""
+
+    history: Path | None = None
+    prometheus: str | None = None
+    replay: Path | None = None
+    begin: str | None = None
+    end: str | None = None
+    interval: str = "30s"
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """Which rules are judged; all packs when nothing is said."""
+
+    files: tuple[Path, ...] = ()
+    packs: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+
+
+def backtest(
+    source: Source, chosen: Chosen, form: Form | None, processes: int | None = None
+) -> int:
+    """Play it, and print the incidents; exit code 0 when it was read to its end.
+
+    Without a form: a table on a terminal, a line of JSON each on a pipe. Without a number, two
+    `processes` judge a long archive where there are two processors.
+
+    Raises AccelwatchError, UsageError and ConfigError.
+    """
+    from accelwatch.base.errors import UsageError
+    from accelwatch.cli.past.history_command import need_pyarrow
+
+    need_pyarrow()
+    if sum(one is not None for one in (source.history, source.prometheus, source.replay)) != 1:
+        raise UsageError("say one of --history DIR, --prometheus URL and --replay RECORDING")
+    from accelwatch.archive.history.reader import Archive
+    from accelwatch.fleet.backtest.incidents import Backtest
+
+    judged, digest = _rules(chosen)
+    with _archive(source) as folder:
+        archive = Archive(folder)
+        span = _span(source, archive)
+        helpers = _helpers(processes, archive, span, chosen, digest)
+        test = Backtest(archive, judged, *span, helpers)
+        _complain_of_gaps(test)
+        _print(archive, test, form or _usual_form(), span)
+    return OK
+
+
+def _usual_form() -> Form:
+    from accelwatch.exposition.display import stdout_is_terminal
+
+    return Form.TABLE if stdout_is_terminal() else Form.NDJSON
+
+
+def _rules(chosen: Chosen) -> "tuple[dict[str, Rule], str]":
+    """The rules that are meant, and the digest of all that are loaded.
+
+    Raises ConfigError, UnmetError for one that is not there.
+    """
+    from accelwatch.base.errors import UnmetError
+    from accelwatch.cli.rules.rules_command import load_rules
+    from accelwatch.schema.metrics import nearest
+
+    rules = load_rules(list(chosen.files), list(chosen.packs))
+    loaded = rules.rules
+    for id_ in chosen.ids:
+        if id_ not in loaded:
+            close = nearest(id_, loaded)
+            hint = f"; did you mean {close}?" if close else ""
+            raise UnmetError(f"no rule {id_[:100]!r}{hint}")
+    meant = {id_: rule for id_, rule in loaded.items() if not chosen.ids or id_ in chosen.ids}
+    return meant, rules.digest
+
+
+def _helpers(
+    processes: int | None,
+    archive: "Archive",
+    span: tuple[float | None, float | None],
+    chosen: Chosen,
+    digest: str,
+) -> "Helpers | None":
+    """Who judges beside this process; None where it judges alone."""
+    from accelwatch.cli.rules.backtest_share import Share
+    from accelwatch.fleet.backtest.incidents import Helpers
+
+    if processes is None:
+        begin, end = span[0] or archive.description.start, span[1] or archive.description.end
+        if end - begin < _LONG_STEPS * archive.description.interval_s:
+            return None
+        processes = min(processors(), _SIDE_BY_SIDE)
+        if processes == 1:
+            complain("one processor: one process judges all rules")
+    if processes == 1:
+        return None
+
+    def command(ids: Sequence[str]) -> Sequence[str]:
+        return Share(
+            folder=str(archive.folder),
+            ids=tuple(ids),
+            digest=digest,
+            start=span[0],
+            end=span[1],
+            files=tuple(map(str, chosen.files)),
+            packs=chosen.packs,
+        ).command()
+
+    return Helpers(processes - 1, command)
+
+
+def processors() -> int:
+    """How many this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def _archive(source: Source) -> Iterator[Path]:
+    """The archive itself, or one made for this while out of a store or a recording."""
+    import tempfile
+
+    if source.history is not None:
+        yield source.history
+        return
+    with tempfile.TemporaryDirectory(prefix="accelwatch-backtest-") as name:
+        folder = Path(name) / "archive"
+        if source.replay is not None:
+            from accelwatch.cli.progress import counting, progress
+            from accelwatch.fleet.archive.replayed import replayed
+
+            with progress(f"reading {source.replay.name}", None, counting("documents")) as bar:
+                replayed(source.replay, folder, complain, bar.at)
+        else:
+            from accelwatch.base.errors import UsageError
+            from accelwatch.cli.past.history_command import StoreAccess, history_export
+
+            if source.begin is None:
+                raise UsageError("--prometheus needs --from, such as --from 7d")
+            assert source.prometheus is not None
+            access = StoreAccess(url=source.prometheus)
+            history_export(access, source.begin, source.end or "now", folder, source.interval)
+        yield folder
+
+
+def _span(source: Source, archive: "Archive") -> tuple[float | None, float | None]:
+    from time import time
+
+    from accelwatch.base.errors import UsageError
+    from accelwatch.cli.past.history_command import moment, moment_text
+
+    now = archive.description.end if source.history is not None else time()
+    begin = None if source.begin is None else moment(source.begin, now)
+    end = None if source.end in (None, "now") else moment(source.end, now)
+    if begin is not None and end is not None and begin >= end:
+        raise UsageError(f"--from {source.begin} is not before --to {source.end}")
+    first, last = archive.description.start, archive.description.end
+    if (begin is not None and begin > last) or (end is not None and end < first):
+        complain(
+            f"nothing was recorded then: the archive goes from {moment_text(first)} "
+            f"to {moment_text(last)}"
+        )
+    return begin, end
+
+
+def _complain_of_gaps(test: "Backtest") -> None:
+    """Say once what cannot be judged, and what cannot be seen."""
+    for text in test.unseen:
+        complain(text)
+    unjudged = test.unjudged
+    if unjudged:
+        named = ", ".join(unjudged[:_NAMED])
+        more = f" and {len(unjudged) - _NAMED} more" if len(unjudged) > _NAMED else ""
+        complain(
+            f"{len(unjudged)} of {len(test.rules)} rules ask for what this archive has no "
+            f"column of and are not judged: {named}{more}"
+        )
+    if not test.ground.has_jobs:
+        complain("the archive has no jobs: rules of jobs are not judged")
+
+
+def _print(
+    archive: "Archive", test: "Backtest", form: Form, span: tuple[float | None, float | None]
+) -> None:
+    from accelwatch.cli.progress import progress, recorded_time
+    from accelwatch.exposition.display import stdout_is_terminal
+    from accelwatch.fleet.backtest.run import told
+
+    lines: list[Line] = []
+    encoder = msgspec.json.Encoder()
+    begin, end = span[0] or archive.description.start, span[1] or archive.description.end
+    title = f"back-test of {counted(len(test.rules), 'rule')}"
+    lines_to_terminal = form is Form.NDJSON and stdout_is_terminal()
+    with progress(title, end - begin, recorded_time, shown=not lines_to_terminal) as bar:
+        for line in told(archive, test, lambda at: bar.at(at - begin)):
+            if form is Form.NDJSON:
+                write_stdout(encoder.encode(line) + b"\n")
+            else:
+                lines.append(line)
+    if form is Form.JSON:
+        write_stdout(msgspec.json.format(encoder.encode(lines), indent=1) + b"\n")
+    elif form is Form.TABLE:
+        from accelwatch.cli.rules.backtest_table import table
+
+        write_stdout(table(lines, test).encode())
+
+
+def backtest_command(
+    named: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILE|FOLDER|PACK]...", help="Rules; all packs without any."),
+    ] = None,
+    history: Annotated[
+        Path | None, typer.Option("--history", metavar="DIR", help="An archive.")
+    ] = None,
+    prometheus: Annotated[
+        str | None,
+        typer.Option("--prometheus", metavar="URL", help="A store with Prometheus' query API."),
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option("--replay", metavar="RECORDING", help="A recording of a node.")
+    ] = None,
+    files: Annotated[
+        list[str] | None,
+        typer.Option("--rules", metavar="FILE", help="The same as an option."),
+    ] = None,
+    pack: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--pack", metavar="NAME", help="A pack that is shipped."),
+    ] = None,
+    rule: Annotated[
+        list[str] | None, typer.Option("--rule", metavar="ID", help="Only this rule.")
+    ] = None,
+    begin: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="2026-03-01, ...T12:00:00Z, or 7d ago."),
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="As --from.")] = None,
+    interval: Annotated[
+        str, typer.Option("--interval", metavar="DURATION", help="Between two samples of a store.")
+    ] = "30s",
+    form: Annotated[
+        Form | None,
+        typer.Option("--format", help="Without it: table on a terminal, ndjson on a pipe."),
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            "--processes",
+            metavar="N",
+            min=1,
+            max=8,
+            help="How many judge side by side; two where an archive is long, the result is the same.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+) -> None:
+    """Evaluate rules over recorded time, by the same engine as live."""
+    from accelwatch.alerting.rules.loading import pack_names
+
+    shipped = set(pack_names())
+    given = [*(named or ()), *(files or ())]
+    chosen = Chosen(
+        files=tuple(Path(one) for one in given if one not in shipped),
+        packs=(*(pack or ()), *(one for one in given if one in shipped)),
+        ids=tuple(rule or ()),
+    )
+    source = Source(
+        history=history,
+        prometheus=prometheus,
+        replay=replay,
+        begin=begin,
+        end=end,
+        interval=interval,
+    )
+    raise typer.Exit(backtest(source, chosen, Form.JSON if as_json else form, processes))

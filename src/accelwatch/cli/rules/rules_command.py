@@ -1,0 +1,364 @@
+"""`accelwatch rules`: check rule files, play their tests, list and show what they say."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from accelwatch.base.exit_codes import FAILED, OK
+from accelwatch.cli.hub_asking import HubFlags, asked
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.rules.backtest_command import backtest_command
+
+rules = typer.Typer(
+    name="rules",
+    help="Check, test and show rules; without files, the shipped packs.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_Files = Annotated[
+    list[Path] | None, typer.Argument(metavar="[FILE|FOLDER]...", help="Rule files and folders.")
+]
+_Packs = Annotated[
+    list[str] | None, typer.Option("-p", "--pack", metavar="NAME", help="A pack that is shipped.")
+]
+_Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+def load_rules(files: list[Path] | None, packs: list[str] | None) -> Any:
+    """The rules of files and packs; without either all packs. Raises ConfigError."""
+    from accelwatch.alerting.rules.loading import load, pack_file, pack_names, refuse_empty_folders
+
+    refuse_empty_folders(files or [])
+    names = packs or ([] if files else pack_names())
+    return load([*(pack_file(name) for name in names), *(files or [])])
+
+
+def rules_check(
+    files: list[Path] | None, packs: list[str] | None, devices: int, as_json: bool = False
+) -> int:
+    """Tell every mistake. Raises ConfigError, ExpressionError for windows that cost too much."""
+    from accelwatch.alerting.rules.doubts import doubts
+    from accelwatch.exposition.display import counted
+    from accelwatch.expr.needs import Needs, refuse_costly, window_bytes
+
+    loaded = load_rules(files, packs)
+    needs: dict[str, Needs] = {}
+    for rule in loaded.rules.values():
+        named = f"{rule.id} ({rule.origin})"
+        needs[named] = Needs()
+        for expression in rule.expressions:
+            needs[named] |= expression.needs
+    refuse_costly(needs, devices)
+    windows = {window for one in needs.values() for window in one.windows}
+    size = window_bytes(windows, devices)
+    count, several = len(loaded.rules), len(loaded.files)
+    doubtful = [doubt for rule in loaded.rules.values() for doubt in doubts(rule)]
+    for doubt in doubtful:
+        complain(f"is this meant? {doubt}")
+    if as_json:
+        told = {"rules": count, "files": several, "windows": len(windows), "devices": devices}
+        _write_json({**told, "window_bytes": size, "doubts": doubtful})
+        return OK
+    take = "takes" if len(windows) == 1 else "take"
+    complain(
+        f"ok; rules: {count}, files: {several}; {counted(len(windows), 'window')} {take} "
+        f"{size / (1 << 20):.0f} MiB for {devices} devices"
+    )
+    return OK
+
+
+def rules_test(files: list[Path] | None, packs: list[str] | None, as_json: bool = False) -> int:
+    """Run all tests; exit code 1 when one fails. Raises ConfigError."""
+    from accelwatch.alerting.rules.testing import run
+    from accelwatch.cli.progress import counting, progress
+    from accelwatch.exposition.display import counted, stdout_is_terminal
+
+    loaded = load_rules(files, packs)
+    passed = 0
+    failures: list[dict[str, object]] = []
+    untested = [rule.id for rule in loaded.rules.values() if not rule.tests]
+    total = sum(len(rule.tests) for rule in loaded.rules.values())
+    with progress("rules test", total, counting("tests")) as bar:
+        for rule in loaded.rules.values():
+            for result in run(rule):
+                passed += not result.failures
+                place = {"file": str(rule.origin.file), "line": rule.origin.line, "rule": rule.id}
+                if result.failures:
+                    failed = {"test": result.test, "failures": list(result.failures)}
+                    failures.append({**place, **failed})
+                for failure in result.failures:
+                    complain(f"{rule.origin}: {rule.id}: {result.test}: {failure}")
+                bar.at(passed + len(failures))
+    if not as_json and stdout_is_terminal():
+        write_stdout(_tested(loaded.rules.values(), failures).encode())
+    if as_json:
+        _write_json({"passed": passed, "failed": failures, "untested": untested})
+        return FAILED if failures else OK
+    if untested:
+        complain(f"without a test: {', '.join(untested)}")
+    complain(f"{counted(passed, 'test')} passed, {len(failures)} failed")
+    return FAILED if failures else OK
+
+
+def _tested(rules: Iterable[Any], failures: Sequence[Mapping[str, object]]) -> str:
+    """A row a file: rules, tests, and how many of them failed."""
+    from accelwatch.cli.progress import table
+
+    counts: dict[str, list[int]] = {}
+    for rule in rules:
+        row = counts.setdefault(str(rule.origin.file), [0, 0, 0])
+        row[0] += 1
+        row[1] += len(rule.tests)
+    for failure in failures:
+        counts[str(failure["file"])][2] += 1
+    rows = [(file, *map(str, row)) for file, row in counts.items()]
+    return table(("FILE", "RULES", "TESTS", "FAILED"), rows)
+
+
+def _row(rule: Any) -> dict[str, object]:
+    return {
+        "id": rule.id,
+        "scope": rule.scope.value,
+        "severity": rule.severity.value,
+        "mode": rule.mode.value,
+        "for_s": rule.timing.for_s,
+        "title": rule.title,
+        "file": str(rule.origin.file),
+        "line": rule.origin.line,
+        "tests": len(rule.tests),
+    }
+
+
+def rules_list(
+    files: list[Path] | None, packs: list[str] | None, hub: HubFlags, as_json: bool
+) -> int:
+    """A line a rule. Raises ConfigError."""
+    rows = [_row(rule) for rule in load_rules(files, packs).rules.values()]
+    judged = _judged(hub)
+    for row in rows:
+        told = None if judged is None else judged.get(str(row["id"]), {})
+        row["switched_off"] = None if told is None else told.get("switched_off", "")
+        row["blind"] = None if told is None else told.get("blind", 0)
+        if row["switched_off"] and not as_json:
+            row["mode"] = "switched off"
+    if judged is None:
+        complain("no hub or agent answers, so whether one has switched a rule off is not known")
+    for id_, told in (judged or {}).items():
+        if told["switched_off"]:
+            complain(f"{id_} is switched off: {told['switched_off']}")
+        elif blind := told.get("blind", 0):
+            complain(
+                f"{id_} has begun on {blind} of whom nothing has been known since for too long"
+            )
+    if as_json:
+        _write_json(rows)
+        return OK
+    widths = {key: max([len(key), *(len(str(row[key])) for row in rows)]) for key in _COLUMNS}
+    heading: dict[str, object] = {key: key.upper() for key in (*_COLUMNS, "title")}
+    for row in (heading, *rows):
+        cells = [str(row[key]).ljust(widths[key]) for key in _COLUMNS]
+        write_stdout(("  ".join([*cells, str(row["title"])]).rstrip() + "\n").encode())
+    return OK
+
+
+def _judged(hub: HubFlags) -> dict[str, dict[str, Any]] | None:
+    """The rules in force by id, as who judges by them says; None where nobody answers."""
+    import msgspec
+
+    from accelwatch.base.errors import AccelwatchError
+
+    try:
+        page = msgspec.json.decode(asked(hub, "/v1/rules", {}))
+        return {row["id"]: row for row in page["rules"]}
+    except (AccelwatchError, msgspec.DecodeError, KeyError):
+        return None
+
+
+_COLUMNS = ("id", "scope", "severity", "mode")
+
+
+def rules_show(id_: str, files: list[Path] | None, packs: list[str] | None, as_json: bool) -> int:
+    """What one rule says. Raises ConfigError, UnmetError for one that is not there."""
+    from accelwatch.base.errors import UnmetError
+    from accelwatch.schema.metrics import nearest
+
+    loaded = load_rules(files, packs).rules
+    rule = loaded.get(id_)
+    if rule is None:
+        close = nearest(id_, loaded)
+        raise UnmetError(f"no rule {id_[:100]!r}" + (f"; did you mean {close}?" if close else ""))
+    parts = {
+        "select": rule.select,
+        "when": rule.when,
+        "confirm": rule.confirm,
+        "clear": rule.clear,
+    }
+    told: dict[str, object] = {
+        **_row(rule),
+        **{name: part.text for name, part in parts.items() if part is not None},
+        "keep_s": rule.timing.keep_s,
+        "unknown_after_s": rule.timing.unknown_after_s,
+        "cooldown_s": rule.cooldown_s,
+        "family": rule.family,
+        "confidence": rule.confidence.value,
+        "act_on": rule.act_on.value,
+        "advice": rule.advice.value,
+        "what_to_do": rule.what_to_do,
+        "runbook": rule.runbook,
+        "source": rule.source,
+        "digest": rule.digest,
+    }
+    if as_json:
+        _write_json(told)
+        return OK
+    for name, value in told.items():
+        if value != "":
+            write_stdout(f"{name:16}{value}\n".encode())
+    return OK
+
+
+def rules_explain(rule: str, entity: str, hub: HubFlags, as_json: bool) -> int:
+    """Ask a hub why a rule fires or does not. Raises AccelwatchError."""
+    import msgspec
+
+    from accelwatch.alerting.rules.document import how_sure
+    from accelwatch.base.untrusted_text import printable
+
+    document = asked(hub, "/v1/explain", {"rule": rule, "entity": entity})
+    if as_json:
+        write_stdout(document)
+        return OK
+    told = msgspec.json.decode(document)
+    held = "" if told["held_s"] is None else f", for {told['held_s']:.0f} s"
+    held = ", just begun" if held == ", for 0 s" else held
+    lines = [f"{told['rule']} on {entity}: {told['phase']}{held}"]
+    if told.get("confidence"):
+        lines.append(f"mode {told['mode']}, {how_sure(told['confidence'], told['act_on'])}")
+    for part in told["parts"]:
+        value = "" if part["value"] is None else part["value"]
+        value = f"{value:.6g}" if isinstance(value, float) else str(value)
+        value = part.get("shown") or value
+        said = part["truth"].upper() if part["reason"] else part["truth"]
+        reason = f"  ({part['reason']})" if part["reason"] else ""
+        indent = "  " * part["depth"]
+        lines.append(
+            f"{part['key']:8} {indent}{part['text']}  = {said or value or 'missing'}{reason}"
+        )
+    write_stdout("".join(f"{printable(line)}\n" for line in lines).encode())
+    return OK
+
+
+def rules_schema() -> int:
+    """Print the JSON Schema of rule files."""
+    from accelwatch.alerting.rules.json_schema import rule_file_schema
+
+    _write_json(rule_file_schema())
+    return OK
+
+
+def _write_json(value: object) -> None:
+    import json
+
+    write_stdout((json.dumps(value, indent=1) + "\n").encode())
+
+
+@rules.command("check")
+def _check(
+    files: _Files = None,
+    pack: _Packs = None,
+    devices: Annotated[
+        int, typer.Option("--devices", min=1, help="Devices that memory is reckoned for.")
+    ] = 8000,
+    as_json: _Json = False,
+) -> None:
+    """Report every mistake in the files and the memory their windows need; exit code 2 if any."""
+    raise typer.Exit(rules_check(files, pack, devices, as_json))
+
+
+@rules.command("test")
+def _test(files: _Files = None, pack: _Packs = None, as_json: _Json = False) -> None:
+    """Run the tests inside the files; exit code 1 if one fails."""
+    raise typer.Exit(rules_test(files, pack, as_json))
+
+
+@rules.command("list")
+@command
+def _list(hub: HubFlags, files: _Files = None, pack: _Packs = None, as_json: _Json = False) -> None:
+    """List rules, one per line; a running hub or agent says which it has switched off."""
+    raise typer.Exit(rules_list(files, pack, hub, as_json))
+
+
+@rules.command("show")
+def _show(
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")],
+    files: _Files = None,
+    pack: _Packs = None,
+    as_json: _Json = False,
+) -> None:
+    """Show one rule in full."""
+    raise typer.Exit(rules_show(rule, files, pack, as_json))
+
+
+@rules.command("explain")
+@command
+def _explain(
+    hub: HubFlags,
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")],
+    entity: Annotated[
+        str, typer.Argument(metavar="ENTITY", help="n12/nvidia3, n12, job:4711 or rack:r7.")
+    ],
+    as_json: _Json = False,
+) -> None:
+    """Show each part of a rule for an entity with its current value at the hub."""
+    raise typer.Exit(rules_explain(rule, entity, hub, as_json))
+
+
+@rules.command("export")
+def _export(
+    files: _Files = None,
+    pack: _Packs = None,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Write to a file, in one step.")
+    ] = "-",
+    mode: Annotated[
+        str | None, typer.Option("--mode", help="Permissions of that file; without: 0600.")
+    ] = None,
+    scrape_interval: Annotated[
+        str, typer.Option("--scrape-interval", help="How often Prometheus scrapes the agents.")
+    ] = "1m",
+    node_label: Annotated[
+        str, typer.Option("--node-label", help="The label of its targets that names the node.")
+    ] = "instance",
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep-firing-for/--no-keep-firing-for", help="Without it for servers before 2.42."
+        ),
+    ] = True,
+    as_json: _Json = False,
+) -> None:
+    """Rules as alerting rules of Prometheus; on stderr those that cannot be, and why."""
+    from accelwatch.cli.rules.rules_export import ExportPlan, rules_export
+
+    plan = ExportPlan(
+        output=output,
+        mode=mode,
+        scrape_interval=scrape_interval,
+        node_label=node_label,
+        keep=keep,
+        as_json=as_json,
+    )
+    raise typer.Exit(rules_export(load_rules(files, pack).rules, plan))
+
+
+@rules.command("schema")
+def _schema() -> None:
+    """Print the JSON Schema of rule files, for editors."""
+    raise typer.Exit(rules_schema())
+
+
+rules.command("backtest")(backtest_command)

@@ -1,0 +1,64 @@
+"""`accelwatch rules export`: rules as alerting rules of Prometheus, and why some cannot be."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accelwatch.base.errors import UsageError
+from accelwatch.base.exit_codes import OK
+from accelwatch.cli.output import complain, emit, output_mode
+
+if TYPE_CHECKING:
+    from accelwatch.alerting.rules.prometheus import AlertingRule, Untranslated
+    from accelwatch.alerting.rules.rule import Rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportPlan:
+    """What is asked for."""
+
+    output: str
+    mode: str | None
+    scrape_interval: str
+    node_label: str
+    keep: bool
+    """Whether the server knows `keep_firing_for`."""
+    as_json: bool
+
+
+def rules_export(rules: "Mapping[str, Rule]", plan: ExportPlan) -> int:
+    """Write the file, and tell on stderr what is not in it. Raises AccelwatchError."""
+    from accelwatch.alerting.rules.prometheus import Untranslated, exported
+    from accelwatch.alerting.rules.prometheus_file import rule_file
+    from accelwatch.base.durations import seconds
+    from accelwatch.expr.promql import Assumed
+
+    scrape_s = seconds(plan.scrape_interval)
+    if not 0 < scrape_s <= 3600:
+        raise UsageError("--scrape-interval is above 0 and at most an hour")
+    if not plan.node_label.isidentifier() or not plan.node_label.isascii():
+        raise UsageError(f"--node-label {plan.node_label[:60]!r} is not a valid Prometheus label")
+    mode = output_mode(plan.output, plan.mode)
+    made = list(exported(rules, Assumed(scrape_s=scrape_s, node_label=plan.node_label)))
+    text = _json(made) if plan.as_json else rule_file(made, keep=plan.keep)
+    emit(plan.output, text.encode(), mode)
+    untold = [one for one in made if isinstance(one, Untranslated)]
+    for one in untold:
+        complain(f"{one.rule} is not exported: {one.reason}")
+    complain(f"{len(made) - len(untold)} of {len(made)} rules exported")
+    return OK
+
+
+def _json(made: "list[AlertingRule | Untranslated]") -> str:
+    import json
+    from dataclasses import asdict
+
+    from accelwatch.alerting.rules.prometheus import AlertingRule
+
+    rows: list[dict[str, object]] = []
+    for one in made:
+        row = {**asdict(one), "file": str(one.file)}
+        if isinstance(one, AlertingRule):
+            row = {"rule": row.pop("alert"), "reason": None, **row}
+        rows.append(row)
+    return json.dumps(rows, indent=1) + "\n"

@@ -1,0 +1,1 @@
+"""Commands that serve: agent, hub, stream and the dashboard in a browser."""

@@ -1,0 +1,79 @@
+"""`accelwatch hub`: a file and a few flags become settings, settings become a running hub."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from accelwatch.base.default_addresses import HUB_ADDRESS
+from accelwatch.base.exit_codes import OK
+from accelwatch.cli.fleet import target_flags
+from accelwatch.cli.options import Setting, command, given
+from accelwatch.cli.servers import server_flags
+
+if TYPE_CHECKING:
+    from accelwatch.config.layers import Effective
+    from accelwatch.fleet.hub.model import HubSettings
+
+
+class HubOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the hub."""
+
+    config_file: target_flags.ConfigFile = None
+    followed: target_flags.Followed = target_flags.Followed()
+    prometheus: Annotated[target_flags.Prometheus, Setting("prometheus.url")] = None
+    remote_write: Annotated[
+        str | None,
+        typer.Option(
+            "--remote-write", metavar="URL", help="Write what the hub sees to this receiver."
+        ),
+        Setting("remote_write.url"),
+    ] = None
+    mode: Annotated[
+        str | None,
+        typer.Option("--scrape.mode", metavar="MODE", help="auto, or only one of stream and poll."),
+        Setting("scrape.mode"),
+    ] = None
+    interval: Annotated[
+        str | None,
+        typer.Option(
+            "--scrape.interval", metavar="DURATION", help="Time between polls. Default: 5s."
+        ),
+        Setting("scrape.scrape_interval"),
+    ] = None
+    listen_address: Annotated[
+        server_flags.Texts,
+        server_flags.listen_address(HUB_ADDRESS),
+        Setting("web.listen_address"),
+    ] = None
+    access: server_flags.Access = server_flags.Access()
+    state_dir: Annotated[
+        server_flags.Text,
+        server_flags.state_dir("the expected inventory is kept"),
+        Setting("state_dir"),
+    ] = None
+    logs: server_flags.Logs = server_flags.Logs()
+
+
+@command
+def hub_command(options: HubOptions) -> None:
+    """Follow many nodes and serve their state: API, stream, metrics."""
+    import asyncio
+
+    from accelwatch.daemon.privacy import keep_to_ourselves
+    from accelwatch.fleet.table.one_thread import load_numpy
+
+    load_numpy()
+    from accelwatch.fleet.hub.foreign import foreign_reader
+    from accelwatch.fleet.hub.serve import serve_hub
+
+    def read() -> "Effective[HubSettings]":
+        from accelwatch.fleet.hub.model import effective
+
+        found = effective(options.config_file, given(options))
+        whole = options.followed.laid_over(found.settings)
+        return msgspec.structs.replace(found, settings=whole)
+
+    keep_to_ourselves()
+    asyncio.run(serve_hub(read, foreign_reader))
+    raise typer.Exit(OK)

@@ -1,0 +1,1 @@
+"""Commands to try the program without an accelerator."""

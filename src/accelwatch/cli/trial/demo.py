@@ -1,0 +1,86 @@
+"""`accelwatch demo`: a simulated fleet and its dashboard with one command; nothing stays behind."""
+
+import contextlib
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import typer
+
+from accelwatch.cli import view_flags
+from accelwatch.cli.fleet.fleet_plan import Asking, Look, Show, checked, own_hub
+from accelwatch.cli.options import command
+from accelwatch.cli.startup.entry import guarded
+from accelwatch.cli.terminal import on_terminal
+from accelwatch.cli.trial import sim
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.hub_client.child import Child
+    from accelwatch.fleet.hub_client.lifetime import Lifetime
+    from accelwatch_simulator.nodes import FleetSize
+
+_TIMEOUT = "1s"
+"""Nodes that hang on purpose are not worth waiting for."""
+
+
+class DemoOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How large the fleet is, and how it is shown."""
+
+    nodes: sim.Nodes = 24
+    devices: sim.Devices = 8
+    vendor: sim.Vendor = "mixed"
+    json: view_flags.Json = False
+    by: view_flags.By = None
+    once: view_flags.Once = False
+    color: view_flags.Color = "auto"
+    theme: view_flags.Theme = None
+    ascii_only: view_flags.Ascii = False
+
+
+@command
+def demo_command(options: DemoOptions) -> None:
+    """Show a simulated fleet in which faults appear over a minute; needs no accelerator."""
+    from accelwatch_simulator.nodes import FleetSize
+
+    size = FleetSize(nodes=options.nodes, devices=options.devices, vendor=options.vendor, npus=True)
+    asking = Asking(json=options.json, by=options.by, color=options.color, timeout=_TIMEOUT)
+    look = Look(theme=options.theme, ascii_only=options.ascii_only)
+    raise typer.Exit(guarded(lambda: run_demo(size, asking, look, once=options.once)))
+
+
+def run_demo(size: "FleetSize", asking: Asking, look: Look, *, once: bool) -> int:
+    """Show the simulated fleet; returns the exit code. Raises AccelwatchError."""
+    checked(asking)
+    printed = asking.one_shot or once or not on_terminal()
+    start = time.time()
+    with contextlib.closing(_begun(size, start, printed=printed)) as child:
+        hub = msgspec.structs.replace(own_hub(child, "demo"), simulated=True)
+        if printed:
+            from accelwatch.cli.fleet.fleet_once import run_once
+
+            return run_once(hub, asking)
+        from accelwatch.cli.fleet.fleet_dashboard import run_fleet_dashboard
+        from accelwatch_simulator.rehearsal import scenes
+
+        played = [(start + scene.at_s, scene.coming) for scene in scenes(size.nodes)]
+        starting = f"starting {size.nodes} simulated node{'' if size.nodes == 1 else 's'}"
+        return run_fleet_dashboard(hub, look, Show(starting=starting, scenes=played))
+
+
+def _begun(size: "FleetSize", start: float, *, printed: bool) -> "Child":
+    """The simulator and its hub; what is printed once is printed with all the faults."""
+    from accelwatch.fleet.hub_client.child import begin
+
+    def work(folder: Path, life: "Lifetime") -> None:
+        from accelwatch.alerting.rules.loading import pack_names
+        from accelwatch.config.model import RuleSettings
+        from accelwatch_simulator.rehearsal import ALL_THERE_S
+        from accelwatch_simulator.stage import run_stage
+
+        begun_s = ALL_THERE_S if printed else 0.0
+        # Of incidents no document tells.
+        rules = RuleSettings(packs=() if printed else tuple(pack_names()))
+        run_stage(size, sim.own_exposition, folder, life, start=start, begun_s=begun_s, rules=rules)
+
+    return begin(work)

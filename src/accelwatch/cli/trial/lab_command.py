@@ -1,0 +1,185 @@
+"""`accelwatch lab`: a cluster on this machine with a hub that acts, and how it recovers from faults."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from accelwatch.base.errors import UsageError
+from accelwatch.base.exit_codes import FAILED, OK
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.progress import progress
+
+if TYPE_CHECKING:
+    from accelwatch.lab.lab import Lab, Record
+    from accelwatch.lab.story import Entry, Story
+
+lab = typer.Typer(
+    name="lab",
+    help="Try remediation on this machine: a scheduler, simulated GPUs, a job, a hub that acts.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+_Folder = Annotated[
+    Path | None,
+    typer.Option("--folder", metavar="DIR", help="Where all of it is. Default: the user's state."),
+]
+_Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="NAME",
+        help="slurm, or stand-in. Default: Slurm where it is installed.",
+    ),
+]
+_AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+@lab.command("up")
+@command
+def _up(folder: _Folder = None, scheduler: _Scheduler = None, as_json: _AsJson = False) -> None:
+    """Start a lab and leave it running; prints what to try."""
+    one = _lab(folder, scheduler)
+    with progress("lab up") as bar:
+        record = one.up(bar.at)
+    if as_json:
+        write_stdout(msgspec.json.encode({"folder": str(one.folder), **_addresses(record)}) + b"\n")
+    else:
+        write_stdout(_to_try(one, record).encode())
+    raise typer.Exit(OK)
+
+
+@lab.command("run")
+@command
+def _run(
+    scenario: Annotated[
+        str | None, typer.Argument(metavar="[SCENARIO]", help="Without one they are listed.")
+    ] = None,
+    folder: _Folder = None,
+    scheduler: _Scheduler = None,
+    as_json: _AsJson = False,
+) -> None:
+    """Play a scenario, from a fault to a job that runs again, and say how long it took.
+
+    Uses a running lab, else starts one and stops it afterwards.
+    """
+    from accelwatch.lab.scenarios import SCENARIOS
+
+    if scenario is None:
+        rows = (f"{name:<18}{one.title}\n" for name, one in SCENARIOS.items())
+        write_stdout("".join(rows).encode())
+        raise typer.Exit(OK)
+    if scenario not in SCENARIOS:
+        raise UsageError(f"no scenario {scenario!r}; there are {', '.join(SCENARIOS)}")
+    raise typer.Exit(_played(_lab(folder, scheduler), scenario, as_json))
+
+
+@lab.command("down")
+@command
+def _down(folder: _Folder = None) -> None:
+    """Stop a lab and remove its folder."""
+    one = _lab(folder)
+    ended = one.down()
+    complain(f"{ended} processes ended" if ended else f"no lab ran in {one.folder}")
+    raise typer.Exit(OK)
+
+
+def _played(one: "Lab", scenario: str, as_json: bool) -> int:
+    from accelwatch.lab.playing import play
+
+    begun = one.record()
+    if begun is None:
+        complain(f"beginning a lab with {one.scheduler.title} ...")
+    with progress("lab up", shown=begun is None) as bar:
+        record = begun or one.up(bar.at)
+    story = None
+    try:
+        story = play(one, record, scenario, _silent if as_json else _told)
+    finally:
+        if begun is None:
+            well = story is not None and story.ended_well
+            _ended(one, keep=not well)
+    _tell_end(story, as_json)
+    return OK if story.ended_well else FAILED
+
+
+def _ended(one: "Lab", *, keep: bool) -> None:
+    if keep:
+        one.end()
+        complain(f"what its parts have printed is in {one.folder}")
+    else:
+        one.down()
+
+
+def _silent(_story: "Story", _entry: "Entry") -> None:
+    """Nothing is told before the end."""
+
+
+def _told(story: "Story", entry: "Entry") -> None:
+    from accelwatch.lab.story import line_of
+
+    if len(story.entries) == 1:
+        write_stdout(f"{story.scenario}: {story.title}\n".encode())
+    write_stdout(f"{line_of(story, entry)}\n".encode())
+
+
+def _tell_end(story: "Story", as_json: bool) -> None:
+    if as_json:
+        write_stdout(msgspec.json.encode(story.document()) + b"\n")
+        return
+    for text in story.missing:
+        complain(f"{story.scenario}: {text}")
+    if story.recovered_s is not None:
+        text = f"recovered: {story.recovered_s:.1f} s from the fault to the job's next step\n"
+        write_stdout(text.encode())
+
+
+def _lab(folder: Path | None, scheduler: str | None = None) -> "Lab":
+    from accelwatch.lab.lab import Lab, usual_folder
+    from accelwatch.lab.scheduler import SchedulerKind
+
+    kinds = {kind.value: kind for kind in SchedulerKind}
+    if scheduler is not None and scheduler not in kinds:
+        raise UsageError(f"no scheduler {scheduler!r}; there are {', '.join(kinds)}")
+    where = usual_folder() if folder is None else folder.absolute()
+    return Lab(where, None if scheduler is None else kinds[scheduler])
+
+
+def _addresses(record: "Record") -> dict[str, str]:
+    return {
+        "hub": f"http://{record.hub}",
+        "simulator": f"http://{record.simulator}",
+        "alerts": f"http://{record.alerts}",
+    }
+
+
+def _to_try(one: "Lab", record: "Record") -> str:
+    from accelwatch.lab.lab import SPARE, usual_folder
+
+    where = "" if one.folder == usual_folder() else f" --folder {shlex.quote(str(one.folder))}"
+    hub = f"--hub http://{record.hub}"
+    rows = (
+        ("play a scenario", f"accelwatch lab run lost-gpu{where}"),
+        ("all scenarios", "accelwatch lab run"),
+        ("the dashboard", f"accelwatch fleet {hub}"),
+        ("incidents", f"accelwatch incidents {hub}"),
+        ("what is being done", f"accelwatch remedy list {hub}"),
+        ("what would be done", f"accelwatch remedy plan {hub} n001"),
+        ("take a node out", f"accelwatch remedy quarantine {hub} n002 --reason 'a try'"),
+        ("give it back", f"accelwatch remedy release {hub} n002 --reason 'a try'"),
+        ("the scheduler", one.scheduler.shown_by),
+        ("alerts", f"tail -f {one.folder}/alerts.out"),
+        ("end it all", f"accelwatch lab down{where}"),
+    )
+    lines = [
+        f"a hub that acts:   http://{record.hub}",
+        f"simulated agents:  http://{record.simulator}",
+        f"{one.kind + ':':<19}four nodes; {SPARE} is the spare",
+        f"everything is in   {one.folder}",
+        "",
+        *(f"{what + ':':<20}{words}" for what, words in rows),
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,106 @@
+"""Checks the calls about events: of which kind, with which predicate, how far back."""
+
+import ast
+
+from accelwatch.expr.checking.tree import Event, EventPattern, Reading, walk
+from accelwatch.expr.checking.typing_pass import (
+    Typing,
+    keyword_of,
+    literal,
+    seconds_of,
+    slice_of,
+    word_of,
+)
+from accelwatch.expr.vocabulary.events import (
+    EVENT_FUNCTIONS,
+    EVENT_KINDS,
+    LONGEST_S,
+    WITHIN_S,
+    EventRow,
+    EventUse,
+    event_names,
+)
+from accelwatch.expr.vocabulary.names import did_you_mean
+
+
+def event(typing: Typing, call: ast.Call, name: str) -> Event:
+    """The typed call of a function over events; raises ExpressionError."""
+    row = EVENT_FUNCTIONS[name]
+    if not row.within and (keyword := next((k for k in call.keywords if k.arg == "within"), None)):
+        raise typing.refusal(keyword, f"{name} looks back without an end", f"write {row.usage}")
+    pattern = _pattern(typing, _about(typing, call, row), row)
+    seconds = 0
+    if row.within:
+        written = _duration(typing, call, row)
+        seconds = WITHIN_S if written is None else seconds_of(typing, written, 1, LONGEST_S)
+    return Event(row.use.value, pattern, seconds, row.result)
+
+
+def _about(typing: Typing, call: ast.Call, row: EventRow) -> ast.Call:
+    """The call that says which events: the function itself, or event(...) within it."""
+    first = call.args[0] if call.args else None
+    if row.use is EventUse.HAPPENED or not isinstance(first, ast.Call):
+        return call
+    if not (isinstance(first.func, ast.Name) and first.func.id == EventUse.HAPPENED):
+        raise typing.refusal(first, f"{row.use} is about events", f"write {row.usage}")
+    if keyword_of(first, "within") is not None:
+        message = f"within stands outside of event in {row.use}"
+        raise typing.refusal(first, message, f"write {row.usage}")
+    rest = [one for one in call.args[1:] if literal(typing, one) is None]
+    fields = [one.value for one in call.keywords if one.arg != "within"]
+    if rest or fields:
+        raise typing.refusal([*rest, *fields][0], "this belongs into event(...)")
+    return first
+
+
+def _duration(typing: Typing, call: ast.Call, row: EventRow) -> ast.expr | None:
+    """`within=`, or for count(event(...), "24h") the last value."""
+    within = keyword_of(call, "within")
+    if within is None and row.use is EventUse.COUNT:
+        within = call.args[-1] if len(call.args) > 1 and literal(typing, call.args[-1]) else None
+        if within is None:
+            raise typing.refusal(call, "count needs within=", f"write {row.usage}")
+    return within
+
+
+def _pattern(typing: Typing, call: ast.Call, row: EventRow) -> EventPattern:
+    if not call.args:
+        raise typing.refusal(call, f"{row.use} needs a kind of event", f"write {row.usage}")
+    kind = EVENT_KINDS[_kind(typing, call.args[0])]
+    rest = [
+        one for one in call.args[1:] if not (row.use is EventUse.COUNT and literal(typing, one))
+    ]
+    equal = [one for one in call.keywords if one.arg != "within" or not row.within]
+    parts = [*rest, *(_equality(one) for one in equal)]
+    if not parts:
+        return EventPattern(kind.name, "")
+    texts = [f"({slice_of(typing, one)})" for one in rest]
+    texts += [f"({one.arg} == {slice_of(typing, one.value)})" for one in equal]
+    predicate = typing.predicate(event_names(kind), parts)
+    named = {key for node in walk(predicate) if isinstance(node, Reading) for key in node.keys}
+    return EventPattern(
+        kind.name, " and ".join(texts), predicate, "trusted" in named, "listed" in named
+    )
+
+
+def _kind(typing: Typing, source: ast.expr) -> str:
+    word = literal(typing, source)
+    if word is not None and word not in EVENT_KINDS:
+        head, _, code = word.partition("_")
+        if head in EVENT_KINDS and code:
+            numbered = EVENT_KINDS[head].numbered
+            hint = f'write "{head}", code == {code if numbered else repr(word)}'.replace("'", '"')
+            raise typing.refusal(source, f"unknown kind of event {word[:60]!r}", hint)
+        if not did_you_mean(word, EVENT_KINDS):
+            hint = (
+                f'kinds are {", ".join(EVENT_KINDS)}; write "any", code == "{word[:60]}" for a code'
+            )
+            raise typing.refusal(source, f"unknown kind of event {word[:60]!r}", hint)
+    return word_of(typing, source, "kind of event", list(EVENT_KINDS))
+
+
+def _equality(keyword: ast.keyword) -> ast.expr:
+    """`code=79` is written for `code == 79`."""
+    name = ast.copy_location(ast.Name(id=keyword.arg or "", ctx=ast.Load()), keyword)
+    compared = ast.Compare(left=name, ops=[ast.Eq()], comparators=[keyword.value])
+    return ast.copy_location(compared, keyword)

@@ -1,0 +1,1 @@
+"""What an expression may name: values, quantities, functions, events, peers, windows."""

@@ -1,0 +1,241 @@
+"""Which names an expression may use, and of what type each is.
+
+Identity fields are listed here; quantities come from the catalogue, so a new row is a new name.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from functools import cache
+
+import msgspec
+
+from accelwatch.expr.vocabulary.kleene import Key
+from accelwatch.schema.device import DeviceKind, DeviceState, MemoryKind
+from accelwatch.schema.health import Health
+from accelwatch.schema.metrics import FLAG, Kind, Metric, Scope, catalogue, nearest
+
+
+class Type(StrEnum):
+    """The types of the language; the words appear in error messages."""
+
+    NUMBER = "a number"
+    FLAG = "a flag"
+    """A quantity that is 0 or 1: usable as a number and as a condition."""
+    BOOL = "a condition"
+    STRING = "text"
+    LIST = "a list"
+
+
+IDENTITY: Mapping[str, Type] = {
+    "id": Type.STRING,
+    "index": Type.NUMBER,
+    "vendor": Type.STRING,
+    "name": Type.STRING,
+    "device": Type.STRING,
+    "kind": Type.STRING,
+    "model": Type.STRING,
+    "architecture": Type.STRING,
+    "uuid": Type.STRING,
+    "serial": Type.STRING,
+    "part_number": Type.STRING,
+    "firmware_version": Type.STRING,
+    "vbios_version": Type.STRING,
+    "pci_bus_id": Type.STRING,
+    "numa_node": Type.NUMBER,
+    "memory_kind": Type.STRING,
+    "parent_id": Type.STRING,
+    "partition": Type.STRING,
+    "partition_technology": Type.STRING,
+    "partition_profile": Type.STRING,
+    "partition_mode": Type.STRING,
+    "state": Type.STRING,
+    "health": Type.STRING,
+    "sample_age_s": Type.NUMBER,
+    "driver_version": Type.STRING,
+    "boot_id": Type.STRING,
+    "backend": Type.STRING,
+    "host": Type.STRING,
+}
+"""Fields of a device that are no quantities; `device` is the Prometheus label's word for `name`."""
+
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "state": tuple(DeviceState),
+    "health": tuple(Health),
+    "kind": tuple(DeviceKind),
+    "memory_kind": tuple(MemoryKind),
+}
+"""Fields that have one of a few values: comparing one with another word is a mistake."""
+
+FLAGS = frozenset(
+    {
+        "clocks_idle",
+        "compute_repair_pending",
+        "device_up",
+        "device_suspended",
+        "ecc_enabled",
+        "ecc_enabled_pending",
+        "inforom_corrupted",
+        "link_up",
+        "memory_repair_failed",
+        "memory_repair_pending",
+        "memory_unrepairable",
+        "partitioning_enabled",
+        "partitioning_enabled_pending",
+        "pcie_link_downgraded",
+        "persistence_enabled",
+        "reset_required",
+        "sram_error_threshold_exceeded",
+        "throttle_active",
+    }
+)
+"""Gauges that are 0 or 1 and answer a question; rows of kind `state` are flags too."""
+
+PART_LABELS = frozenset({"pid", "partition"})
+"""A row with one of these labels describes a process or partition, not the device itself."""
+
+STATE_FAMILIES = frozenset(
+    {
+        "recovery_action_info",
+        "fabric_state_info",
+        "reported_health_info",
+        "reported_status_info",
+        "vgpu_license_info",
+    }
+)
+"""Families whose one label says in which state the device is: a flag for each of the states, of which
+only that of now is there."""
+
+EXAMPLE_LABELS: Mapping[str, str] = {
+    "reason": "power",
+    "direction": "rx",
+    "engine": "encoder",
+    "sensor": "gpu",
+    "limit": "max",
+    "fabric": "nvlink",
+}
+"""A value for a label in an error message's example; other labels are shown as <label>."""
+
+
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+    """What a name stands for: keys to look up, the first that is present wins, and their type."""
+
+    keys: tuple[Key, ...]
+    type: Type
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a name stands for nothing, and what to write instead."""
+
+    message: str
+    hint: str = ""
+
+
+class NameTable(msgspec.Struct, frozen=True, kw_only=True):
+    """The names of one kind of thing: identity fields with their types, and catalogue rows by key."""
+
+    identity: Mapping[str, Type]
+    rows: Mapping[str, Metric]
+    words: Mapping[str, tuple[str, ...]] = {}
+    """The values that an identity field, or the label of a state row, can have."""
+    elsewhere: frozenset[str] = frozenset()
+    """Keys of the catalogue that exist but describe something other than this thing."""
+    labelled: bool = False
+    """Whether `labels.rack` is the label `rack` of the node."""
+
+    @property
+    def known(self) -> list[str]:
+        """Every bare name, identity fields first."""
+        return list(dict.fromkeys((*self.identity, *self.rows)))
+
+    def resolve(self, name: str, labels: tuple[str, ...]) -> Resolved | Fault:
+        """What `name.label.label` stands for."""
+        if name in self.identity and not labels:
+            return Resolved(keys=(name,), type=self.identity[name])
+        if name == "labels" and self.labelled:
+            return _label(labels)
+        row = self.rows.get(name)
+        if row is not None:
+            wrong = self.wrong_word(name, labels[0]) if row.kind is Kind.STATE and labels else None
+            return wrong or _series(row, labels)
+        if name in self.identity:
+            return Fault(message=f"{name} has no labels", hint=f"write {name}")
+        if name in self.elsewhere:
+            return Fault(message=f"{name} does not describe a device, so it cannot be used here")
+        return Fault(message=f"unknown name {name}", hint=did_you_mean(name, self.known))
+
+    def wrong_word(self, name: str, word: str) -> Fault | None:
+        """A fault if `word` is no value that the field `name` can have."""
+        words = self.words.get(name, ())
+        if not words or word in words:
+            return None
+        hint = did_you_mean(word, words) or f"it is one of {', '.join(words)}"
+        return Fault(message=f"{name} is never {word!r}", hint=hint)
+
+
+def _label(labels: tuple[str, ...]) -> Resolved | Fault:
+    if len(labels) == 1:
+        return Resolved(keys=(f"labels.{labels[0]}",), type=Type.STRING)
+    return Fault(message="labels needs the name of one label", hint="write for example labels.rack")
+
+
+def _series(row: Metric, labels: tuple[str, ...]) -> Resolved | Fault:
+    flag = row.bounds == FLAG or row.kind is Kind.STATE or row.key in STATE_FAMILIES
+    kind = Type.FLAG if flag else Type.NUMBER
+    if len(labels) == len(row.labels):
+        return Resolved(keys=((row.key, *labels),), type=kind)
+    if not labels and row.primary:
+        return Resolved(keys=tuple((row.key, *values) for values in row.primary), type=kind)
+    if not row.labels:
+        return Fault(message=f"{row.key} has no labels", hint=f"write {row.key}")
+    plural = "labels" if len(row.labels) > 1 else "label"
+    return Fault(
+        message=f"{row.key} needs {len(row.labels)} {plural} ({', '.join(row.labels)})",
+        hint=f"write for example {_example(row)}",
+    )
+
+
+def _example(row: Metric) -> str:
+    if row.primary:
+        values = row.primary[0]
+    else:
+        values = tuple(EXAMPLE_LABELS.get(label, f"<{label}>") for label in row.labels)
+    return row.key + "".join(f".{v}" if v.isidentifier() else f'["{v}"]' for v in values)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A sentence that names the known word most like `word`, or an empty string."""
+    import difflib  # for mistakes only
+
+    words = list(known)
+    folded = word[:64].lower()
+    match = nearest(folded, words) or next((w for w in words if folded in w.split("_")), "")
+    if not match:
+        close = difflib.get_close_matches(folded, [w.lower() for w in words], n=1, cutoff=0.6)
+        match = next((w for w in words if close and w.lower() == close[0]), "")
+    return f"did you mean {match}?" if match else ""
+
+
+def name_table(rows: Iterable[Metric]) -> NameTable:
+    """The names of a device, given the rows of a catalogue."""
+    usable: dict[str, Metric] = {}
+    elsewhere: set[str] = set()
+    for row in rows:
+        if _describes_device(row):
+            usable[row.key] = row
+        else:
+            elsewhere.add(row.key)
+    return NameTable(identity=IDENTITY, rows=usable, words=WORDS, elsewhere=frozenset(elsewhere))
+
+
+def _describes_device(row: Metric) -> bool:
+    return (
+        row.scope is Scope.DEVICE
+        and (row.kind not in (Kind.INFO, Kind.HISTOGRAM) or row.key in STATE_FAMILIES)
+        and PART_LABELS.isdisjoint(row.labels)
+    )
+
+
+@cache
+def device_names() -> NameTable:
+    """The names of a device, from the catalogue."""
+    return name_table(catalogue())

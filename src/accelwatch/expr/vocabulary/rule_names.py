@@ -1,0 +1,51 @@
+"""The names that a rule may use: those of a device, of its host, its owners, and labels of its node."""
+
+from collections.abc import Mapping
+from functools import cache
+
+import msgspec
+
+from accelwatch.expr.vocabulary.names import NameTable, Type, device_names
+from accelwatch.schema.metrics import Kind, Metric, Scope, Series, by_key, catalogue
+from accelwatch.schema.snapshot import OWNER_NAMES
+from accelwatch.schema.standing import WORST_FIRST
+
+HEALTH_REASON = "health_reason"
+"""A lookup is asked for what is wrong with a device, in words, by this name."""
+ODD = "odd"
+"""A lookup of a hub is asked in what a node differs from the many alike, in words, by this name."""
+LABEL_PREFIX = "labels."
+"""A lookup is asked for the label `rack` of a node as `labels.rack`."""
+
+
+def rule_names(base: NameTable | None = None) -> NameTable:
+    """The names of `base` (by default those of a device) and what only rules may ask.
+
+    A hub gives the names of its fleet as `base`, so that states of nodes are known words.
+    """
+    table = device_names() if base is None else base
+    hosts = {row.key: row for row in catalogue() if _of_host(row)}
+    more = dict.fromkeys((*OWNER_NAMES, "node", "node_state", HEALTH_REASON, ODD), Type.STRING)
+    words: Mapping[str, tuple[str, ...]] = {"state": WORST_FIRST}
+    return msgspec.structs.replace(
+        table,
+        identity={**{n: t for n, t in more.items() if n not in table.rows}, **table.identity},
+        rows={**table.rows, **hosts},
+        words={**table.words, **words} if base is None else table.words,
+        elsewhere=table.elsewhere - hosts.keys(),
+        labelled=True,
+    )
+
+
+def of_host(series: Series) -> bool:
+    """Whether a series is told by the host or by ourselves there, not by a device."""
+    return series[0] in _keys_of_hosts()
+
+
+@cache
+def _keys_of_hosts() -> frozenset[str]:
+    return frozenset(key for key, row in by_key().items() if row.scope is Scope.NODE)
+
+
+def _of_host(row: Metric) -> bool:
+    return row.scope is Scope.NODE and row.kind in (Kind.GAUGE, Kind.COUNTER, Kind.STATE)

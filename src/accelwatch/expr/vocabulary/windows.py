@@ -1,0 +1,134 @@
+"""What a rule may ask of the recent past: the windows, a row each.
+
+Samples are gathered in steps of ten seconds. A window is the open step and as many closed ones as it is
+long, so that it ends now and is up to ten seconds longer than written. It is missing when less than half
+of the samples that belong into it are there.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+import msgspec
+
+from accelwatch.expr.vocabulary.names import Type
+
+STEP_S = 10
+GAP_S = 300.0
+"""Two samples of a counter that lie further apart tell nothing of what was between."""
+LEAST_S, LONGEST_S = 10, 86400
+LEAST_SHARE = 0.5
+"""Of the samples that belong into a window, as many must be there."""
+
+
+class WindowKind(StrEnum):
+    """What an environment can be asked about a series and a number of seconds."""
+
+    RATE = "rate"
+    """Increase of a counter per second, over the time in which it was seen."""
+    INCREASE = "increase"
+    """Increase of a counter; where it is less than before, that step is not known and adds nothing."""
+    DELTA = "delta"
+    """Mean of the newest step of a gauge that has samples, less that of the oldest."""
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+    QUANTILE = "quantile"
+    """Over the means of the closed steps, interpolated linearly."""
+    CHANGED = "changed"
+    """1 if a gauge was not always the same, or a counter grew, else 0."""
+    SHARE = "share"
+    """Share of the samples that were not 0."""
+    AGE = "age"
+    """Seconds since there was a value; 0 when there is one now."""
+
+
+class WindowRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One function; `gauge` and `counter` are what it asks of each, None where it takes none."""
+
+    name: str
+    usage: str
+    help: str
+    gauge: WindowKind | None = None
+    counter: WindowKind | None = None
+    flags_only: bool = False
+    instead: str = ""
+    """What to write for a quantity that it does not take."""
+    result: Type = Type.NUMBER
+
+
+_TABLE = (
+    WindowRow(
+        name="rate",
+        usage='rate(counter, "5m")',
+        counter=WindowKind.RATE,
+        instead="delta",
+        help="increase of a counter per second; a reset makes no spike",
+    ),
+    WindowRow(
+        name="delta",
+        usage='delta(quantity, "5m")',
+        gauge=WindowKind.DELTA,
+        counter=WindowKind.INCREASE,
+        help="increase of a counter, or by how much a gauge is above where it was",
+    ),
+    WindowRow(
+        name="avg",
+        usage='avg(gauge, "5m")',
+        gauge=WindowKind.AVG,
+        instead="rate",
+        help="mean of the samples",
+    ),
+    WindowRow(
+        name="min",
+        usage='min(gauge, "5m")',
+        gauge=WindowKind.MIN,
+        instead="rate",
+        help="least sample",
+    ),
+    WindowRow(
+        name="max",
+        usage='max(gauge, "5m")',
+        gauge=WindowKind.MAX,
+        instead="rate",
+        help="greatest sample",
+    ),
+    WindowRow(
+        name="quantile",
+        usage='quantile(gauge, 0.95, "5m")',
+        gauge=WindowKind.QUANTILE,
+        instead="rate",
+        help="quantile of the means of the closed ten-second steps",
+    ),
+    WindowRow(
+        name="changed",
+        usage='changed(quantity, "1h")',
+        gauge=WindowKind.CHANGED,
+        counter=WindowKind.CHANGED,
+        result=Type.FLAG,
+        help="whether a gauge was not always the same, or a counter grew",
+    ),
+    WindowRow(
+        name="duty",
+        usage='duty(flag, "10m")',
+        gauge=WindowKind.SHARE,
+        flags_only=True,
+        instead="avg",
+        help="share of the samples in which a flag was set",
+    ),
+    WindowRow(
+        name="age",
+        usage="age(quantity)",
+        gauge=WindowKind.AGE,
+        counter=WindowKind.AGE,
+        help="seconds since there was a value, 0 if there is one now; missing if there never was",
+    ),
+)
+
+WINDOWS: Mapping[str, WindowRow] = MappingProxyType({row.name: row for row in _TABLE})
+"""Every window function by name; `min` and `max` are also functions of two or more numbers."""
+
+
+def steps_of(seconds: int) -> int:
+    """How many closed steps a window has beside the open one."""
+    return -(-seconds // STEP_S)

@@ -1,0 +1,96 @@
+"""SQLite files of ours: their companions, and that nobody else reads them."""
+
+import contextlib
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from accelwatch.base.errors import AccelwatchError
+
+COMPANIONS = ("", "-wal", "-shm")
+"""What SQLite adds to the name of a file in WAL mode, besides the file itself."""
+_MODE = 0o600
+
+
+WAIT_S = 2.0
+"""How long a file that somebody else has locked is waited for."""
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class OtherVersionError(sqlite3.DatabaseError):
+    """Another version has written the file, and this one does not read what that writes."""
+
+
+@contextlib.contextmanager
+def translated(
+    doing: str, error_type: type[AccelwatchError], damaged_type: type[AccelwatchError]
+) -> Iterator[None]:
+    """Turn what SQLite raises into our errors; `doing` says what was tried."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        kind = damaged_type if code in _DAMAGED else error_type
+        raise kind(f"{doing}: {error}") from error
+
+
+def keep_private(path: Path) -> None:
+    """Let nobody else read a database that is there or about to be: names and serials of a fleet.
+
+    SQLite gives its companions the mode of the file, but does not mend those that are there. What cannot
+    be changed is somebody else's, and opening it tells what is wrong. Rights are only taken away: a file
+    that was made read-only stays so.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with contextlib.suppress(OSError):
+        os.close(os.open(path, flags, _MODE))
+    for companion in COMPANIONS:
+        file = Path(f"{path}{companion}")
+        with contextlib.suppress(OSError):
+            found = file.lstat()
+            if stat.S_ISREG(found.st_mode):
+                file.chmod(stat.S_IMODE(found.st_mode) & _MODE)
+
+
+def check_no_links(path: Path) -> None:
+    """Raise sqlite3.Error for a database that is a symbolic link, or whose companions are.
+
+    SQLite would follow it and write to what it leads to.
+    """
+    for companion in COMPANIONS:
+        file = Path(f"{path}{companion}")
+        if file.is_symlink():
+            text = (
+                f"{file.name} is a symbolic link, which is not followed; put the file itself there"
+            )
+            raise sqlite3.OperationalError(text)
+
+
+def check_has_tables(database: sqlite3.Connection) -> None:
+    """Raise sqlite3.Error for a file that must be ours and has nothing of ours, as an emptied one.
+
+    SQLite takes a file of 0 bytes for a new database.
+    """
+    (written,) = database.execute("PRAGMA user_version").fetchone()
+    if not written:
+        text = "it was emptied, or another file was put in its place; put it back from a backup"
+        emptied = sqlite3.DatabaseError(text)
+        emptied.sqlite_errorcode = sqlite3.SQLITE_NOTADB
+        raise emptied
+
+
+def check_version(database: sqlite3.Connection, version: int, *, oldest: int | None = None) -> None:
+    """Raise sqlite3.Error for a file that is damaged or written by another version.
+
+    From `oldest` on, earlier versions are well too.
+    """
+    (written,) = database.execute("PRAGMA user_version").fetchone()
+    if written and not (version if oldest is None else oldest) <= written <= version:
+        raise OtherVersionError(f"written by another version ({written})")
+    (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        damaged = sqlite3.DatabaseError(" ".join(f"it is damaged: {verdict}".split()))
+        damaged.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise damaged

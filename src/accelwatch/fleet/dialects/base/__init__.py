@@ -1,0 +1,1 @@
+"""What every dialect builds on: the table's rows, models, counts."""

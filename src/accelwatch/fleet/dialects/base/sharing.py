@@ -1,0 +1,55 @@
+"""Series and reasons that thousands of devices have in common, kept once: bounded, never changed."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from operator import itemgetter
+
+from accelwatch.base.absence import Absence
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number, Reading, complete
+
+
+@lru_cache(maxsize=1 << 16)
+def shared(series: Series) -> Series:
+    """The one object that stands for this series."""
+    return series
+
+
+_MOST_LAYOUTS = 256
+_MOST_SERIES = 2048
+"""What is kept is bounded by both: devices with more series than that are laid out each by itself."""
+
+
+def placed(series: tuple[Series, ...]) -> dict[Series, int]:
+    """Where each of these series stands among them; of one that is repeated the last place."""
+    return _placed(series) if len(series) <= _MOST_SERIES else _placed.__wrapped__(series)
+
+
+@lru_cache(maxsize=_MOST_LAYOUTS)
+def _placed(series: tuple[Series, ...]) -> dict[Series, int]:
+    return {one: place for place, one in enumerate(series)}
+
+
+def picker(slots: tuple[int, ...]) -> Callable[[Sequence[Number]], tuple[Number, ...]]:
+    """Takes the numbers at these slots of a scrape."""
+    return _picker(slots) if len(slots) <= _MOST_SERIES else _picker.__wrapped__(slots)
+
+
+@lru_cache(maxsize=_MOST_LAYOUTS)
+def _picker(slots: tuple[int, ...]) -> Callable[[Sequence[Number]], tuple[Number, ...]]:
+    if len(slots) < 2:
+        return lambda values: tuple([values[slot] for slot in slots])
+    return itemgetter(*slots)
+
+
+def not_told(present: frozenset[Series], processes: bool) -> dict[Series, Absence]:
+    """Why the other quantities of a device have no value, when `present` is what its exporter gives."""
+    make = _not_told if len(present) <= _MOST_SERIES else _not_told.__wrapped__
+    return make(present, processes)
+
+
+@lru_cache(maxsize=_MOST_LAYOUTS)
+def _not_told(present: frozenset[Series], processes: bool) -> dict[Series, Absence]:
+    values: dict[Series, Number] = dict.fromkeys(present, 0)
+    reading = Reading(device_id="", values=values, processes=() if processes else None)
+    return complete(reading, frozenset()).absent

@@ -1,0 +1,235 @@
+"""What a table of an exporter consists of. Adding a metric is adding a row."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Literal
+
+import msgspec
+
+from accelwatch.base.absence import Absence
+from accelwatch.schema.metrics import Series
+
+Scale = tuple[int, int]
+"""Multiply by the first, divide by the second: a division by 100 is exact where a product is not."""
+
+ONE: Scale = (1, 1)
+PERCENT: Scale = (1, 100)
+MILLI: Scale = (1, 1000)
+MICRO: Scale = (1, 1_000_000)
+NANO: Scale = (1, 1_000_000_000)
+MEGA: Scale = (1_000_000, 1)
+KIB: Scale = (1 << 10, 1)
+MIB: Scale = (1 << 20, 1)
+GIB: Scale = (1 << 30, 1)
+
+
+class Combine(StrEnum):
+    """What becomes of several samples of one row for one of our series."""
+
+    FIRST = "first"
+    SUM = "sum"
+    MEAN = "mean"
+    MAX = "max"
+    ALONE = "alone"
+    """1 where the rows of a group that must be there are not 0 and its optional ones are."""
+    COUNT = "count"
+    """How many there are."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One foreign family and what it is with us.
+
+    `target` is a series path (`clock_hertz.sm`); `{label}` in it stands for the value of a foreign
+    label, translated by `words`, in which None leaves the sample out. Rows for the same target
+    are tried in the order of the table: the first with a value counts.
+    """
+
+    name: str
+    target: str
+    scale: Scale = ONE
+    where: Mapping[str, tuple[str, ...]] = {}
+    """Values that a label must have; an empty string allows its absence."""
+    words: Mapping[str, Mapping[str, str | None]] = {}
+    """By label, then by value; a value that is not listed stays as it is, in lower case."""
+    states: Mapping[float, str | None] = {}
+    """Value to word: the word becomes the last label and the number 1; None means no information."""
+    over: str = ""
+    """A label over whose values is combined, `*` for all; without it a device's first sample counts."""
+    combine: Combine = Combine.FIRST
+    flag: bool = False
+    """Whether any number but 0 is 1."""
+    unset: tuple[float, ...] = ()
+    """Of a flag: more numbers that are 0."""
+    equals: float | None = None
+    """The number that is 1, any other being 0."""
+    bits: int = 0
+    """Of a mask: the bits any of which makes it 1."""
+    unless: int = 0
+    """Of a mask: the bits any of which makes it 0 all the same."""
+    without: Mapping[str, str] = {}
+    """By label a pattern of values that leave the sample out."""
+    verbatim: bool = False
+    """Whether values of labels keep their case; an empty one leaves the sample out all the same."""
+    group: str = ""
+    """Rows of one group are added up, if each but the optional ones has a value; one of a negative scale
+    is taken away."""
+    optional: bool = False
+    low: float | None = None
+    high: float | None = None
+    """Bounds of the raw number, where those of the quantity do not tell two meanings apart."""
+
+
+class Labels(msgspec.Struct, frozen=True, kw_only=True):
+    """Names of the labels that say which device a sample is about, best first."""
+
+    uuid: tuple[str, ...] = ()
+    pci: tuple[str, ...] = ()
+    serial: tuple[str, ...] = ()
+    index: tuple[str, ...] = ()
+    name: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()
+    driver: tuple[str, ...] = ()
+    vbios: tuple[str, ...] = ()
+    firmware: tuple[str, ...] = ()
+    architecture: tuple[str, ...] = ()
+    only: str = ""
+    """Name of the one device that all samples are about."""
+    kind: tuple[str, ...] = ()
+    npu: tuple[str, ...] = ()
+    """Labels that only an NPU's samples have."""
+    library: tuple[str, ...] = ()
+    """What the exporter reads the device with."""
+    memory: tuple[str, ...] = ()
+    """Says whether the memory is the device's own."""
+    positional: tuple[str, ...] = ()
+    """Patterns of uuids that name a place within the node; a group `pci` in one is the PCI address."""
+    no_uuid: str = ""
+    """What stands in place of a uuid where the device has none."""
+    part: str = ""
+    """A tile: samples of the whole device are preferred, else the tiles are combined."""
+    namespace: tuple[str, ...] = ("namespace", "exported_namespace")
+    pod: tuple[str, ...] = ("pod", "exported_pod")
+    container: tuple[str, ...] = ("container", "exported_container")
+    pod_uid: tuple[str, ...] = ("pod_uid",)
+    job: tuple[str, ...] = ()
+    job_user: tuple[str, ...] = ()
+    job_queue: tuple[str, ...] = ()
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """A foreign family whose number is a part of what a device is."""
+
+    field: Literal["numa_node", "partition_mode"]
+    words: Mapping[float, str] = {}
+    """By number, where the part is a word; a number that is not listed says nothing."""
+
+
+MIG_MODE = Fact(field="partition_mode", words={0: "disabled", 1: "enabled"})
+"""NVML_DEVICE_MIG_DISABLE and NVML_DEVICE_MIG_ENABLE (nvml.h)."""
+
+
+class Partition(msgspec.Struct, frozen=True, kw_only=True):
+    """Labels that name a part of a device, and what the vendor calls such a part."""
+
+    label: str
+    """Names a partition when it is not empty."""
+    within: str = ""
+    """Label of a part of the partition, of which each is a row of its own then."""
+    technology: str = "mig"
+    name: str = "gi{}"
+    part: str = "/ci{}"
+    profile: tuple[str, ...] = ()
+    uuid: tuple[str, ...] = ()
+
+
+class ProcessRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One foreign family that gives a number of each process."""
+
+    name: str
+    field: str
+    """Of `Process`."""
+    scale: Scale = ONE
+    low: float = 0.0
+    high: float = 2.0**53
+    """Bounds of the raw number; what lies outside is not told."""
+
+
+class Processes(msgspec.Struct, frozen=True, kw_only=True):
+    """Families about processes. A process uses a device that other families tell of, or none of ours."""
+
+    rows: tuple[ProcessRow, ...] = ()
+    info: str = ""
+    """Family read for its labels alone."""
+    shown_by: tuple[str, ...] = ()
+    """Families that show that processes are collected, even when there is none."""
+    uuid: tuple[str, ...] = ()
+    """Labels with the uuid of the device, where its other ids are not to be believed: a process whose
+    uuid is empty or unknown uses no device then. Without them the labels of the dialect tell."""
+    pid: str = "pid"
+    command: str = ""
+    user: str = ""
+
+    def families(self) -> tuple[str, ...]:
+        """The names of the families."""
+        names = (*(row.name for row in self.rows), self.info)
+        return tuple(dict.fromkeys(name for name in names if name))
+
+
+class Dialect(msgspec.Struct, frozen=True, kw_only=True):
+    """One exporter: how to know it, how it names devices, and its rows."""
+
+    name: str
+    vendor: str
+    """Empty when the model's name must tell."""
+    fingerprints: tuple[str, ...]
+    """Families of which one is enough; one that ends in `*` is the beginning of a name."""
+    alive: tuple[str, ...] = ()
+    """Families by which it is known while it tells of no device."""
+    required: Mapping[str, str] = {}
+    """Labels that a family of the fingerprint must carry, with their values."""
+    any_prefix: bool = False
+    """Whether an operator may have put a prefix before every name."""
+    labels: Labels
+    rows: tuple[Row, ...] = ()
+    host: tuple[Row, ...] = ()
+    """What it tells of the host itself."""
+    host_names: Mapping[str, tuple[str, str]] = {}
+    """By family: a label of the host's rows, and the label that has the word for its value."""
+    identity: tuple[str, ...] = ()
+    """Families read for their labels alone."""
+    facts: Mapping[str, Fact] = {}
+    """By family."""
+    where: Mapping[str, tuple[str, ...]] = {}
+    """Values a label must have for a sample to be read; an empty string allows its absence."""
+    processes: Processes | None = None
+    kind: str = ""
+    """Empty when labels or the vendor tell."""
+    claim: tuple[str, ...] = ()
+    """Labels of the claim by which a pod holds a device, where the exporter may list only devices with
+    one: its pages are looked at for that (`claims`)."""
+    partitions: tuple[Partition, ...] = ()
+    """The first that fits a sample names its partition."""
+    models: tuple[tuple[str, str], ...] = ()
+    """Patterns of the exporter's names of models, and what our own agent says; the first that fits."""
+    device_name: str = ""
+    """Beginning of a device's name, before its index, when no label gives the name."""
+    blanks: Mapping[float, Absence] = {}
+    """Numbers that stand for "no value"."""
+    zero_may_be_failure: bool = False
+    """A failed read is reported as 0."""
+    remarks: Mapping[str, str] = {}
+    """Families whose number, when it is not 0, is told in a note: a text with `{}` for it."""
+    card_wide: Mapping[Series, Series] = {}
+    """What each chip behind one PCI function repeats of its card, and the series that is the board's."""
+    success: str = ""
+    """Family that is 0 when the exporter's own last collection failed, its numbers being old."""
+    lost: Mapping[str, float] = {}
+    """By family the number by which a failed collection is told to be because of a lost device."""
+    broken: str = ""
+    """Beginning of a text in place of the model's name of a device that is lost."""
+
+
+INT64_BLANK = 9.2233720368547757e18
+"""DCGM's blank integers begin here (dcgm_fields.h); nothing that is measured is as great."""
+UINT32_BLANK = 4294967295.0
+INT32_BLANK = 2147483647.0

@@ -1,0 +1,1 @@
+"""The exporters of others, a table each."""

@@ -1,0 +1,195 @@
+"""Intel XPU Manager: 1.x (`xpum_`, one module of its REST server) and 2.x (`hw_`, OpenTelemetry names).
+
+1.x says percent in HELP and writes ratios; tiles carry `sub_dev`. 2.x puts statistics in labels, so a
+sum over a family counts twice: an average is taken before a maximum, the busiest engine as headline.
+"""
+
+from accelwatch.fleet.dialects.base.table import MEGA, ONE, Combine, Dialect, Labels, Row, Scale
+
+_SENSORS = {"mem": "memory", "memory": "memory", "gpu": "gpu", "global": "gpu", "": "gpu"}
+_DOMAINS = {"gpu": "graphics", "mem": "memory", "": "graphics"}
+_SEVERITY = {"correctable": "corrected", "uncorrectable": "uncorrected"}
+_IO = {"network_io_direction": {"receive": "receive", "transmit": "transmit"}}
+_REASONS = {
+    "ave_pwr_cap": "power",
+    "burst_pwr_cap": "power",
+    "current_limit": "power",
+    "thermal_limit": "thermal_hardware",
+    "psu_alert": "power_brake",
+    "sw_range": "clock_setting",
+    "hw_range": "other",
+    "none": None,
+}
+"""zes_freq_throttle_reason_flags_t (zes_api.h)."""
+_STATES = {
+    "ok": "ok",
+    "degraded": "degraded",
+    "failed": "failed",
+    "predicted_failure": "degraded",
+    "needs_cleaning": "degraded",
+}
+"""hw.state of the OpenTelemetry hardware conventions."""
+
+
+def _row(name: str, target: str, scale: Scale = ONE) -> Row:
+    return Row(name=name, target=target, scale=scale)
+
+
+def _errors(name: str, location: str) -> Row:
+    return Row(
+        name=f"xpum_{name}_errors_total",
+        target=f"ecc_location_errors_total.{{type}}.{location}",
+        words={"type": _SEVERITY},
+    )
+
+
+XPUM = Dialect(
+    name="xpum",
+    vendor="intel",
+    fingerprints=("xpum_power_watts", "xpum_engine_ratio", "xpum_memory_used_bytes"),
+    device_name="intel",
+    labels=Labels(
+        uuid=("uuid",),
+        pci=("pci_bdf",),
+        name=("card",),
+        model=("dev_name",),
+        part="sub_dev",
+        namespace=("kube_namespace",),
+        pod=("kube_pod",),
+        container=("kube_container",),
+    ),
+    rows=(
+        _row("xpum_engine_ratio", "utilization_ratio"),
+        _row("xpum_engine_group_ratio", "engine_utilization_ratio.{type}"),
+        _row("xpum_memory_bandwidth_ratio", "memory_bandwidth_utilization_ratio"),
+        _row("xpum_eu_active_ratio", "compute_active_ratio"),
+        _row("xpum_memory_used_bytes", "memory_used_bytes"),
+        Row(
+            name="xpum_temperature_celsius",
+            target="temperature_celsius.{location}",
+            words={"location": _SENSORS},
+        ),
+        _row("xpum_power_watts", "power_watts"),
+        _row("xpum_energy_joules_total", "energy_joules_total.hardware"),
+        Row(
+            name="xpum_frequency_mhz",
+            target="clock_hertz.{location}",
+            scale=MEGA,
+            where={"type": ("actual",)},
+            words={"location": _DOMAINS},
+        ),
+        _row("xpum_pcie_read_bytes_total", "pcie_bytes_total.receive"),
+        _row("xpum_pcie_write_bytes_total", "pcie_bytes_total.transmit"),
+        Row(
+            name="xpum_fabric_tx_bytes_total",
+            target="interconnect_bytes_total.xelink.transmit",
+            over="*",
+            combine=Combine.SUM,
+        ),
+        _errors("cache", "cache"),
+        _errors("non_compute", "non_compute"),
+        _row("xpum_resets_total", "resets_total"),
+    ),
+)
+
+
+def _temperature(statistic: str) -> Row:
+    return Row(
+        name="hw_temperature_celsius",
+        target="temperature_celsius.{hw_sensor_location}",
+        where={"statistic": (statistic,)},
+        words={"hw_sensor_location": _SENSORS},
+    )
+
+
+def _frequency(aggregation: str) -> Row:
+    return Row(
+        name="hw_frequency_hertz",
+        target="clock_hertz.{hw_frequency_domain}",
+        where={"aggregation": (aggregation,)},
+        words={"hw_frequency_domain": _DOMAINS},
+    )
+
+
+XPUMD = Dialect(
+    name="xpumd",
+    vendor="intel",
+    fingerprints=("hw_gpu_info", "hw_gpu_utilization_ratio"),
+    device_name="intel",
+    labels=Labels(
+        uuid=("hw_id",), pci=("pci_bdf",), model=("hw_name",), part="com_intel_subdevice_id"
+    ),
+    identity=("hw_gpu_info",),
+    rows=(
+        Row(
+            name="hw_gpu_utilization_ratio",
+            target="utilization_ratio",
+            where={"hw_gpu_task": ("", "general")},
+        ),
+        Row(
+            name="hw_gpu_utilization_ratio",
+            target="utilization_ratio",
+            over="hw_gpu_task",
+            combine=Combine.MAX,
+        ),
+        Row(
+            name="hw_gpu_utilization_ratio",
+            target="engine_utilization_ratio.{hw_gpu_task}",
+            words={"hw_gpu_task": {"": None, "general": None}},
+        ),
+        _row("hw_memory_bandwidth_utilization_ratio", "memory_bandwidth_utilization_ratio"),
+        _row("hw_memory_size_bytes", "memory_size_bytes"),
+        _row("hw_memory_usage_bytes", "memory_used_bytes"),
+        _temperature(""),
+        _temperature("max"),
+        Row(
+            name="hw_power_watts",
+            target="power_watts",
+            where={"hw_sensor_location": ("card", "global")},
+        ),
+        Row(
+            name="hw_power_watts",
+            target="power_watts",
+            where={"hw_sensor_location": ("", "gpu", "package")},
+        ),
+        _row("hw_power_limit_watts", "power_limit_watts.enforced"),
+        Row(
+            name="hw_energy_joules_total",
+            target="energy_joules_total.hardware",
+            where={"hw_sensor_location": ("card", "global")},
+        ),
+        Row(
+            name="hw_energy_joules_total",
+            target="energy_joules_total.hardware",
+            where={"hw_sensor_location": ("", "gpu", "package")},
+        ),
+        _frequency(""),
+        _frequency("avg"),
+        _frequency("max"),
+        Row(
+            name="hw_gpu_io_bytes_total",
+            target="pcie_bytes_total.{network_io_direction}",
+            words=_IO,
+        ),
+        Row(
+            name="hw_errors_total",
+            target="ecc_errors_total.{error_type}",
+            words={"error_type": _SEVERITY},
+            over="error_category",
+            combine=Combine.SUM,
+        ),
+        Row(
+            name="hw_frequency_throttle_status",
+            target="throttle_active.{com_intel_speed_throttle_reason}",
+            words={"com_intel_speed_throttle_reason": _REASONS},
+            over="*",
+            combine=Combine.MAX,
+        ),
+        Row(
+            name="hw_status",
+            target="health.{hw_state}",
+            where={"hw_type": ("", "gpu")},
+            words={"hw_state": _STATES},
+        ),
+    ),
+)

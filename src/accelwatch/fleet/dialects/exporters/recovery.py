@@ -1,0 +1,25 @@
+"""The recovery action that NVIDIA's driver asks for, as its exporters tell it: NVML's number."""
+
+from accelwatch.backend_kit.recovery_action import ACTIONS, asks_device
+from accelwatch.fleet.dialects.base.table import Row
+
+_ANY_ACTION = 255
+"""The action of a newer driver keeps its number and is a wish all the same; no number is greater."""
+_STATES: dict[float, str | None] = {float(number): name for number, name in ACTIONS.items()}
+
+_OF_OTHERS = tuple(number for number, name in _STATES.items() if name and not asks_device(name))
+
+
+def rows(name: str) -> tuple[Row, Row]:
+    """The action by its name, and whether there is one that is about the GPU or its node."""
+    return (
+        Row(name=name, target="recovery_action_info", states=_STATES, low=0, high=_ANY_ACTION),
+        Row(
+            name=name,
+            target="reset_required",
+            low=0,
+            high=_ANY_ACTION,
+            flag=True,
+            unset=_OF_OTHERS,
+        ),
+    )

@@ -1,0 +1,297 @@
+"""The moving half of our own text: a device's numbers as they stand."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.base.absence import Absence
+from accelwatch.fleet.dialects.base.sharing import not_told, picker, placed
+from accelwatch.fleet.dialects.base.told import Told
+from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, UP, Device, DeviceState
+from accelwatch.schema.health import Health
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Link, Number, Process, Reading, wholly_absent
+from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
+
+_STANDING = ("device_up", "device_suspended", "device_last_read_timestamp_seconds")
+_UNREADABLE = "device_unreadable_info"
+_LAST_EVENT = "error_event_last_timestamp_seconds"
+_APART = frozenset(
+    {
+        *_STANDING,
+        _UNREADABLE,
+        "health",
+        "error_events_total",
+        _LAST_EVENT,
+        "processes",
+        "process_memory_used_bytes",
+        "process_utilization_ratio",
+        "device_info",
+        "device_inventory_info",
+        "partition_info",
+        "link_info",
+        "process_info",
+        "kubernetes_allocation_info",
+        "job_allocation_info",
+    }
+)
+"""Families that are no values of a reading."""
+
+
+class _Event(NamedTuple):
+    """A code of errors, and where it is counted."""
+
+    code: str
+    category: str
+    total: int
+    last: int | None
+    """Where the time of the last one is."""
+
+
+class _Process(NamedTuple):
+    """A process, and where its numbers are."""
+
+    pid: int
+    command: str | None
+    user: str | None
+    memory: int | None
+    utilization: int | None
+
+
+class _Apart(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the numbers are that are no values of a reading."""
+
+    up: int | None = None
+    suspended: int | None = None
+    unreadable: tuple[tuple[DeviceState, int], ...] = ()
+    read_at: int | None = None
+    health: tuple[tuple[Health, int], ...] = ()
+    events: tuple[_Event, ...] = ()
+    process_counts: tuple[int, ...] = ()
+    processes: tuple[_Process, ...] = ()
+
+
+class OurRow(msgspec.Struct, kw_only=True):
+    """One device or partition of our text: where its numbers are."""
+
+    device: Device
+    values: list[tuple[Series, int]] = []
+    """Empty once it is settled."""
+    places: Mapping[Series, int] = {}
+    """Where the number of a series is among those that `pick` gives."""
+    pick: Callable[[Sequence[Number]], tuple[Number, ...]] = picker(())
+    others: dict[Series, int] = {}
+    """Families that are no values of a reading; empty once it is settled."""
+    apart: _Apart = _Apart()
+    absent: dict[Series, Absence] = {}
+    unlisted: dict[Series, Absence] = {}
+    """The same while the text does not list the processes."""
+    owners: tuple[Owner, ...] = ()
+    links: tuple[Link, ...] = ()
+    commands: dict[int, tuple[str, str]] = {}
+    histograms: dict[str, list[tuple[str, str, int]]] = {}
+    """By key: part of the name, `le`, slot."""
+    partition_values: dict[str, list[tuple[Series, int]]] = {}
+    partitions: "list[OurRow]" = []
+    parent: "OurRow | None" = None
+
+    def put(self, family: str, series: Series, slot: int) -> None:
+        """Note where a number is."""
+        if family in _APART:
+            self.others[series] = slot
+        else:
+            self.values.append((series, slot))
+
+    def settle(self) -> None:
+        """Everything has been put: from now on it is only read."""
+        series_told = frozenset(series for series, _ in self.values)
+        self.absent, self.unlisted = not_told(series_told, True), not_told(series_told, False)
+        self.places = placed(tuple(series for series, _ in self.values))
+        self.pick = picker(tuple(slot for _, slot in self.values))
+        self.apart = _apart(self.others, self.commands)
+        self.values, self.others, self.commands = [], {}, {}
+
+
+def _apart(slots: dict[Series, int], commands: dict[int, tuple[str, str]]) -> _Apart:
+    up, suspended, read_at = [slots.get((family,)) for family in _STANDING]
+    return _Apart(
+        up=up,
+        suspended=suspended,
+        unreadable=tuple(
+            (DeviceState(series[1]), slot)
+            for series, slot in slots.items()
+            if series[0] == _UNREADABLE and series[1] in ABSENCE_WITHOUT_VALUES
+        ),
+        read_at=read_at,
+        health=tuple(
+            (word, slots["health", word.value])
+            for word in Health
+            if ("health", word.value) in slots
+        ),
+        events=tuple(
+            _Event(series[1], series[2], slot, slots.get((_LAST_EVENT, *series[1:])))
+            for series, slot in slots.items()
+            if series[0] == "error_events_total"
+        ),
+        process_counts=tuple(slot for series, slot in slots.items() if series[0] == "processes"),
+        processes=tuple(
+            _Process(
+                pid,
+                command or None,
+                user or None,
+                slots.get(("process_memory_used_bytes", str(pid))),
+                slots.get(("process_utilization_ratio", str(pid))),
+            )
+            for pid, (command, user) in commands.items()
+        ),
+    )
+
+
+def state_of(row: OurRow, values: Sequence[Number], down: list[DeviceState]) -> DeviceState:
+    """The state; `down` are the vendor's states of devices that are not up, of which the text counts.
+
+    What says nothing but that a device cannot be read does not say that it is gone: an older agent
+    tells its state by these counts only, which name it where all devices that are down are alike.
+    """
+    asleep = row.apart.suspended
+    if not _is_down(row, values):
+        return DeviceState.OK
+    if asleep is not None and values[asleep]:
+        return DeviceState.SUSPENDED
+    said = [state for state, slot in row.apart.unreadable if values[slot] == 1]
+    return next(iter(set(said or down))) if len(set(said or down)) == 1 else DeviceState.DEGRADED
+
+
+def _is_down(row: OurRow, values: Sequence[Number]) -> bool:
+    up = row.apart.up
+    return up is not None and not values[up]
+
+
+def read_row(
+    row: OurRow, values: Sequence[Number], now: float, state: DeviceState, rejected: Counter[str]
+) -> DeviceView:
+    """One device or partition; a partition stands as its parent does."""
+    whole = row.parent or row
+    slot = whole.apart.read_at
+    read_at = float(values[slot]) if slot is not None and math.isfinite(values[slot]) else None
+    if slot is None and not _is_down(whole, values):
+        read_at = now
+    return DeviceView(
+        device=row.device,
+        state=state,
+        state_since=now if state in UP or read_at is None else read_at,
+        reading=_reading(row, values, state, rejected),
+        sample_time=read_at,
+        sample_age_s=None if read_at is None else max(0.0, now - read_at),
+        health=_health(whole, values),
+        owners=row.owners,
+        event_counts=_events(row, values),
+        histograms=_histograms(row, values) if row.histograms else {},
+    )
+
+
+def _reading(
+    row: OurRow, values: Sequence[Number], state: DeviceState, rejected: Counter[str]
+) -> Reading:
+    told = row.pick(values)
+    if not told and _is_down(row.parent or row, values):
+        reason = ABSENCE_WITHOUT_VALUES.get(state, Absence.ERROR)
+        return wholly_absent(row.device.id, reason)
+    numbers: Mapping[Series, Number] = Told(row.places, told)
+    bad: list[Series] = []
+    if not math.isfinite(sum(told)):
+        bad = [series for series, value in numbers.items() if not math.isfinite(value)]
+        numbers = {series: value for series, value in numbers.items() if math.isfinite(value)}
+        rejected["not_finite"] += len(bad)
+    processes = _processes(row, values)
+    absent = row.unlisted if processes is None else row.absent
+    if bad:
+        absent = {**absent, **dict.fromkeys(bad, Absence.ERROR)}
+    return Reading(
+        device_id=row.device.id,
+        values=numbers,
+        absent=absent,
+        processes=processes,
+        links=_links(row, numbers),
+    )
+
+
+def _links(row: OurRow, numbers: Mapping[Series, Number]) -> tuple[Link, ...]:
+    if not row.links:
+        return ()
+    states = [numbers.get(("link_up", link.fabric, link.link)) for link in row.links]
+    return tuple(
+        msgspec.structs.replace(link, up=None if state is None else bool(state))
+        for link, state in zip(row.links, states, strict=True)
+    )
+
+
+def _processes(row: OurRow, values: Sequence[Number]) -> tuple[Process, ...] | None:
+    """The processes; None when the text tells only how many there are, or not even that."""
+    apart = row.apart
+    if not apart.processes:
+        counts = apart.process_counts
+        return () if counts and not any(values[slot] for slot in counts) else None
+    return tuple(
+        [
+            Process(
+                device_id=row.device.id,
+                pid=pid,
+                command=command,
+                user=user,
+                gpu_memory_bytes=None if memory is None else _whole(values[memory]),
+                utilization_ratio=None if ratio is None else _finite(values[ratio]),
+            )
+            for pid, command, user, memory, ratio in apart.processes
+        ]
+    )
+
+
+def _whole(value: Number) -> int | None:
+    return int(value) if math.isfinite(value) else None
+
+
+def _finite(value: Number) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _health(row: OurRow, values: Sequence[Number]) -> Health:
+    words = [word for word, slot in row.apart.health if values[slot] == 1]
+    return words[0] if len(words) == 1 else Health.UNKNOWN
+
+
+def _events(row: OurRow, values: Sequence[Number]) -> tuple[EventCount, ...]:
+    counts = []
+    for code, category, slot, last in row.apart.events:
+        if math.isfinite(values[slot]):
+            counts.append(
+                EventCount(
+                    code=code,
+                    category=category,
+                    total=int(values[slot]),
+                    last_time=0.0 if last is None else float(values[last]),
+                )
+            )
+    return tuple(counts)
+
+
+def _histograms(row: OurRow, values: Sequence[Number]) -> dict[str, tuple[tuple[int, ...], float]]:
+    histograms = {}
+    for key, parts in row.histograms.items():
+        buckets = sorted(
+            (_edge(edge), values[slot]) for part, edge, slot in parts if part == "_bucket"
+        )
+        total = next((values[slot] for part, _, slot in parts if part == "_sum"), 0)
+        if all(math.isfinite(count) for _, count in buckets) and math.isfinite(total):
+            histograms[key] = (tuple(int(count) for _, count in buckets), total)
+    return histograms
+
+
+def _edge(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.inf

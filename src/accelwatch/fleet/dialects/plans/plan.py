@@ -1,0 +1,392 @@
+"""How the samples of a scrape become series of ours: worked out once for as long as the series stay.
+
+A cell is one series of one device; its sources are tried in turn, the first with a value counts.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from accelwatch.base.absence import Absence
+from accelwatch.exposition import Key
+from accelwatch.fleet.dialects.base.sharing import shared
+from accelwatch.fleet.dialects.base.table import INT64_BLANK, Combine, Dialect, Fact, Row
+from accelwatch.fleet.dialects.plans.family_names import FamilyNames
+from accelwatch.fleet.dialects.plans.identity import KeyLabels, Roster, known
+from accelwatch.fleet.dialects.plans.partitions import Part, part_of
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.plausible import SENTINELS, bounds
+from accelwatch.schema.reading import Number
+from accelwatch.schema.series import series_of
+
+Place = tuple[int, str]
+"""Number of the device and partition within it (empty for the whole)."""
+
+SPECIAL = frozenset(
+    {"health", "device_up", "error_events_total", "error_event_last_timestamp_seconds"}
+)
+"""Catalogue keys that are fields of a view rather than values of its reading."""
+
+NEVER_ZERO = frozenset(
+    {
+        *("memory_size_bytes", "power_watts", "temperature_celsius", "temperature_limit_celsius"),
+        "pcie_link_width_lanes",
+    }
+)
+"""Never 0 on a device that runs: where an exporter writes 0 for a failed read, the read failed."""
+
+OF_THE_WHOLE = (
+    "temperature_",
+    "power_",
+    "clock_",
+    "energy_",
+    "fan_",
+    "pcie_",
+    "performance_",
+    "throttle_",
+    "error_",
+)
+"""Quantities that a partition does not have of its own: exporters repeat the device's on each."""
+
+
+class Term(NamedTuple):
+    """One sample of a source: where its number is, its scale, and what it may be, unscaled."""
+
+    slot: int
+    times: int
+    per: int
+    low: float
+    high: float
+    optional: bool
+
+
+class Formula(NamedTuple):
+    """One way to a value."""
+
+    terms: tuple[Term, ...]
+    combine: Combine
+    states: Mapping[float, str | None]
+    strict: bool
+    """Whether a sum needs all its terms; links that are not there are left out of others."""
+    flag: bool
+    equals: float | None
+    unset: tuple[float, ...] = ()
+    bits: int = 0
+    unless: int = 0
+
+
+class Cell(NamedTuple):
+    """One series of one place."""
+
+    place: Place
+    series: Series
+    sources: tuple[Formula, ...]
+
+
+class _Draft:
+    """A source while its samples are gathered."""
+
+    def __init__(self, row: Row, combine: Combine) -> None:
+        self.row = row
+        self.combine = combine
+        self.terms: dict[str, Term] = {}
+
+
+Drafts = dict[tuple[Place, Series], dict[tuple[int, int], _Draft]]
+
+
+def met(dialect: Dialect, names: FamilyNames, keys: Iterable[Key]) -> Roster:
+    """The devices that the families of a dialect tell of.
+
+    Samples that the dialect leaves out, as of further partitions of a GPU, say nothing of who there is:
+    they tell the uuid of the whole with an index of their own.
+    """
+    own, where = names.of_devices, dialect.where
+    told = [key for key in keys if key.name in own]
+    return Roster(dialect, [key for key in told if fits(where, key)] if where else told)
+
+
+class Planner:
+    """Lays out the cells of one dialect over the keys of one scrape."""
+
+    def __init__(
+        self, dialect: Dialect, names: FamilyNames, keys: Sequence[Key], roster: Roster
+    ) -> None:
+        self.dialect = dialect
+        self.roster = roster
+        self.rejected: Counter[str] = Counter()
+        self.mapped: set[int] = set()
+        """Slots that belong to this dialect, used or not."""
+        self.places: dict[Place, Part | None] = {}
+        """Each device and partition with a sample of it; None for the whole device."""
+        self._names = names
+        self.remarks: dict[int, list[tuple[int, str]]] = {}
+        """By device: where the number is, and the text around it."""
+        self.facts: dict[int, list[tuple[int, Fact]]] = {}
+        """By device: where the number is, and which part of its identity it tells."""
+        own, processes = names.of_devices, names.processes
+        self._parts: dict[KeyLabels, Part | None] = {}
+        """By labels, which most samples of a device have in common."""
+        self._drafts: Drafts = {}
+        for slot, key in enumerate(keys):
+            if key.name in own or key.name in processes:
+                self._place(slot, key)
+
+    def number(self, key: Key) -> int | None:
+        """The device that a sample is about; None when it names none that there is."""
+        if key.name in self._names.processes:
+            return self.roster.used_by(key)
+        return self.roster.number(key)
+
+    def _place(self, slot: int, key: Key) -> None:
+        self.mapped.add(slot)
+        if not fits(self.dialect.where, key):
+            self.rejected["partition"] += 1
+            return
+        number, names = self.number(key), self._names
+        rows = names.rows.get(key.name, ())
+        if number is None:
+            self.rejected["no_device"] += bool(rows)
+            return
+        self.places.setdefault((number, ""), None)
+        part = self._part(key)
+        if text := names.remarks.get(key.name):
+            self.remarks.setdefault(number, []).append((slot, text))
+        if fact := names.facts.get(key.name):
+            self.facts.setdefault(number, []).append((slot, fact))
+        if part is not None and (rows or key.name in names.identity):
+            part = self.places.setdefault((number, part.name), part) or part
+            part.learn(key)
+        place = (number, part.name if part is not None else "")
+        for rank, row in rows:
+            if fits(row.where, key) and not left_out(row, key):
+                self._draft(slot, key, place, rank, row)
+
+    def _part(self, key: Key) -> Part | None:
+        labels = key.labels, key.values
+        if labels not in self._parts:
+            self._parts[labels] = part_of(self.dialect, key)
+        return self._parts[labels]
+
+    def _draft(self, slot: int, key: Key, place: Place, rank: int, row: Row) -> None:
+        series = _fill(row, key)
+        if series is None:
+            return
+        part = known(key, (self.dialect.labels.part,)) if self.dialect.labels.part else ""
+        late = int(bool(part))
+        if place[1] and series[0].startswith(OF_THE_WHOLE):
+            place, late = (place[0], ""), 1
+        combine = _of_parts(series[0]) if part else row.combine
+        first = _first_rank(self.dialect, row, rank)
+        if row.group and combine is not Combine.ALONE:
+            combine = Combine.SUM
+        drafts = self._drafts.setdefault((place, series), {})
+        draft = drafts.setdefault((first, late), _Draft(row, combine))
+        over = f"{row.name}/{_over(row, key)}/{part}"
+        if over in draft.terms:
+            self.rejected["repeated"] += 1
+        else:
+            draft.terms[over] = _term(slot, row, series[0], self.dialect)
+
+    def cells(self) -> list[Cell]:
+        """The cells, in the order in which they were met."""
+        cells = []
+        for (place, series), drafts in self._drafts.items():
+            sources = [
+                _source(draft)
+                for _, draft in sorted(drafts.items(), key=lambda item: item[0])
+                if _whole_group(self.dialect, draft)
+            ]
+            if sources:
+                cells.append(Cell(place, series, tuple(sources)))
+        return cells
+
+
+def fits(where: Mapping[str, tuple[str, ...]], key: Key) -> bool:
+    """Whether a sample's labels have the values that are asked for."""
+    return all(key.get(label) in values for label, values in where.items())
+
+
+def left_out(row: Row, key: Key) -> bool:
+    """Whether a label's value is one that the row leaves out."""
+    return any(re.fullmatch(pattern, key.get(label)) for label, pattern in row.without.items())
+
+
+def _fill(row: Row, key: Key) -> Series | None:
+    """Our series of a sample; None when a word of it means that it is not for us."""
+    if "{" not in row.target:
+        return shared(series_of(row.target))
+    filled = []
+    for part in row.target.split("."):
+        if "{" not in part:
+            filled.append(part)
+            continue
+        before, _, rest = part.partition("{")
+        label, _, after = rest.partition("}")
+        words = row.words.get(label, {})
+        value = key.get(label)
+        word = words.get(value, value if row.verbatim else value.lower())
+        if not word:
+            return None
+        filled.append(f"{before}{word}{after}")
+    return shared(tuple(filled))
+
+
+def _over(row: Row, key: Key) -> str:
+    if row.over == "*":
+        return repr(sorted(zip(key.labels, key.values, strict=True)))
+    return key.get(row.over) if row.over else ""
+
+
+def _term(slot: int, row: Row, key: str, dialect: Dialect) -> Term:
+    times, per = row.scale
+    low, high = bounds(key)
+    if row.states:
+        low, high = -9e18, 9e18
+    if row.flag or row.bits or row.equals is not None:
+        high = 9e18  # what is counted is not what is told
+    if dialect.zero_may_be_failure and key in NEVER_ZERO:
+        low = 1e-9
+    low = low * per / abs(times) if row.low is None else row.low
+    high = high * per / abs(times) if row.high is None else row.high
+    return Term(slot, times, per, low, min(high, INT64_BLANK), row.optional)
+
+
+def _of_parts(key: str) -> Combine:
+    """What the whole is of its tiles: the mean of ratios and clocks, the hottest, else the sum."""
+    if key.endswith("_ratio") or key.startswith("clock_"):
+        return Combine.MEAN
+    return Combine.MAX if key.startswith("temperature_") else Combine.SUM
+
+
+def _first_rank(dialect: Dialect, row: Row, rank: int) -> int:
+    """Rows of one group share the rank of the first of them."""
+    if not row.group:
+        return rank
+    return next(at for at, other in enumerate(dialect.rows) if other.group == row.group)
+
+
+def _whole_group(dialect: Dialect, draft: _Draft) -> bool:
+    """Whether every row of a group that must be there is."""
+    if not draft.row.group:
+        return True
+    there = {over.partition("/")[0] for over in draft.terms}
+    return all(
+        row.optional or row.name in there for row in dialect.rows if row.group == draft.row.group
+    )
+
+
+def _source(draft: _Draft) -> Formula:
+    terms = tuple(draft.terms.values())
+    row = draft.row
+    return Formula(
+        terms=terms,
+        combine=draft.combine,
+        states=row.states,
+        strict=bool(row.group),
+        flag=row.flag,
+        equals=row.equals,
+        bits=row.bits,
+        unless=row.unless,
+        unset=row.unset,
+    )
+
+
+_EMPTY = {number: Absence.ERROR for number in SENTINELS if number < INT64_BLANK}
+_blanks: dict[str, Mapping[float, Absence]] = {}
+
+
+def blanks_of(dialect: Dialect) -> Mapping[float, Absence]:
+    """Numbers that stand for "no value": the dialect's own, and what empty registers become."""
+    blanks = _blanks.get(dialect.name)
+    if blanks is None:
+        blanks = _blanks[dialect.name] = {**_EMPTY, **dialect.blanks}
+    return blanks
+
+
+Outcome = Number | str | Absence
+"""A value, the word of a state, or why there is none."""
+
+
+def evaluate(
+    source: Formula,
+    values: Sequence[Number],
+    blanks: Mapping[float, Absence],
+    rejected: Counter[str],
+) -> Outcome:
+    """The value of one source at one moment, in base units; terms of a sum have scales of their own."""
+    if source.combine is Combine.ALONE:
+        return _alone(source.terms, values)
+    terms: list[Number] = []
+    missing: Absence | None = None
+    for slot, times, per, low, high, optional in source.terms:
+        raw = values[slot]
+        if low <= raw <= high and raw not in blanks:
+            terms.append(scaled(raw, times, per) if source.strict else raw)
+        elif not optional:
+            missing = _why(raw, blanks, rejected)
+            if source.strict:
+                return missing
+    if not terms:
+        return missing or Absence.ERROR
+    value = _combined(source.combine, terms)
+    if source.strict:
+        return value if value >= 0 else Absence.ERROR
+    return _interpreted(source, value)
+
+
+def _interpreted(source: Formula, value: Number) -> Outcome:
+    """What a number in the exporter's own unit says."""
+    if source.states:
+        word = source.states.get(value, f"{value:.12g}")
+        return Absence.UNSUPPORTED if word is None else word
+    if source.flag:
+        return int(value != 0 and value not in source.unset)
+    if source.equals is not None:
+        return int(value == source.equals)
+    if source.bits:
+        mask = int(value)
+        return int(mask & source.bits != 0 and not mask & source.unless)
+    return scaled(value, source.terms[0].times, source.terms[0].per)
+
+
+def _alone(terms: Sequence[Term], values: Sequence[Number]) -> Outcome:
+    """1 where what must be there is not 0 and nothing else explains it."""
+    flags = [(values[term.slot], term.optional) for term in terms]
+    if any(raw not in (0, 1) for raw, optional in flags if not optional):
+        return Absence.ERROR
+    explained = any(raw == 1 for raw, optional in flags if optional)
+    return int(not explained and any(raw for raw, optional in flags if not optional))
+
+
+def scaled(raw: Number, times: int, per: int) -> Number:
+    """The number in base units; whole numbers stay whole where they can."""
+    value = raw * times if times != 1 else raw
+    return value / per if per != 1 else value
+
+
+def _combined(combine: Combine, terms: list[Number]) -> Number:
+    if combine is Combine.MEAN:
+        return sum(terms) / len(terms)
+    if combine is Combine.MAX:
+        return max(terms)
+    if combine is Combine.COUNT:
+        return len(terms)
+    return sum(terms) if combine is Combine.SUM else terms[0]
+
+
+def _why(raw: Number, blanks: Mapping[float, Absence], rejected: Counter[str]) -> Absence:
+    """Why a number is none, and count it."""
+    if raw in blanks:
+        rejected["blank"] += 1
+        return blanks[raw]
+    if not math.isfinite(raw):
+        rejected["not_finite"] += 1
+        return Absence.ERROR
+    if raw >= INT64_BLANK:
+        rejected["blank"] += 1
+        return Absence.UNSUPPORTED
+    rejected["implausible"] += 1
+    return Absence.ERROR

@@ -1,0 +1,1 @@
+"""What Linux tells of devices: sysfs, procfs, PCI, device nodes, and codes of drivers in its log."""

@@ -1,0 +1,15 @@
+"""Who uses a GPU and how much, from /proc/PID/fdinfo: any DRM or accel driver, no library needed."""
+
+from accelwatch.kernel.drm_fdinfo.client import DrmClient, held_bytes, parse_fdinfo, unshared_bytes
+from accelwatch.kernel.drm_fdinfo.meter import UsageMeter
+from accelwatch.kernel.drm_fdinfo.scan import FdinfoScan, FdinfoScanner
+
+__all__ = [
+    "DrmClient",
+    "FdinfoScan",
+    "FdinfoScanner",
+    "UsageMeter",
+    "held_bytes",
+    "parse_fdinfo",
+    "unshared_bytes",
+]

@@ -1,0 +1,243 @@
+"""The collector: the loop that drives every backend and tells what happened, usually in a child process.
+
+The loop thread alone decides and reports; it never calls into a backend.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from queue import Empty
+
+from accelwatch.backend import Context
+from accelwatch.base.clock import Clock
+from accelwatch.node.sampler.protocol.load import Factory
+from accelwatch.node.sampler.protocol.settings import CollectSettings, HeldOut
+from accelwatch.node.sampler.turns.calls import Calls, CollectorContext, Emit, Note
+from accelwatch.node.sampler.turns.gate import PATIENCE_S, Gate
+from accelwatch.node.sampler.turns.opening import not_there
+from accelwatch.node.sampler.turns.schedule import HEARTBEAT_S, Ticks
+from accelwatch.node.sampler.turns.stack import Stack
+from accelwatch.node.sampler.turns.worker import Admit, Answer, Answers, Batch, Inbox, Stop
+from accelwatch.node.store.reports import BackendFound, Done, Events, Heartbeat, Part
+from accelwatch.node.store.usage import cpu_seconds, resident_bytes
+from accelwatch.schema.snapshot import NO_ACCELERATORS
+
+_HELD_S = 0.01
+"""How long what is known is held back while turns are made; fast devices have all had theirs by then."""
+_LATER_S = 2.0
+"""After the start, when those that are here have come up."""
+_REST_S = 0.25
+"""So long what is no accelerator stands back at most."""
+_CLOSE_S = 0.3
+"""How long backends are given to close before the process ends anyway."""
+
+
+class Collector:
+    """Runs until told to stop, or, for a single reading, until everything is told."""
+
+    def __init__(
+        self,
+        settings: CollectSettings,
+        backends: Mapping[str, Callable[[], Factory]],
+        emit: Emit,
+        clock: Clock,
+        *,
+        note: Note = lambda _: None,
+        gate: Gate | None = None,
+        environ: Mapping[str, str] | None = None,
+        began: float | None = None,
+        absent: Callable[[str], str] | None = None,
+        flush: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`note` is told of calls, by any thread, before and after each of them.
+
+        `absent` says why a backend need not be loaded now, each time that it would be brought up.
+
+        `flush` has everything told that `emit` was given. It is called before a call is made, and when
+        nothing more is to come in a moment.
+        """
+        self.inbox: Inbox = Inbox()
+        self._settings = settings
+        self._backends = backends
+        self._clock = clock
+        self._flush = flush
+        self._told_at = clock.monotonic()
+        self._environ = dict(os.environ if environ is None else environ)
+        start = clock.monotonic() if began is None else began
+        self._collector = CollectorContext(
+            settings=settings,
+            clock=clock,
+            calls=Calls(note, clock, self.inbox, flush),
+            emit=emit,
+            inbox=self.inbox,
+            gate=gate or Gate(),
+            absent=absent or (lambda _: ""),
+            began=start,
+            end=start + settings.timeout_s if settings.one_shot else math.inf,
+        )
+        self._heartbeat = Ticks(start, HEARTBEAT_S)
+        self._stacks: dict[str, Stack] = {}
+        self._later: list[str] = []
+        """Backends that were absent at the start, until they are looked for again."""
+        self._later_at = start + _LATER_S
+        self._rest: list[str] = []
+        """Backends without accelerators, until they are begun."""
+        self._rest_at = start + _REST_S
+
+    def start(
+        self, held_out: Iterable[HeldOut] = (), absent: Mapping[str, str] | None = None
+    ) -> None:
+        """Begin with every backend that is neither held out nor known to be absent, with the reason.
+
+        Accelerators come first: people wait for them, and what else is loaded would take the
+        interpreter from them. A collector that goes on looks for what is absent a little later again,
+        and then for as long as it lives.
+        """
+        self._collector.held_out.update((entry.part, entry.reason) for entry in held_out)
+        for name in sorted(self._backends, key=NO_ACCELERATORS.__contains__):
+            if absent and name in absent:
+                self._collector.emit(BackendFound(status=not_there(name, absent[name])))
+                if not self._settings.one_shot:
+                    self._later.append(name)
+            elif name in NO_ACCELERATORS and not self._settings.one_shot:
+                self._rest.append(name)
+            elif Part(name) not in self._collector.held_out:
+                self._bring_up(name)
+        self._begin_rest(self._clock.monotonic())
+
+    def run(self) -> None:
+        """Loop until a Stop arrives or a single reading is complete."""
+        going = True
+        while going:
+            self._tell()
+            going = self.step(self._wait())
+        self._flush()
+
+    def step(self, timeout_s: float) -> bool:
+        """Handle one message, or what is due after at most `timeout_s`; False when all is over."""
+        try:
+            message = (
+                self.inbox.get(timeout=timeout_s) if timeout_s > 0 else self.inbox.get_nowait()
+            )
+        except Empty:
+            message = None
+        if isinstance(message, Stop):
+            return False
+        if message is not None:
+            self._handle(message)
+        if (message is None and timeout_s > 0) or self._collector.calls.held_up:
+            self._collector.calls.look()
+        else:  # before a deadline is held against what came in time
+            self._collector.calls.take_in()
+        now = self._clock.monotonic()
+        self._begin_rest(now)
+        if self._later and now >= self._later_at:
+            self._bring_up_later()
+        for stack in self._stacks.values():
+            stack.wake(now)
+        if not self._settings.one_shot and self._heartbeat.due(now):
+            self._collector.emit(_heartbeat())
+        if self._settings.one_shot and all(stack.finished for stack in self._stacks.values()):
+            self._collector.emit(Done())
+            return False
+        return True
+
+    def close(self) -> None:
+        """Give backends back that are not being called; waits a moment for them."""
+        closing: set[str] = set()
+        for name, stack in self._stacks.items():
+            if stack.close(partial(closing.discard, name)):
+                closing.add(name)
+        self._collector.calls.close()
+        until = self._clock.monotonic() + _CLOSE_S
+        while closing and (left := until - self._clock.monotonic()) > 0:
+            try:
+                message = self.inbox.get(timeout=left)
+            except Empty:
+                return
+            if isinstance(message, Answer):
+                self._collector.calls.deliver(message)
+
+    def _tell(self) -> None:
+        """Have what is held back told, unless more will come in a moment: to be told wakes the owner.
+
+        A single reading is not held back: its deadline may come before.
+        """
+        now = self._clock.monotonic()
+        more = self._collector.calls.waiting and not self._settings.one_shot
+        if more and now - self._told_at < _HELD_S:
+            return
+        self._told_at = now
+        self._flush()
+
+    def _wait(self) -> float:
+        moments = [stack.next_wake for stack in self._stacks.values()]
+        if self._rest:
+            moments.append(self._rest_at)
+        if self._later:
+            moments.append(self._later_at)
+        if not self._settings.one_shot:
+            moments.append(self._heartbeat.next)
+        nearest = min(moments, default=0.0)
+        longest = PATIENCE_S if self._collector.calls.waiting else HEARTBEAT_S
+        return min(max(nearest - self._clock.monotonic(), 0.0), longest)
+
+    def _handle(self, message: Answer | Answers | Batch | Admit) -> None:
+        if isinstance(message, Answer):
+            self._collector.calls.deliver(message)
+        elif isinstance(message, Answers):
+            self._collector.calls.come(message.of)
+        elif isinstance(message, Batch):
+            self._collector.emit(Events(backend=message.backend, events=message.events))
+            message.taken()
+        else:
+            self._admit(message.part)
+
+    def _admit(self, part: Part) -> None:
+        """Call a part again: a device at its next turn."""
+        self._collector.held_out.pop(part, None)
+        if part.events and part.backend in self._stacks:
+            self._stacks[part.backend].listen()
+        elif not part.slot:
+            self._bring_up(part.backend)
+
+    def _begin_rest(self, now: float) -> None:
+        """Begin what is no accelerator once these have been told, or take long."""
+        if not self._rest:
+            return
+        if now >= self._rest_at or all(stack.finished for stack in self._stacks.values()):
+            rest, self._rest = self._rest, []
+            self._bring_up_free(rest)
+
+    def _bring_up_later(self) -> None:
+        later, self._later = self._later, []
+        self._bring_up_free(later)
+
+    def _bring_up_free(self, names: Iterable[str]) -> None:
+        for name in names:
+            if Part(name) not in self._collector.held_out:
+                self._bring_up(name)
+
+    def _bring_up(self, name: str) -> None:
+        if name in self._stacks or name not in self._backends:
+            return
+        settings = self._settings
+        keeps = settings.state_dir is not None and not settings.one_shot
+        context = Context(
+            root=Path(settings.root),
+            clock=self._clock,
+            environ=self._environ,
+            state_dir=Path(settings.state_dir) if keeps and settings.state_dir else None,
+            options=settings.options.get(name, {}),
+            wake_suspended=settings.wake_suspended,
+            one_shot=settings.one_shot,
+        )
+        stack = Stack(name, self._backends[name], context, self._collector)
+        self._stacks[name] = stack
+        stack.wake(self._clock.monotonic())
+
+
+def _heartbeat() -> Heartbeat:
+    return Heartbeat(cpu_s=cpu_seconds(), resident_bytes=resident_bytes())

@@ -1,0 +1,74 @@
+"""What backends declare of their options, asked of a process of its own.
+
+Backends are loaded to know it, and whoever asks would have them in its memory for months:
+`python -m accelwatch.node.sampler.declared_options nvidia` prints it instead.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Iterable
+from functools import lru_cache
+
+import msgspec
+
+from accelwatch.backend import Option
+from accelwatch.base.errors import PluginError
+from accelwatch.plugins import entry_points as plugins
+
+Declared = dict[str, tuple[Option, ...]]
+"""Options by the name of the backend; one that declares nothing is left out."""
+
+logger = logging.getLogger(__name__)
+
+_TIMEOUT_S = 30.0
+"""Loading a backend takes a fraction of a second; on a machine that is overloaded, more."""
+
+
+def declared(names: Iterable[str]) -> Declared:
+    """What these backends declare; nothing, and a line in the log, when it cannot be told."""
+    asked = tuple(sorted(names))
+    if not asked:
+        return {}
+    try:
+        return _asked(asked)
+    except PluginError as error:
+        logger.warning("options are not checked backends=%s: %s", ",".join(asked), error)
+        return {}
+
+
+@lru_cache(maxsize=8)
+def _asked(names: tuple[str, ...]) -> Declared:
+    from accelwatch.processes import command
+
+    words = [sys.executable, "-m", __name__, *names]
+    result = command.run(words, timeout_s=_TIMEOUT_S)
+    if not result.ok:
+        lines = result.errors.decode("utf-8", "replace").strip().splitlines()
+        raise PluginError(lines[-1] if lines else result.failure or f"status {result.status}")
+    return msgspec.json.decode(result.output, type=Declared)
+
+
+def loaded(names: Iterable[str]) -> Declared:
+    """The same by loading the backends here; those that cannot be loaded are left out."""
+    found: Declared = {}
+    for name in names:
+        try:
+            address = name if ":" in name else plugins.addresses(plugins.BACKENDS)[name]
+            options = getattr(plugins.load_address(address), "options", None)
+        except (KeyError, PluginError):
+            continue
+        if isinstance(options, tuple) and all(isinstance(one, Option) for one in options):
+            found[name] = options
+    return found
+
+
+def main() -> None:
+    """Print what the backends named on the command line declare; what they print goes nowhere."""
+    told = os.dup(1)
+    os.dup2(2, 1)
+    os.write(told, msgspec.json.encode(loaded(sys.argv[1:])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""Starting and ending collector processes, from the owner's side. Nothing here waits for one to end."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from accelwatch.node.sampler import early
+from accelwatch.node.sampler.protocol.blame import part_of, suspects_of
+from accelwatch.node.sampler.protocol.commands import end_commands
+from accelwatch.node.sampler.protocol.frames import CLOSED, encode, write_all
+from accelwatch.node.sampler.protocol.marks import calls_out, threads_inside
+from accelwatch.node.sampler.protocol.settings import Begin, LetIn
+from accelwatch.node.store.reports import Called, CollectorEnded, Part
+from accelwatch.processes.child_process import ChildProcess, anonymous_file, reaped
+
+if TYPE_CHECKING:
+    from accelwatch.node.sampler.protocol.printed import Printed
+
+_FATAL = b"Fatal Python error"
+"""How a crash report of Python's faulthandler begins; any other text is the collector's own failure."""
+_KILLS = frozenset({"SIGKILL", "SIGTERM"})
+"""Ends that come from outside: an operator, a supervisor, the kernel when memory runs out."""
+_ENDING_S = 1.0
+"""How long a process whose reports have ended may take to end; on a busy machine that is not at once."""
+_DYING_S = 0.1
+"""The same for one that was killed: how it ends is known."""
+_unreaped: set[int] = set()
+"""Killed processes that still hang in the kernel; reaped at the next opportunity."""
+
+
+class Child:
+    """A running collector process: its reports, its orders, its crash report, what was printed."""
+
+    def __init__(
+        self,
+        pid: int,
+        reports: int,
+        orders: int | None,
+        crash: int,
+        printed: "Printed | None" = None,
+    ) -> None:
+        self.process = ChildProcess(pid, crash)
+        self.printed = printed
+        """What vendor libraries printed; None where it was not kept."""
+        self.reports = reports
+        """Descriptor to read frames from; non-blocking."""
+        self._orders = orders
+        os.set_blocking(reports, False)
+
+    def let_in(self, part: Part) -> None:
+        """Order that something held out be called again; a dead child does not mind."""
+        if self._orders is not None:
+            with contextlib.suppress(OSError):
+                write_all(self._orders, encode(LetIn(part=part)))
+
+    def ask_to_stop(self) -> None:
+        """Close the orders, which ends the child within half a second unless it hangs."""
+        if self._orders is not None:
+            os.close(self._orders)
+            self._orders = None
+
+    def kill(self) -> None:
+        """End the process now, whatever it does, and the commands it runs."""
+        if self.process.ended() is None:
+            end_commands(self.process.pid)
+            self.process.kill()
+
+    def how(self) -> str:
+        """How a process ended whose reports have ended, in a word: it is on its way out."""
+        return self.process.how(_DYING_S if self.process.killed else _ENDING_S)
+
+    def suspects(self, crash_report: bytes, *, killed: bool) -> tuple[Called, ...]:
+        """The calls that may have ended the process, by what it has left behind."""
+        crash = self.process.crash
+        return suspects_of(calls_out(crash), crash_report, threads_inside(crash), killed=killed)
+
+    def release(self, *, patient: bool = False) -> None:
+        """Kill what still runs, close all descriptors; a process that cannot die is reaped later.
+
+        `patient`: give it a moment to die, so that no dead process is left if it can be helped.
+        """
+        self.kill()
+        self.ask_to_stop()
+        os.close(self.reports)
+        os.close(self.process.crash)
+        if self.printed is not None:
+            self.printed.close()
+        if self.process.ended_within(_DYING_S if patient else 0.0) is None:
+            _unreaped.add(self.process.pid)
+
+
+def post_mortem(child: Child, wall: float, *, hint: str = "") -> CollectorEnded:
+    """Why a child's reports have ended, and what was being called.
+
+    Nobody asked it to end, so a library that calls `exit` has crashed it.
+    """
+    code = child.how()
+    report = child.process.crash_report()
+    own_fault = code == "exit_1" and report != b"" and not report.startswith(_FATAL)
+    suspects: tuple[Called, ...] = ()
+    if not own_fault:
+        suspects = child.suspects(report, killed=code in _KILLS)
+    doing = ", ".join(
+        f"{called.action} of {called.backend} {called.slot}".strip() for called in suspects
+    )
+    message = f"the collector process ended with {code}"
+    if doing:
+        message += f" during {doing[:500]}"
+    elif own_fault:
+        message += f": {report.decode('utf-8', 'replace')[-500:]}"
+    if child.printed is not None and (words := child.printed.last_words()):
+        message += f"; last printed: {words}"
+    if code == f"exit_{CLOSED}":
+        message += "; a library closed the pipe for reports"
+    if hint:
+        message += f" ({hint})"
+    parts = tuple(dict.fromkeys(part_of(called) for called in suspects))
+    return CollectorEnded(code=code, message=message, wall=wall, parts=parts)
+
+
+def fork(order: Begin) -> Child:
+    """A collector as a fork of this process: the cheapest start, for a process with one thread.
+
+    Its standard output and error are closed: a vendor library cannot print into our data, nor without
+    end.
+    """
+    reap_leftovers()
+    if (begun := early.hand_over()) is not None and (child := _ordered(begun, order)) is not None:
+        return child
+    read_end, write_end = os.pipe()
+    crash = anonymous_file("accelwatch-crash")
+    pid = os.fork()
+    if pid == 0:
+        os.close(read_end)
+        early.be_child(write_end, crash, lambda: order)
+    os.close(write_end)
+    return Child(pid, read_end, None, crash)
+
+
+def _ordered(begun: early.Begun, order: Begin) -> Child | None:
+    """The child that was begun early, now with its order; None when it cannot be used for that."""
+    pid, reports, orders, crash, printed = begun
+    child = Child(pid, reports, orders, crash)
+    if printed is not None:
+        from accelwatch.node.sampler.protocol.printed import Printed
+
+        child.printed = Printed(printed)
+    given = early.given_order()
+    try:
+        if given is None:
+            write_all(orders, encode(order))
+    except OSError:  # it has died
+        child.release()
+        return None
+    if given is not None and given != order:
+        child.release()
+        return None
+    if printed is None:
+        child.ask_to_stop()  # a single reading takes no further orders
+    return child
+
+
+def spawn(order: Begin, environ: Mapping[str, str] | None = None) -> Child:
+    """A collector as a new interpreter, for a process with threads, or that lives long.
+
+    One that was begun early for its owner to stay is taken instead, where there is one.
+    """
+    reap_leftovers()
+    if environ is None and (begun := early.hand_over(lasting=True)) is not None:
+        child = _ordered(begun, order)
+        if child is not None:
+            return child
+    import subprocess
+
+    from accelwatch.node.sampler.protocol.printed import Printed, bounded_file
+
+    crash, printed = anonymous_file("accelwatch-crash"), bounded_file()
+    errors = _standard_error()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "accelwatch.node.sampler.child", str(crash), str(errors)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=printed,
+        pass_fds=(crash, errors),
+        env=None if environ is None else dict(environ),
+    )
+    os.close(errors)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    orders, reports = os.dup(process.stdin.fileno()), os.dup(process.stdout.fileno())
+    process.stdin.close()
+    process.stdout.close()
+    process.returncode = 0  # we reap it ourselves, by its number
+    with contextlib.suppress(OSError):
+        write_all(orders, encode(order))
+    return Child(process.pid, reports, orders, crash, Printed(printed))
+
+
+def _standard_error() -> int:
+    """A copy of our standard error, for the child's own words; nowhere when it is closed."""
+    try:
+        return os.dup(2)
+    except OSError:
+        return os.open(os.devnull, os.O_WRONLY)
+
+
+def reap_leftovers() -> None:
+    """Collect killed processes that have meanwhile ended."""
+    for pid in tuple(_unreaped):
+        if reaped(pid) is not None:
+            _unreaped.discard(pid)

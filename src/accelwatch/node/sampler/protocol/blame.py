@@ -1,0 +1,131 @@
+"""Whose fault a dead collector was: the calls that were out, the threads that were inside a driver, and
+the thread that a crash report names.
+
+What kills the collector is held out, ever longer: the device, where one alone is to blame; the others go
+on.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from accelwatch.base.backoff import Backoff
+from accelwatch.node.store.reports import Called, Part
+
+_CURRENT = re.compile(rb"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
+"""How Python's faulthandler names the thread that got a fatal signal."""
+
+HOLD_FIRST_S = 5.0
+HOLD_LIMIT_S = 300.0
+FREE_CRASHES = 1
+"""Crashes that cost a whole backend nothing but the restart; a device that is known costs its row."""
+CALM_S = 60.0
+"""After this long without a crash the crashes of a part are forgotten."""
+_FRESH_S = 10.0
+"""What was let in more recently than this is suspected before what ran well."""
+
+
+def suspects_of(
+    calls: Sequence[Called],
+    crash_report: bytes,
+    inside: frozenset[int] = frozenset(),
+    *,
+    killed: bool = False,
+) -> tuple[Called, ...]:
+    """Of the calls that were out: whose thread the report names; else who was inside a driver; else all.
+
+    An event source waits inside its driver all the time, so it is suspected last, and not of a kill,
+    which came from outside (`killed`).
+    """
+    named = _CURRENT.search(crash_report)
+    if named is not None:
+        thread = int(named[1], 16)
+        exact = tuple(called for called in calls if called.thread == thread)
+        if exact:
+            return exact
+    made = tuple(called for called in calls if called.action != "events")
+    within = tuple(called for called in made if called.thread in inside)
+    waiting = tuple(called for called in calls if called.action == "events")
+    last = () if killed or named is not None else waiting
+    return within or made or last
+
+
+def part_of(called: Called) -> Part:
+    """What a call would be held out as."""
+    return Part(called.backend, called.slot, events=called.action == "events")
+
+
+def merged(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """One part a backend: the suspect, or the whole backend where there are several."""
+    by_backend: dict[str, set[Part]] = {}
+    for part in parts:
+        by_backend.setdefault(part.backend, set()).add(part)
+    return tuple(
+        next(iter(mine)) if len(mine) == 1 else Part(name)
+        for name, mine in sorted(by_backend.items())
+    )
+
+
+def is_backend(part: Part) -> bool:
+    """Whether this is a backend as a whole."""
+    return not part.slot and not part.events
+
+
+class HoldOut:
+    """What may not run now. Times are moments of the monotonic clock."""
+
+    def __init__(self) -> None:
+        self._backoffs: dict[Part, Backoff] = {}
+        self._crashed_at: dict[Part, float] = {}
+        self._admitted_at: dict[Part, float] = {}
+
+    def admitted(self, parts: Iterable[Part], now: float) -> None:
+        """These have been started."""
+        self._admitted_at.update(dict.fromkeys(parts, now))
+
+    def crashed(self, suspects: Iterable[Part], now: float) -> Mapping[Part, float]:
+        """Note a crash; returns the pause in seconds for each part that is held out now.
+
+        Of several suspects, those that had just been let in are blamed before those that ran well.
+        """
+        parts = sorted(set(suspects))
+        fresh = [part for part in parts if now - self._since(part, now) < _FRESH_S]
+        pauses: dict[Part, float] = {}
+        for place, part in enumerate(merged(fresh or parts)):
+            pause = self._failed(part, now)
+            if pause:
+                self._backoffs[part].until += place * _FRESH_S
+                pauses[part] = self._backoffs[part].until - now
+        return pauses
+
+    def held_out(self, now: float) -> frozenset[Part]:
+        """What may not run now."""
+        return frozenset(part for part, b in self._backoffs.items() if not b.ready(now))
+
+    def on_trial(self, now: float) -> frozenset[Part]:
+        """What has crashed before, is not forgiven, and may run now."""
+        return frozenset(part for part, b in self._backoffs.items() if b.ready(now))
+
+    def forgive(self, now: float) -> None:
+        """Forget the crashes of what has run well since for long enough."""
+        for part, at in list(self._crashed_at.items()):
+            backoff = self._backoffs[part]
+            if now - max(at, backoff.until) > CALM_S:
+                del self._crashed_at[part], self._backoffs[part]
+                if not is_backend(part):
+                    self._admitted_at.pop(part, None)
+
+    def _since(self, part: Part, now: float) -> float:
+        """When the part was started: by itself after it was held out, or with its backend."""
+        alone = self._admitted_at.get(part)
+        return self._admitted_at.get(Part(part.backend), now) if alone is None else alone
+
+    def _failed(self, part: Part, now: float) -> float:
+        """Note a crash of one part; several bad devices share the trials that one would have."""
+        free = FREE_CRASHES if is_backend(part) else 0
+        backoff = self._backoffs.setdefault(part, Backoff(HOLD_FIRST_S, HOLD_LIMIT_S, free=free))
+        self._crashed_at[part] = now
+        mine = [other for other in self._backoffs if other.backend == part.backend]
+        bad_devices = sum(not is_backend(other) for other in mine)
+        pause = min(backoff.failed(now) * max(bad_devices, 1), HOLD_LIMIT_S)
+        backoff.until = now + pause
+        return pause

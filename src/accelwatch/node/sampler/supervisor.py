@@ -1,0 +1,321 @@
+"""Keeps one collector process alive for an agent: restarts it, finds whose fault a crash was, ends it.
+
+All methods belong to one thread, the store's owner; none of them blocks for longer than a moment.
+"""
+
+import logging
+import select
+import threading
+from collections.abc import Callable
+
+import msgspec
+
+from accelwatch.base.absence import Absence
+from accelwatch.base.backoff import Backoff
+from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.node.sampler.launch import Child, post_mortem, spawn
+from accelwatch.node.sampler.protocol.blame import HoldOut, is_backend
+from accelwatch.node.sampler.protocol.frames import Stream
+from accelwatch.node.sampler.protocol.load import resolve
+from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings, HeldOut
+from accelwatch.node.sampler.turns.schedule import HEARTBEAT_S
+from accelwatch.node.store.reports import (
+    CRASHED,
+    BackendFound,
+    CollectorEnded,
+    Failure,
+    Heartbeat,
+    Outcome,
+    Part,
+    Report,
+)
+from accelwatch.node.store.usage import resident_bytes
+from accelwatch.schema.snapshot import BackendState, BackendStatus
+
+logger = logging.getLogger(__name__)
+
+CHECK_S = 0.5
+"""How often `check` wants to be called while no sign of life comes."""
+_NEXT_SIGN_S = HEARTBEAT_S + CHECK_S
+"""After a sign of life the next one has come by then."""
+STOP_S = 0.7
+"""How long the child is given to end by itself."""
+
+
+SUDDEN_S = 1.0
+"""A growth by half of what is allowed since the check before is the work of one call; checks within
+about this time count as one."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """When a living collector is ended."""
+
+    silence_s: float = 5.0
+    """Without a sign of life, which comes every two seconds: a driver holds the interpreter."""
+    first_silence_s: float = 20.0
+    """The same before the first sign, while modules are loaded."""
+    resident_bytes: int = 256 << 20
+    """Ten times what it needs, and with the server's own less than the shipped units allow."""
+    calm_s: float = 30.0
+    """A child that lived this long is restarted at once when it ends."""
+
+
+def _ignore(_: int) -> None:
+    pass
+
+
+class Supervisor:
+    """One collector process and its successors.
+
+    `sink` gets every report, in order. `watch` and `unwatch` are told which descriptor to call
+    `receive` for.
+    """
+
+    def __init__(
+        self,
+        settings: CollectSettings,
+        sink: Callable[[Report], None],
+        *,
+        clock: Clock | None = None,
+        limits: Limits | None = None,
+        launch: Callable[[Begin], Child] = spawn,
+        watch: Callable[[int], None] = _ignore,
+        unwatch: Callable[[int], object] = _ignore,
+    ) -> None:
+        # The child gets the settings as they are: what nobody asked for by name it loads only where its
+        # hardware is.
+        self._settings = msgspec.structs.replace(settings, one_shot=False)
+        self._backends = {Part(name) for name in resolve(settings)}
+        self._sink = sink
+        self._clock = clock or SystemClock()
+        self._limits = limits or Limits()
+        self._launch = launch
+        self._watch = watch
+        self._unwatch = unwatch
+        self._child: Child | None = None
+        self._stream = Stream(-1)
+        self._hold_out = HoldOut()
+        self._waiting: set[Part] = set()
+        self._reasons: dict[Part, str] = {}
+        self._careful = False
+        self._statuses: dict[str, BackendStatus] = {}
+        self._restart = Backoff(0.5, 30.0, free=2)
+        self._started = 0.0
+        self._heard = 0.0
+        self._silence_s = self._limits.first_silence_s
+        self._damaged = 0
+        self._resident_bytes = 0
+        self._resident_at = 0.0
+        self._stopping = False
+
+    @property
+    def descriptor(self) -> int | None:
+        """To be read when readable, by `receive`; changes with each child, None between them."""
+        return self._child.reports if self._child is not None else None
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id; None between children."""
+        return self._child.process.pid if self._child is not None else None
+
+    @property
+    def patience_s(self) -> float:
+        """How long an owner may wait that calls `check` whenever something has come.
+
+        Once the next sign of life is overdue, silence and memory are looked at every CHECK_S: a call
+        that holds the interpreter tells nothing while it takes all there is.
+        """
+        if self._child is None:
+            return CHECK_S
+        return max(self._heard + _NEXT_SIGN_S - self._clock.monotonic(), CHECK_S)
+
+    def receive(self) -> None:
+        """Take in what has come."""
+        child = self._child
+        if child is None:
+            return
+        try:
+            reports = self._stream.read()
+        except EOFError:
+            self._buried(self._post_mortem(child))
+            return
+        for report in reports:
+            self._forward(report)
+        if any(isinstance(report, Heartbeat) for report in reports):
+            _tell_printed(child)
+        if self._stream.damaged > self._damaged:
+            logger.warning("reports were damaged and left out count=%d", self._stream.damaged)
+            self._damaged = self._stream.damaged
+
+    def check(self) -> None:
+        """Start the child when it is time, end it when it must not live; `patience_s` says how often."""
+        self.receive()
+        now = self._clock.monotonic()
+        if self._child is None:
+            if not self._stopping and self._restart.ready(now):
+                self._start(now)
+        elif now - self._heard > self._silence_s:
+            self._kill("hang", f"no sign of life for {now - self._heard:.0f} s")
+        elif not self._too_big(self._child.process.pid, now):
+            self._let_in(now)
+            if now - self._started > self._limits.calm_s:
+                self._restart.succeeded()
+                self._hold_out.forgive(now)
+
+    def _too_big(self, pid: int, now: float) -> bool:
+        """End a child that takes too much memory; a slow leak has no culprit, a sudden growth has."""
+        limit, resident = self._limits.resident_bytes, resident_bytes(pid)
+        if resident > limit:
+            sudden = resident - self._resident_bytes > limit // 2
+            self._kill("memory", f"{resident >> 20} MiB are resident", blame=sudden)
+            return True
+        if now - self._resident_at > SUDDEN_S:
+            self._resident_bytes, self._resident_at = resident, now
+        return False
+
+    def pump(self, timeout_s: float) -> None:
+        """Wait up to `timeout_s` for reports, then check: for owners without an event loop."""
+        if self._child is not None:
+            select.select([self._child.reports], [], [], timeout_s)
+        else:
+            select.select([], [], [], min(timeout_s, CHECK_S))
+        self.check()
+
+    def ask_to_stop(self) -> None:
+        """No restart any more; the child ends within half a second unless a driver holds it."""
+        self._stopping = True
+        if self._child is not None:
+            self._child.ask_to_stop()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether no child is left."""
+        return self._child is None
+
+    def stop(self) -> None:
+        """End the child: by request, and after a moment for certain."""
+        if self._stopping:
+            self._release()
+            return
+        self.ask_to_stop()
+        until = self._clock.monotonic() + STOP_S
+        while (child := self._child) and (left := until - self._clock.monotonic()) > 0:
+            select.select([child.reports], [], [], left)
+            self.receive()
+        self._release()
+
+    def _release(self) -> None:
+        if self._child is not None:
+            self._unwatch(self._child.reports)
+            self._child.release(patient=True)
+            self._child = None
+
+    def _start(self, now: float) -> None:
+        self._waiting = set(self._hold_out.held_out(now))
+        held_out = tuple(
+            HeldOut(part=part, reason=self._reasons.get(part, "")) for part in sorted(self._waiting)
+        )
+        order = Begin(settings=self._settings, held_out=held_out, careful=self._careful)
+        self._hold_out.admitted(
+            (self._backends - self._waiting) | self._hold_out.on_trial(now), now
+        )
+        self._started = self._heard = self._resident_at = now
+        self._resident_bytes = 0
+        self._silence_s = self._limits.first_silence_s
+        try:
+            child = self._launch(order)
+        except OSError as error:
+            self._restart.failed(now)
+            logger.error("collector cannot be started error=%s", error)
+            return
+        self._child = child
+        self._stream = Stream(child.reports)
+        self._damaged = 0
+        self._watch(child.reports)
+
+    def _forward(self, report: Report) -> None:
+        self._heard = self._clock.monotonic()
+        self._silence_s = self._limits.silence_s
+        if isinstance(report, BackendFound):
+            self._statuses[report.status.name] = report.status
+        self._sink(report)
+
+    def _post_mortem(self, child: Child, hint: str = "") -> CollectorEnded:
+        return post_mortem(child, self._clock.wall(), hint=hint)
+
+    def _kill(self, code: str, why: str, *, blame: bool = True) -> None:
+        if self._child is None:
+            return
+        self._child.kill()
+        end = self._post_mortem(self._child, why)
+        parts = end.parts if blame else ()
+        self._buried(msgspec.structs.replace(end, code=code, parts=parts))
+
+    def _buried(self, end: CollectorEnded) -> None:
+        """The child has ended: tell, hold out whoever did it, and start the next one when it is time."""
+        self._release()
+        if self._stopping:
+            return
+        logger.warning("collector ended code=%s message=%s", end.code, end.message)
+        now = self._clock.monotonic()
+        self._sink(end)
+        pauses = self._hold_out.crashed(end.parts, now)
+        for part, pause in pauses.items():
+            self._hold(part, f"held out for {pause:.0f} s: {end.message}")
+        # When several calls were inside, the next process makes them one by one: its crash names one.
+        self._careful = len(end.parts) != 1
+        # With the culprit held out the next process need not wait; without one it would crash again at
+        # once.
+        if not pauses:
+            self._restart.failed(now)
+        # A child ends with the thread that began it (prctl(2), PR_SET_PDEATHSIG), and what draws the
+        # first picture ends soon: `check` begins it then, in half a second.
+        if self._restart.ready(now) and threading.current_thread() is threading.main_thread():
+            self._start(now)
+
+    def _hold(self, part: Part, why: str) -> None:
+        """Tell of what is held out now; the next child goes on without it, at once."""
+        self._reasons[part] = why
+        if is_backend(part):
+            self._tell_backend(part.backend, why)
+        elif part.slot:
+            self._sink(
+                Outcome(
+                    backend=part.backend,
+                    slot=part.slot,
+                    moment=self._clock.monotonic(),
+                    wall=self._clock.wall(),
+                    failure=Failure(absence=Absence.ERROR, code=CRASHED, message=why),
+                )
+            )
+
+    def _tell_backend(self, name: str, why: str) -> None:
+        before = self._statuses.get(name)
+        status = BackendStatus(
+            name=name,
+            vendor=before.vendor if before else "",
+            state=BackendState.FAILED,
+            source=before.source if before else "",
+            versions=before.versions if before else {},
+            reason=CRASHED,
+            message=why,
+            remedy="look for a fault of the driver's library; other backends are not affected",
+        )
+        self._statuses[name] = status
+        self._sink(BackendFound(status=status))
+
+    def _let_in(self, now: float) -> None:
+        if self._child is None:
+            return
+        free = self._waiting - self._hold_out.held_out(now)
+        for part in sorted(free):
+            self._child.let_in(part)
+        self._hold_out.admitted(free, now)
+        self._waiting -= free
+
+
+def _tell_printed(child: Child) -> None:
+    """Log what vendor libraries have printed: the beginning, once."""
+    if child.printed is not None and (words := child.printed.news()):
+        more = "; what follows is left out" if child.printed.full else ""
+        logger.warning("a vendor library printed: %s%s", words, more)

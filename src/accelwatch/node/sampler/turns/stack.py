@@ -1,0 +1,358 @@
+"""One backend inside the collector: brought up, its devices given turns tick by tick, brought down.
+
+Runs on the collector's loop only; whatever may block is a call on a worker.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from accelwatch.backend import Backend, Context, EventSource
+from accelwatch.base.absence import Absence
+from accelwatch.base.backoff import Backoff
+from accelwatch.base.errors import BackendUnavailable
+from accelwatch.node.sampler.protocol.load import Factory
+from accelwatch.node.sampler.turns.calls import CollectorContext
+from accelwatch.node.sampler.turns.contract import failure_of, sound_devices
+from accelwatch.node.sampler.turns.cycle import CycleTracker
+from accelwatch.node.sampler.turns.listener import Listener
+from accelwatch.node.sampler.turns.opening import (
+    Opening,
+    not_there,
+    open_backend,
+    status_of,
+    timed_out,
+)
+from accelwatch.node.sampler.turns.roster import Roster
+from accelwatch.node.sampler.turns.schedule import Ticks
+from accelwatch.node.sampler.turns.turn import Slot
+from accelwatch.node.sampler.turns.worker import Answer
+from accelwatch.node.store.reports import BackendFound, Events, Failure, Outcome, Part, Slots
+from accelwatch.schema.device import Device
+from accelwatch.schema.snapshot import BackendState, BackendStatus
+
+_BEHIND = Failure(
+    absence=Absence.TIMEOUT,
+    code="timeout",
+    message="the driver takes one call at a time, and a call into it has not come back",
+)
+
+
+class Stack:
+    """The life of one backend."""
+
+    def __init__(
+        self, name: str, load: Callable[[], Factory], context: Context, collector: CollectorContext
+    ) -> None:
+        self.name = name
+        self._load = load
+        self._context = context
+        self._collector = collector
+        self._settings = collector.settings
+        self._control = collector.worker(f"{name}:control")
+        self._control_since: float | None = None
+        self._late = False
+        self._vendor = ""
+        self._status: BackendStatus | None = None
+        self._backend: Backend | None = None
+        self._roster: Roster | None = None
+        self._listener: Listener | None = None
+        self._tracker = CycleTracker(name, collector)
+        self._queue: deque[Slot] = deque()
+        self._ticks = Ticks(math.inf, self._settings.interval_s)
+        self._reopen = Backoff(self._settings.rediscover_s)
+        self._discover_at = math.inf
+        self._trouble: Failure | None = None
+        self._unopened: frozenset[str] = frozenset()
+        """Ids of the devices that are rows because refusals named them."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether a single reading has all it can get from this backend."""
+        return self._status is not None and not self._tracker.open
+
+    @property
+    def next_wake(self) -> float:
+        """Moment at which `wake` has something to do if no answer comes before."""
+        moments = [self._control_deadline()]
+        if self._roster is None:
+            if self._control_since is None:
+                moments.append(self._reopen.until)
+        else:
+            moments += [slot.deadline for slot in self._roster.slots.values()]
+            moments.append(self._ticks.next)
+        return min(moments)
+
+    def wake(self, now: float) -> None:
+        """Do what is due: bring the backend up, end late turns, begin a cycle."""
+        if now >= self._control_deadline():
+            self._late = True
+            self._overdue(now)
+        if self._roster is None:
+            if self._control_since is None and self._reopen.ready(now):
+                self._open(now)
+            return
+        for slot in self._roster.slots.values():
+            if slot.deadline <= now:
+                slot.expire(now)
+        if not self._settings.one_shot and self._ticks.due(now):
+            self._cycle(now)
+
+    def close(self, then: Callable[[], None]) -> bool:
+        """Begin to give the backend back, for good; False when there is nothing to wait for."""
+        if self._listener is not None:
+            self._listener.stop()
+        backend = self._backend
+        closing = backend is not None and self._control_since is None
+        if closing and backend is not None:
+            self._close(backend, then)
+        self._control.stop()
+        if self._roster is not None:
+            self._roster.stop()
+        return closing
+
+    def _on_control(
+        self, action: str, job: Callable[[], object], then: Callable[[Answer], None]
+    ) -> None:
+        def answered(answer: Answer) -> None:
+            self._control_since = None
+            self._late = False
+            then(answer)
+
+        self._control_since = self._collector.clock.monotonic()
+        self._collector.calls.begin(self._control, job, answered, backend=self.name, action=action)
+
+    def _control_deadline(self) -> float:
+        if self._control_since is None or self._late:
+            return math.inf
+        return min(self._control_since + self._settings.open_timeout_s, self._collector.end)
+
+    def _overdue(self, now: float) -> None:
+        if self._roster is None:
+            began = self._control_since if self._control_since is not None else now
+            self._tell(timed_out(self.name, self._vendor, now - began))
+            return
+        self._trouble = Failure(
+            absence=Absence.TIMEOUT,
+            code="timeout",
+            message="looking for devices does not come back",
+        )
+        self._give_up_queue()
+        self._tracker.close_if_over()
+
+    def _tell(self, status: BackendStatus) -> None:
+        if status != self._status:
+            self._status = status
+            self._collector.emit(BackendFound(status=status))
+
+    def _open(self, now: float) -> None:
+        # Counted as failed in advance: of an open that never comes back nobody would count it later.
+        self._reopen.failed(now)
+        self._on_control(
+            "open",
+            self._bring_up,
+            self._on_opened,
+        )
+
+    def _bring_up(self) -> Opening:
+        """On the control worker: all that may hang or fail before there are devices.
+
+        A backend whose hardware is not on the bus is not even loaded; it may be plugged in later.
+        """
+        if why := self._collector.absent(self.name):
+            return Opening(status=not_there(self.name, why))
+        with self._collector.gate.turn(opening=True):
+            backend = self._load()(self._context)
+            self._vendor = backend.vendor
+            return open_backend(self.name, backend, self._context)
+
+    def _on_opened(self, answer: Answer) -> None:
+        if answer.error is not None:
+            self._refused(answer.error)
+            return
+        opening = answer.result
+        assert isinstance(opening, Opening)
+        self._tell(opening.status)
+        if opening.backend is not None:
+            self._up(opening.backend, opening, self._collector.clock.monotonic())
+        else:
+            self._control.rest()
+
+    def _refused(self, error: Exception) -> None:
+        """It did not come up; devices that are there all the same are rows that say why."""
+        status = status_of(self.name, self._vendor, error)
+        devices = error.devices if isinstance(error, BackendUnavailable) else ()
+        named = frozenset(device.id for device in devices)
+        if status == self._status and named <= self._unopened:
+            return
+        # One that names no device says nothing of them: the rows of before stay, with its reason.
+        if named:
+            ended = tuple(sorted(self._unopened - named))
+            slots = Slots(backend=self.name, devices=tuple(devices), superseded=ended)
+            self._collector.emit(slots)
+            self._unopened = named
+        self._tell(status)
+        failure = Failure(absence=Absence.ERROR, code=status.reason, message=status.message)
+        now, wall = self._collector.clock.monotonic(), self._collector.clock.wall()
+        for slot in sorted(self._unopened):
+            self._collector.emit(
+                Outcome(backend=self.name, slot=slot, moment=now, wall=wall, failure=failure)
+            )
+
+    def _up(self, backend: Backend, opening: Opening, now: float) -> None:
+        self._reopen.succeeded()
+        self._backend = backend
+        shared = self._control if backend.serial else None
+        self._roster = Roster(self.name, backend, shared, self._collector)
+        devices, superseded = opening.devices, self._superseded(opening.devices)
+        if superseded:
+            self._collector.emit(Slots(backend=self.name, devices=devices, superseded=superseded))
+        self._unopened = frozenset()
+        self._roster.accept(devices)
+        if opening.events:
+            self._collector.emit(Events(backend=self.name, events=opening.events))
+        self._discover_at = now + self._settings.rediscover_s
+        self._ticks = Ticks.joining(self._collector.began, self._settings.interval_s, now)
+        self._cycle(now)
+        self.listen()
+
+    def _superseded(self, devices: tuple[Device, ...]) -> tuple[str, ...]:
+        """Ids that refusals named, where the backend lists devices by others now."""
+        listed = {device.id for device in devices}
+        return tuple(sorted(self._unopened - listed)) if listed - self._unopened else ()
+
+    def listen(self) -> None:
+        """Wait for the backend's own events, if it has any and they are not held out."""
+        source = self._backend
+        wanted = (
+            not self._settings.one_shot
+            and Part(self.name, events=True) not in self._collector.held_out
+        )
+        if self._listener is not None or not wanted or not isinstance(source, EventSource):
+            return
+        self._listener = Listener(
+            self.name,
+            source,
+            self._collector.inbox,
+            self._collector.clock,
+            self._collector.calls.listening(self.name),
+        )
+        self._listener.start()
+
+    def _down(self, status: BackendStatus) -> None:
+        if self._listener is not None:
+            self._listener.stop()
+        if self._roster is not None:
+            # Their turns will not report any more; a cycle that waited for them would never close.
+            for slot in self._roster.slots.values():
+                self._tracker.ended(slot, None)
+            self._roster.clear()
+        self._queue.clear()
+        self._tracker.close_if_over()
+        self._roster = self._listener = None
+        self._tell(status)
+        self._reopen.failed(self._collector.clock.monotonic())
+        backend, self._backend = self._backend, None
+        if backend is not None:
+            self._close(backend, lambda: None)
+
+    def _close(self, backend: Backend, then: Callable[[], None]) -> None:
+        def close() -> None:
+            with self._collector.gate.beside():
+                backend.close()
+
+        self._on_control("close", close, lambda _: then())
+
+    def _cycle(self, now: float) -> None:
+        assert self._roster is not None
+        # A cycle that waits for one slow device goes on: the others must not wait for it, so who is
+        # free gets another turn in it.
+        if self._tracker.open:
+            self._tracker.skipped()
+        else:
+            self._tracker.begin(now)
+        # Looking for devices happens beside the turns, so its failure would be in no cycle's result.
+        self._tracker.note(self._trouble)
+        stuck = self._stuck()
+        if now >= self._discover_at and self._control_since is None and not stuck:
+            self._discover(now)
+        for slot in self._roster.slots.values():
+            if slot.in_turn or slot in self._queue:
+                continue
+            failure = slot.settled(now) or (_BEHIND if stuck else None)
+            if failure is not None:
+                slot.report(failure)
+                self._tracker.note(failure)
+            else:
+                self._tracker.wait_for(slot)
+                self._queue.append(slot)
+        self._begin_turns(now)
+        self._tracker.close_if_over()
+
+    def _stuck(self) -> bool:
+        """Whether a driver that takes one call at a time has one out."""
+        if self._roster is None or self._backend is None or not self._backend.serial:
+            return False
+        busy = any(slot.busy for slot in self._roster.slots.values())
+        return busy or self._control_since is not None
+
+    def _begin_turns(self, now: float) -> None:
+        while self._queue and not self._stuck():
+            slot = self._queue.popleft()
+            slot.begin(now, partial(self._turn_over, slot))
+
+    def _turn_over(self, slot: Slot, failure: Failure | None) -> None:
+        self._tracker.ended(slot, failure)
+        # Its call is still out in a driver that takes one at a time: whoever waits behind it would be
+        # late without having been asked.
+        if slot.busy and self._stuck():
+            self._give_up_queue()
+        self._begin_turns(self._collector.clock.monotonic())
+        self._tracker.close_if_over()
+
+    def _give_up_queue(self) -> None:
+        while self._queue:
+            slot = self._queue.popleft()
+            slot.report(_BEHIND)
+            self._tracker.ended(slot, _BEHIND)
+
+    def _discover(self, now: float) -> None:
+        assert self._backend is not None
+        backend = self._backend
+        self._discover_at = now + self._settings.rediscover_s
+
+        def look() -> tuple[Device, ...]:
+            with self._collector.gate.beside():
+                return sound_devices(backend.discover())
+
+        self._on_control("discover", look, self._on_discovered)
+
+    def _on_discovered(self, answer: Answer) -> None:
+        if isinstance(answer.error, BackendUnavailable):
+            self._down(status_of(self.name, self._vendor, answer.error))
+            return
+        if answer.error is not None:
+            self._trouble = failure_of(answer.error)
+        else:
+            assert isinstance(answer.result, tuple)
+            self._trouble = None
+            self._accept(answer.result)
+        self._begin_turns(self._collector.clock.monotonic())
+        self._tracker.close_if_over()
+
+    def _accept(self, devices: tuple[Device, ...]) -> None:
+        assert self._roster is not None
+        assert self._status is not None
+        for slot in self._roster.accept(devices):
+            if slot in self._queue:
+                self._queue.remove(slot)
+            self._tracker.ended(slot, None)
+        self._tell_count(len(devices))
+
+    def _tell_count(self, count: int) -> None:
+        assert self._status is not None
+        if self._status.state is BackendState.OK and self._status.devices != count:
+            self._tell(msgspec.structs.replace(self._status, devices=count))

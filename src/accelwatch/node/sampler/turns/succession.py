@@ -1,0 +1,101 @@
+"""Turns one after another on one thread, without asking the collector's loop in between.
+
+A loop that is woken for each answer, and wakes another thread for the next call, costs as much as
+reading a fast device. What takes long is left to this thread alone: the loop takes back what waits
+behind it, and has it made by each device's own worker.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+
+import msgspec
+
+from accelwatch.base.clock import Clock
+from accelwatch.node.sampler.turns.worker import Answer, Answers, Inbox, Job, answer_of
+from accelwatch.node.store.reports import Called, Noted, Returned
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """A call as it is to be made, and how it is noted; its thread is told when it is known."""
+
+    job: Job
+    called: Called
+
+
+class Succession:
+    """One daemon thread; `note` is called on it, before and after each call."""
+
+    def __init__(self, note: Callable[[Noted], None], clock: Clock, inbox: Inbox) -> None:
+        self._note = note
+        self._clock = clock
+        self._inbox = inbox
+        self._waiting: deque[Turn] = deque()
+        self._done: deque[Answer] = deque()
+        self._state = threading.Lock()
+        self._going = False
+        self._begin: SimpleQueue[bool] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self.present: int | None = None
+        """The call that is being made."""
+        self.since = 0.0
+        """Moment at which it was begun, or the first turn was given."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether turns wait for the one before them."""
+        return bool(self._waiting)
+
+    def add(self, turn: Turn) -> None:
+        """Have a turn made after those that were added before."""
+        with self._state:
+            self._waiting.append(turn)
+            if self._going:
+                return
+            self._going = True
+        self.since = self._clock.monotonic()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="turns", daemon=True)
+            self._thread.start()
+        self._begin.put(True)
+
+    def take_back(self) -> list[Turn]:
+        """The turns that wait; somebody else makes them."""
+        with self._state:
+            turns = list(self._waiting)
+            self._waiting.clear()
+        return turns
+
+    def answers(self) -> list[Answer]:
+        """What has come so far and was not taken yet."""
+        given = []
+        while self._done:
+            given.append(self._done.popleft())
+        return given
+
+    def stop(self) -> None:
+        """Let the thread end after its present call, should that ever return."""
+        self._begin.put(False)
+
+    def _serve(self) -> None:
+        while self._begin.get():
+            while (turn := self._next()) is not None:
+                self._make(turn)
+            self._inbox.put(Answers(of=self))
+
+    def _next(self) -> Turn | None:
+        with self._state:
+            if self._waiting:
+                return self._waiting.popleft()
+            self._going = False
+            return None
+
+    def _make(self, turn: Turn) -> None:
+        number = turn.called.call
+        self.since, self.present = self._clock.monotonic(), number
+        self._note(msgspec.structs.replace(turn.called, thread=threading.get_ident()))
+        answer = answer_of(number, turn.job, self._clock)
+        self.present = None
+        self._note(Returned(call=number))
+        self._done.append(answer)

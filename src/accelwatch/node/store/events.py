@@ -1,0 +1,148 @@
+"""The error events of a node: one fault told by two sources is one event; counts per device and code."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.snapshot import EventCount
+
+if TYPE_CHECKING:  # it loads logging, and a single reading keeps no counts
+    from accelwatch.node.store.counts import Counts
+
+RING = 512
+SAME_FAULT_S = 5.0
+"""Two sources that report one code for one device within this time mean one fault."""
+UNRESOLVED_S = 10.0
+"""How long an event waits for its device to be discovered."""
+_PENDING = 256
+_LOOK_BACK = 64
+_MAX_CODES = 64
+_MAX_DEVICES = 256
+_OTHER = "other"
+
+
+class _Entry:
+    def __init__(self, event: ErrorEvent) -> None:
+        self.event = event
+        self.sources = {event.source}
+
+
+class EventStore:
+    """Bounded in every direction. `resolve` gives the device id for a subject, or an empty string.
+
+    `ambiguous` tells whether an id means more than one device; the subject then has to say which.
+    """
+
+    def __init__(
+        self,
+        resolve: Callable[[str], str],
+        counts: "Counts | None" = None,
+        *,
+        ambiguous: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self._resolve = resolve
+        self._ambiguous = ambiguous
+        self._entries: deque[_Entry] = deque(maxlen=RING)
+        self._pending: deque[tuple[float, ErrorEvent]] = deque(maxlen=_PENDING)
+        self.counts: Counts = counts or {}
+        self.told = 0
+        """Events so far."""
+
+    def add(self, events: Iterable[ErrorEvent], moment: float) -> bool:
+        """Take events in at a monotonic moment; whether a counter changed."""
+        changed = False
+        for event in events:
+            placed = self._placed(event)
+            if placed.device_id == "" and event.subject:
+                self._pending.append((moment, event))
+                self.told += 1
+            else:
+                changed |= self._record(placed)
+        return changed
+
+    def settle(self, moment: float) -> bool:
+        """Place events whose device is known by now, or that waited long; whether a counter changed."""
+        changed = False
+        for _ in range(len(self._pending)):
+            since, event = self._pending.popleft()
+            placed = self._placed(event)
+            if placed.device_id or moment - since >= UNRESOLVED_S:
+                changed |= self._record(placed)
+            else:
+                self._pending.append((since, event))
+        return changed
+
+    def events(self) -> tuple[ErrorEvent, ...]:
+        """All that is remembered, oldest first."""
+        return (*(entry.event for entry in self._entries), *(event for _, event in self._pending))
+
+    def of(self, device_id: str) -> list[ErrorEvent]:
+        """Remembered events of one device."""
+        return [entry.event for entry in self._entries if entry.event.device_id == device_id]
+
+    def counts_of(self, device_id: str) -> tuple[EventCount, ...]:
+        """Counters of one device, by code."""
+        counts = self.counts.get(device_id, {})
+        return tuple(counts[code] for code in sorted(counts))
+
+    def _placed(self, event: ErrorEvent) -> ErrorEvent:
+        if event.device_id and not self._ambiguous(event.device_id):
+            return event
+        device_id = self._resolve(event.subject) if event.subject else ""
+        return msgspec.structs.replace(event, device_id=device_id)
+
+    def _record(self, event: ErrorEvent) -> bool:
+        twin = self._twin(event)
+        if twin is not None:
+            twin.sources.add(event.source)
+            twin.event = _richer(twin.event, event)
+            return False
+        self._entries.append(_Entry(event))
+        self.told += 1
+        if not event.trusted:
+            return False
+        self._count(event)
+        return True
+
+    def _twin(self, event: ErrorEvent) -> _Entry | None:
+        if not event.trusted:
+            return None
+        for back in range(1, min(len(self._entries), _LOOK_BACK) + 1):
+            entry = self._entries[-back]
+            if (
+                event.source not in entry.sources
+                and entry.event.trusted
+                and (entry.event.code, entry.event.device_id) == (event.code, event.device_id)
+                and abs(entry.event.time - event.time) <= SAME_FAULT_S
+            ):
+                return entry
+        return None
+
+    def _count(self, event: ErrorEvent) -> None:
+        if event.device_id not in self.counts and len(self.counts) >= _MAX_DEVICES:
+            return
+        codes = self.counts.setdefault(event.device_id, {})
+        code, category = event.code, event.category.value
+        if code not in codes and len(codes) >= _MAX_CODES:
+            code = category = _OTHER
+        before = codes.get(code)
+        codes[code] = EventCount(
+            code=code,
+            category=category,
+            total=(before.total if before else 0) + 1,
+            last_time=max(event.time, before.last_time if before else event.time),
+        )
+
+
+def _richer(known: ErrorEvent, other: ErrorEvent) -> ErrorEvent:
+    """The event that tells more, with the parts of both and the earlier time."""
+    best = max(known, other, key=lambda event: (len(event.detail), len(event.text)))
+    return msgspec.structs.replace(
+        best,
+        detail={**known.detail, **other.detail, **best.detail},
+        time=min(known.time, other.time),
+        subject=best.subject or known.subject or other.subject,
+    )

@@ -1,0 +1,105 @@
+"""Devices that are told under one uuid: a fault of a driver, in which the uuid identifies none of them.
+
+Each keeps a row of its own, by its PCI address, without the uuid (absent as `error`), and says so. A
+device that merely changed its slot is told twice for a moment, from one PCI address: that is no fault.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.base.absence import Absence
+from accelwatch.schema.device import Device
+
+Place = tuple[str, str]
+"""Backend and slot."""
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A device under an id that is its own."""
+
+    device: Device
+    backend_id: str
+    """Its id in what the backend says of it."""
+    duplicate: str = ""
+    """Why it does not go by its uuid, for people; empty when it does."""
+
+
+class Namesakes:
+    """Who is told in which slot, and which names are therefore nobody's."""
+
+    def __init__(self) -> None:
+        self._reported: dict[Place, tuple[Device, ...]] = {}
+        self._claims: dict[str, dict[Place, str]] = {}
+        """By id, and by vendor and uuid: the slots that tell it, each with its PCI address."""
+
+    def tell(
+        self, place: Place, devices: tuple[Device, ...]
+    ) -> list[tuple[Place, tuple[Named, ...]]]:
+        """The devices of this slot, and before them those of others with which it shares a name."""
+        names = {name for device in self._reported.get(place, ()) for name in _names(device)}
+        self._forget(place)
+        self._reported[place] = devices
+        for device in devices:
+            address = devices[0].pci_bus_id or place[1]
+            for name in _names(device):
+                self._claims.setdefault(name, {})[place] = address
+                names.add(name)
+        others = {other for name in names for other in self._claims.get(name, ())} - {place}
+        return [(member, self._named(member)) for member in (*sorted(others), place)]
+
+    def keep(self, backend: str, slots: Iterable[str]) -> None:
+        """Forget the backend's slots that are not among these."""
+        there = {(backend, slot) for slot in slots}
+        for place in [
+            known for known in self._reported if known[0] == backend and known not in there
+        ]:
+            self._forget(place)
+
+    def shared(self, name: str) -> bool:
+        """Whether devices of more than one address are told by this id."""
+        return len(set(self._claims.get(name, {}).values())) > 1
+
+    def _forget(self, place: Place) -> None:
+        for device in self._reported.pop(place, ()):
+            for name in _names(device):
+                claims = self._claims.get(name, {})
+                claims.pop(place, None)
+                if not claims:
+                    self._claims.pop(name, None)
+
+    def _named(self, place: Place) -> tuple[Named, ...]:
+        devices = self._reported[place]
+        named = [self._distinct(device, None) for device in devices[:1]]
+        parent = named[0].device if named else None
+        return (*named, *(self._distinct(device, parent) for device in devices[1:]))
+
+    def _distinct(self, device: Device, parent: Device | None) -> Named:
+        by_uuid = _by_uuid(device)
+        doubtful = by_uuid is not None and self.shared(by_uuid)
+        moved = parent is not None and device.parent_id != parent.id
+        if not (doubtful or moved or self.shared(device.id)):
+            return Named(device, device.id)
+        own = f"{device.vendor}:{device.pci_bus_id or device.name}"
+        if parent is not None:
+            own = f"{parent.id}/{device.partition or device.name}"
+        changed = msgspec.structs.replace(
+            device,
+            id=own if moved or self.shared(device.id) else device.id,
+            parent_id=device.parent_id if parent is None else parent.id,
+            uuid=None if doubtful else device.uuid,
+            absent={**device.absent, "uuid": Absence.ERROR} if doubtful else device.absent,
+        )
+        if by_uuid is None or not doubtful:
+            return Named(changed, device.id)
+        count = len(set(self._claims[by_uuid].values()))
+        return Named(changed, device.id, f"duplicate uuid {device.uuid}: {count} devices tell it")
+
+
+def _by_uuid(device: Device) -> str | None:
+    return f"{device.vendor} uuid {device.uuid.lower()}" if device.uuid else None
+
+
+def _names(device: Device) -> list[str]:
+    by_uuid = _by_uuid(device)
+    return [device.id] if by_uuid is None else [device.id, by_uuid]

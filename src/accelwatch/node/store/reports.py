@@ -1,0 +1,165 @@
+"""What a collector tells the owner of the store: one frozen record per thing that happened.
+
+`moment` is always the machine's monotonic clock, which parent and child processes share; wall time is
+for people and records only.
+"""
+
+import msgspec
+
+from accelwatch.base.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.reading import Reading
+from accelwatch.schema.snapshot import BackendStatus
+
+CRASHED = "crash"
+"""Code of a failure that says: calling it killed the collector, and it is held out for a while."""
+
+
+class Part(msgspec.Struct, frozen=True, order=True):
+    """What can be held out by itself: a backend, one device of it, or its event source."""
+
+    backend: str
+    slot: str = ""
+    """Provisional id of the device; empty for the backend as a whole."""
+    events: bool = False
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a device, as a whole, gave no reading."""
+
+    absence: Absence
+    code: str = ""
+    message: str = ""
+
+
+class Called(msgspec.Struct, frozen=True, kw_only=True, tag="called"):
+    """A call into a backend is about to be made; noted before the call, so that a crash has a name."""
+
+    call: int
+    backend: str
+    action: str
+    """`open`, `discover`, `read`, `events` or `close`."""
+    slot: str = ""
+    thread: int = 0
+    """Identifier of the calling thread, as a crash report prints it."""
+
+
+class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
+    """The call came back, in time or late."""
+
+    call: int
+
+
+class BackendFound(msgspec.Struct, frozen=True, kw_only=True, tag="backend"):
+    """What became of a backend; sent on every change."""
+
+    status: BackendStatus
+
+
+class Slots(msgspec.Struct, frozen=True, kw_only=True, tag="slots"):
+    """All whole devices a backend has now, as discovered; a slot is known by its provisional id."""
+
+    backend: str
+    devices: tuple[Device, ...]
+    superseded: tuple[str, ...] = ()
+    """Slots known from the bus alone, whose devices the driver, loaded since, lists by other ids."""
+
+
+class Identified(msgspec.Struct, frozen=True, kw_only=True, tag="identified"):
+    """Full identity of a slot's device, followed by its partitions."""
+
+    backend: str
+    slot: str
+    devices: tuple[Device, ...]
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, tag="outcome"):
+    """The result of one turn of one slot: readings, or a failure that holds for all its devices."""
+
+    backend: str
+    slot: str
+    moment: float
+    wall: float
+    """Unix seconds at which the read ended."""
+    duration_s: float = 0.0
+    readings: tuple[Reading, ...] = ()
+    failure: Failure | None = None
+
+
+class EncodedOutcome(msgspec.Struct, frozen=True, kw_only=True, tag="outcome"):
+    """An `Outcome` with readings as its collector writes it: they are bytes since they were checked."""
+
+    backend: str
+    slot: str
+    moment: float
+    wall: float
+    duration_s: float
+    readings: msgspec.Raw
+
+    def decoded(self) -> Outcome:
+        """What the reader of the pipe makes of it."""
+        return Outcome(
+            backend=self.backend,
+            slot=self.slot,
+            moment=self.moment,
+            wall=self.wall,
+            duration_s=self.duration_s,
+            readings=msgspec.msgpack.decode(self.readings, type=tuple[Reading, ...]),
+        )
+
+
+class Events(msgspec.Struct, frozen=True, kw_only=True, tag="events"):
+    """Faults that a backend's event source reported."""
+
+    backend: str
+    events: tuple[ErrorEvent, ...]
+
+
+class Cycle(msgspec.Struct, frozen=True, kw_only=True, tag="cycle"):
+    """One backend has had its turn over all its devices."""
+
+    backend: str
+    result: str
+    """`ok`, `error`, `timeout` or `skipped`."""
+    duration_s: float
+    wall: float
+    message: str = ""
+
+
+class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, tag="heartbeat"):
+    """The collector is alive; what it uses."""
+
+    cpu_s: float
+    resident_bytes: int
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
+    """A single reading is complete; nothing more will come."""
+
+
+class CollectorEnded(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
+    """The collector process died or was killed; told by its owner, never by itself."""
+
+    code: str
+    """`SIGSEGV`, `exit_1`, `hang`, `memory`."""
+    message: str
+    wall: float
+    parts: tuple[Part, ...] = ()
+    """What was being called when it ended."""
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """Names of the backends that were being called, each once."""
+        return tuple(sorted({part.backend for part in self.parts}))
+
+
+Report = (
+    BackendFound | Slots | Identified | Outcome | Events | Cycle | Heartbeat | Done | CollectorEnded
+)
+
+Written = Report | EncodedOutcome
+"""What a collector writes; who reads it reads a Report."""
+
+Noted = Called | Returned
+"""What is kept of a collector's calls; nobody reads of them while it lives."""

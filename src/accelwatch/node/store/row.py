@@ -1,0 +1,189 @@
+"""One device in the store: who it is, the state it is in and since when, and its last good reading."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.base.absence import Absence
+from accelwatch.node.store.accumulate import Accumulator
+from accelwatch.node.store.namesakes import Named
+from accelwatch.node.store.outline import Outline, outline, own_of, telling_of
+from accelwatch.node.store.reports import CRASHED, Failure
+from accelwatch.schema.device import STATE_WITHOUT_VALUES, Device, DeviceState
+from accelwatch.schema.health import Health, signals
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Reading, foreign_note, wholly_absent
+from accelwatch.schema.series import path_of
+from accelwatch.schema.snapshot import ReadFailure, is_host
+
+_PARTLY_GONE = frozenset({Absence.LOST, Absence.TIMEOUT})
+_CORE = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power_watts")
+"""Quantities of which a device that works answers at least one."""
+_BESIDE = frozenset({"memory", "vr", "soc", "board", "inlet", "outlet"})
+"""Sensors that may answer although the chip does not."""
+
+Whole = tuple[Reading, dict[Series, Absence]]
+"""A reading, and reasons for the quantities of which nothing was reported."""
+
+FIRST = Failure(absence=Absence.NOT_COLLECTED, code="first", message="not read yet")
+"""Stands until the first outcome of a device."""
+
+
+class Row:
+    """Mutable; belongs to the store."""
+
+    def __init__(self, device: Device, backend: str, slot: str, wall: float) -> None:
+        self.device = device
+        self.backend_id = device.id
+        """The device's id in what the backend says."""
+        self.duplicate = ""
+        """That it shares its uuid with others, in words; empty when it does not."""
+        self.backend = backend
+        self.slot = slot
+        self.found: Device | None = None
+        """What was found in the slot, while `device` is only who was last known to be there."""
+        self.position = 0
+        """Place among the devices of its slot: 0 the whole device, then its partitions."""
+        self.state = DeviceState.UNRESPONSIVE
+        self.state_since = wall
+        self.failure: Failure | None = FIRST
+        self.fault_of_device = False
+        """Whether the failure says something about the device, rather than about the collection."""
+        self.unclaimed = 0
+        """Cycles left until a device that was not discovered again counts as lost; 0: it was."""
+        self.reading: Reading | None = None
+        self.moment = 0.0
+        self.wall = 0.0
+        self.stale_after_s: float | None = None
+        """How old the reading may grow, where the pace has changed since it was taken."""
+        self.accumulator: Accumulator | None = None
+        self._whole: Whole | None = None
+        self._outline: Outline | None = None
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the row is the host itself."""
+        return is_host(self.device)
+
+    def go_by(self, named: Named) -> None:
+        """Go by another id, and what was read by the old one with it."""
+        self.device, self.duplicate = named.device, named.duplicate
+        if self.reading is not None and self.reading.device_id != named.device.id:
+            self.reading = of_device(self.reading, named.device.id)
+            self._whole = None
+
+    def succeed(self, reading: Reading, moment: float, wall: float) -> None:
+        """A good reading has come; it is as old as its source says."""
+        moment, wall = moment - reading.age_s, wall - reading.age_s
+        # The same answer of a slow source, told again, is no second sample.
+        again = reading.pace_s > 0.0 and moment - self.moment < reading.pace_s / 2.0
+        self.reading, self.moment, self.wall = reading, moment, wall
+        self.failure = self.stale_after_s = None
+        self.fault_of_device = True
+        self._whole = None
+        if self.accumulator is not None and not again:
+            self.accumulator.add(reading, moment)
+        self._enter(_state_of_reading(reading), wall)
+
+    def fail(self, failure: Failure, wall: float, *, fault_of_device: bool = True) -> None:
+        """The device, as a whole, gave no reading."""
+        fault_of_device = fault_of_device and failure.code != CRASHED
+        self.failure = failure
+        self.fault_of_device = fault_of_device
+        state = (
+            STATE_WITHOUT_VALUES[failure.absence] if fault_of_device else DeviceState.UNRESPONSIVE
+        )
+        self._enter(state, wall)
+
+    def whole(self, moment: float, groups: frozenset[str], one_shot: bool) -> Whole:
+        """The last good reading with derived values, and what it is silent about.
+
+        Its reasons are the very same object as long as neither series nor reasons have changed.
+        """
+        if self._whole is None and self.reading is not None:
+            self._whole = self._completed(self.reading, moment, groups, one_shot)
+        return self._whole or (wholly_absent(self.device.id, Absence.NOT_COLLECTED), {})
+
+    def refusals(self) -> list[ReadFailure]:
+        """A shared uuid, and numbers of the last reading that cannot be true, one entry a quantity."""
+        shared = [self._refusal("duplicate_uuid", self.duplicate)] if self.duplicate else []
+        if self.failure is not None or self.reading is None:
+            return shared
+        by_quantity: dict[str, str] = {}
+        for series, text in self.reading.implausible.items():
+            by_quantity.setdefault(series[0], f"{path_of(series)}: {text}")
+        return [
+            *shared,
+            *(self._refusal("implausible", message) for message in by_quantity.values()),
+        ]
+
+    def _refusal(self, code: str, message: str) -> ReadFailure:
+        return ReadFailure(
+            backend=self.backend, device_id=self.device.id, code=code, message=message
+        )
+
+    def _enter(self, state: DeviceState, wall: float) -> None:
+        if state is not self.state:
+            self.state, self.state_since = state, wall
+
+    def _completed(
+        self, reading: Reading, moment: float, groups: frozenset[str], one_shot: bool
+    ) -> Whole:
+        telling, before = telling_of(reading), self._outline
+        same = before is not None and before.telling == telling
+        values, notes = reading.values, reading.notes
+        derived = None
+        if self.accumulator is not None:
+            own = before.own if before is not None and same else own_of(telling)
+            derived = self.accumulator.values(own, moment)
+            values = {**values, **derived}
+        keys = None if derived is None else derived.keys()
+        if before is None or not same or before.derived != keys:
+            before = self._outline = outline(
+                telling, keys, groups, host=self.is_host, one_shot=one_shot
+            )
+        silent = before.silent
+        if silent.foreign:
+            notes = (*notes, foreign_note(series for series in values if series in silent.foreign))
+            values = {series: v for series, v in values.items() if series not in silent.foreign}
+        whole = msgspec.structs.replace(reading, values=values, absent=before.absent, notes=notes)
+        return whole, silent.unreported
+
+
+def of_device(reading: Reading, device_id: str) -> Reading:
+    """The reading under the id by which its device is known here."""
+    if reading.device_id == device_id:
+        return reading
+    processes = reading.processes and tuple(
+        msgspec.structs.replace(process, device_id=device_id) for process in reading.processes
+    )
+    return msgspec.structs.replace(reading, device_id=device_id, processes=processes)
+
+
+def _state_of_reading(reading: Reading) -> DeviceState:
+    if any(health is Health.FAILED for health, _ in signals(reading)):
+        return DeviceState.DEGRADED
+    if any(reason in _PARTLY_GONE for reason in reading.absent.values()):
+        return DeviceState.DEGRADED
+    given = {series[0] for series in reading.values if not _BESIDE.intersection(series[1:])}
+    erring = {series[0] for series, why in reading.absent.items() if why is Absence.ERROR}
+    if erring.intersection(_CORE) and not given.intersection(_CORE):
+        return DeviceState.DEGRADED
+    return DeviceState.OK
+
+
+def accumulates(device: Device) -> bool:
+    """Whether readings of this row are followed over time: whole accelerators only."""
+    return device.parent_id is None and not is_host(device)
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Whole devices by vendor and index, each followed by its partitions."""
+    listed = list(rows)
+    places = {row.device.id: (row.device.vendor, row.device.index, row.device.id) for row in listed}
+
+    def key(row: Row) -> tuple[tuple[str, int, str], int]:
+        own = places[row.device.id]
+        return places.get(row.device.parent_id or "", own), row.position
+
+    return sorted(listed, key=key)

@@ -1,0 +1,42 @@
+"""How many quantities each collector could not read, by reason."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from accelwatch.base.absence import Absence
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+from accelwatch.schema.snapshot import DeviceView
+
+_Said = list[tuple[str, Mapping[Series, Absence]]]
+"""By backend, which quantities are absent and why."""
+
+
+class Unavailable:
+    """Counted anew only when a device is silent about something else than before."""
+
+    def __init__(self) -> None:
+        self._said: _Said = []
+        self._series: dict[tuple[str, ...], Number] = {}
+
+    def series(self, views: Sequence[tuple[str, DeviceView]]) -> dict[tuple[str, ...], Number]:
+        """Distinct quantities by collector and reason; devices wholly absent aside.
+
+        Devices of one kind are silent about the same, in one mapping: it is looked at once.
+        """
+        silent = {(backend, id(view.unreported)): view.unreported for backend, view in views}
+        said: _Said = [(backend, view.reading.absent) for backend, view in views]
+        said += [(backend, unreported) for (backend, _), unreported in silent.items()]
+        if said != self._said:
+            self._said, self._series = said, _counted(said)
+        return self._series
+
+
+def _counted(said: _Said) -> dict[tuple[str, ...], Number]:
+    reasons: set[tuple[str, str, Absence]] = set()
+    for backend, absent in said:
+        for series, reason in absent.items():
+            if series != ("*",) and reason is not Absence.NOT_COLLECTED:
+                reasons.add((backend, series[0], reason))
+    totals = Counter((backend, reason.value) for backend, _, reason in reasons)
+    return {("collector_unavailable_quantities", *key): n for key, n in sorted(totals.items())}

@@ -1,0 +1,72 @@
+"""Quantities that devices gave before and give no more: often the first sign of a driver that fails."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.base.absence import Absence
+from accelwatch.schema.device import UP
+from accelwatch.schema.reading import Number
+from accelwatch.schema.snapshot import DeviceView
+
+_EXPECTED = frozenset({Absence.NOT_COLLECTED, Absence.SUSPENDED})
+"""Reasons of a quantity that is only not asked for."""
+
+
+class _Given(msgspec.Struct, kw_only=True):
+    """What one device has given so far."""
+
+    keys: set[str]
+    said: object = None
+    """Reasons of the newest reading: the very same object as long as series and reasons are."""
+    lacking: set[str]
+    """Keys without a value in the newest reading."""
+
+
+class Vanished:
+    """Compares each reading with those before; devices that have gone are forgotten."""
+
+    def __init__(self) -> None:
+        self._given: dict[str, _Given] = {}
+
+    def series(self, views: Iterable[tuple[str, DeviceView]]) -> dict[tuple[str, ...], Number]:
+        """Series of a device, and vanished quantities of a collector, from views by backend.
+
+        A device that does not answer is left out of the second: that it is lost says so already. So is a
+        quantity without a reason, such as that of a process that has ended.
+        """
+        counts: dict[tuple[str, ...], Number] = {}
+        vanished: Counter[str] = Counter()
+        here: dict[str, _Given] = {}
+        for backend, view in views:
+            values = view.reading.values
+            counts["collector_device_series", backend, view.device.name] = len(values)
+            vanished[backend] += 0
+            given = here[view.device.id] = self._updated(view)
+            if view.state in UP and given.lacking:
+                vanished[backend] += _refused(view, given.lacking)
+        self._given = here
+        for backend, count in vanished.items():
+            counts["collector_vanished_quantities", backend] = count
+        return counts
+
+    def _updated(self, view: DeviceView) -> _Given:
+        values = view.reading.values
+        given = self._given.get(view.device.id)
+        if given is None:
+            given = _Given(keys=set(), lacking=set())
+        if view.reading.absent is not given.said:
+            given.said = view.reading.absent
+            keys = {series[0] for series in values}
+            given.keys |= keys
+            given.lacking = given.keys - keys
+        return given
+
+
+def _refused(view: DeviceView, lacking: set[str]) -> int:
+    """How many of these keys have a reason that is more than not having been asked for."""
+    reasons = (*view.reading.absent.items(), *view.unreported.items())
+    return len(
+        {series[0] for series, why in reasons if series[0] in lacking and why not in _EXPECTED}
+    )

@@ -1,0 +1,174 @@
+"""The whole machine: devices and adapters, and how each pair of them reaches the other."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.node.topology.adapters import Adapter, adapters
+from accelwatch.node.topology.pci_places import PciPlace, pci_place
+from accelwatch.node.topology.relations import WORDS, Fabrics, pci_relation
+from accelwatch.schema.device import Device
+from accelwatch.schema.snapshot import DeviceView, Snapshot, whole_devices
+
+_NEARNESS = {word: number for number, word in enumerate(WORDS)}
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """A device or an adapter."""
+
+    name: str
+    kind: str
+    """`gpu`, `npu`, or `adapter`."""
+    id: str = ""
+    """Of a device."""
+    model: str | None = None
+    pci_bus_id: str | None = None
+    interfaces: tuple[str, ...] = ()
+    numa_node: int | None = None
+    cpus: str = ""
+    nearest: tuple[str, ...] = ()
+    """Of a device: the adapters that are nearest to it."""
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two of them, by name."""
+
+    one: str
+    other: str
+    relation: str
+    """`NV18`, `PIX` .. `SYS`, `?`: `topology.relations`."""
+
+
+class Topology(msgspec.Struct, frozen=True, kw_only=True):
+    """The form of `accelwatch topo --json`."""
+
+    host: str
+    members: tuple[Member, ...]
+    """Devices in the machine's order, then adapters by name."""
+    pairs: tuple[Pair, ...]
+    """Each two of them once."""
+    links_unread: bool = False
+    """Whether devices have links of which no reading tells the other end: the group `links` is off."""
+
+    def relations(self) -> Mapping[tuple[str, str], str]:
+        """Both ways, and each with itself."""
+        known = {(one.name, one.name): "X" for one in self.members}
+        for pair in self.pairs:
+            known[pair.one, pair.other] = known[pair.other, pair.one] = pair.relation
+        return known
+
+
+def topology(snapshot: Snapshot, root: Path) -> Topology:
+    """Of a snapshot, best with the group `links`, and the machine below a root, without partitions."""
+    views = whole_devices(snapshot.devices)
+    nics = adapters(root)
+    places = {bus_id: pci_place(root, bus_id) for bus_id in _bus_ids(views, nics)}
+    fabrics = Fabrics([(view.device, view.reading.links) for view in views])
+    pairs = [
+        *_of_devices([view.device for view in views], places, fabrics),
+        *_of_adapters(nics, places),
+    ]
+    for view in views:
+        device = view.device
+        pairs += [
+            Pair(
+                one=device.name,
+                other=nic.name,
+                relation=pci_relation(_place(places, device), places[nic.pci_bus_id]),
+            )
+            for nic in nics
+        ]
+    nearest = _nearest(pairs, {nic.name for nic in nics})
+    members = [
+        *(_device(one.device, places, nearest) for one in views),
+        *(_adapter(nic, places) for nic in nics),
+    ]
+    return Topology(
+        host=snapshot.host,
+        members=tuple(members),
+        pairs=tuple(pairs),
+        links_unread=any(_has_links(view) for view in views)
+        and not any(view.reading.links for view in views),
+    )
+
+
+def _has_links(view: DeviceView) -> bool:
+    values = view.reading.values.items()
+    return any(key[0] == "interconnect_links" and key[-1] == "up" and on for key, on in values)
+
+
+_Places = Mapping[str, PciPlace | None]
+
+
+def _bus_ids(views: Sequence[DeviceView], nics: Sequence[Adapter]) -> set[str]:
+    devices = {view.device.pci_bus_id for view in views if view.device.pci_bus_id}
+    return devices | {nic.pci_bus_id for nic in nics}
+
+
+def _place(places: _Places, device: Device) -> PciPlace | None:
+    return places.get(device.pci_bus_id or "")
+
+
+def _of_devices(devices: Sequence[Device], places: _Places, fabrics: Fabrics) -> list[Pair]:
+    return [
+        Pair(
+            one=one.name,
+            other=other.name,
+            relation=fabrics.relation(one, other)
+            or pci_relation(_place(places, one), _place(places, other)),
+        )
+        for number, one in enumerate(devices)
+        for other in devices[number + 1 :]
+    ]
+
+
+def _of_adapters(nics: Sequence[Adapter], places: _Places) -> list[Pair]:
+    return [
+        Pair(
+            one=one.name,
+            other=other.name,
+            relation=pci_relation(places[one.pci_bus_id], places[other.pci_bus_id]),
+        )
+        for number, one in enumerate(nics)
+        for other in nics[number + 1 :]
+    ]
+
+
+def _nearest(pairs: Sequence[Pair], nics: set[str]) -> dict[str, tuple[str, ...]]:
+    """Device to the adapters that no other is nearer than; none where nothing is known."""
+    by_device: dict[str, dict[str, str]] = {}
+    for pair in pairs:
+        if pair.other in nics and pair.one not in nics and pair.relation != "?":
+            by_device.setdefault(pair.one, {})[pair.other] = pair.relation
+    given = {}
+    for device, found in by_device.items():
+        best = min(_NEARNESS[word] for word in found.values())
+        given[device] = tuple(nic for nic, word in found.items() if _NEARNESS[word] == best)
+    return given
+
+
+def _device(device: Device, places: _Places, nearest: Mapping[str, tuple[str, ...]]) -> Member:
+    place = _place(places, device)
+    return Member(
+        name=device.name,
+        kind=device.kind.value,
+        id=device.id,
+        model=device.model,
+        pci_bus_id=device.pci_bus_id,
+        numa_node=device.numa_node if place is None else place.numa_node,
+        cpus=place.cpus if place is not None else "",
+        nearest=nearest.get(device.name, ()),
+    )
+
+
+def _adapter(nic: Adapter, places: _Places) -> Member:
+    place = places[nic.pci_bus_id]
+    return Member(
+        name=nic.name,
+        kind="adapter",
+        pci_bus_id=nic.pci_bus_id,
+        interfaces=nic.interfaces,
+        numa_node=None if place is None else place.numa_node,
+        cpus=place.cpus if place is not None else "",
+    )

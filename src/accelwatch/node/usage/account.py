@@ -1,0 +1,67 @@
+"""What was counted for one holder: by minutes of the last hour, and of all the time before."""
+
+from accelwatch.base.absence import Absence
+from accelwatch.node.usage.observation import Observation
+from accelwatch.node.usage.shares import Holder
+from accelwatch.node.usage.sums import Sums
+
+MINUTE_S = 60.0
+
+
+class Account:
+    """Everything counted for one holder."""
+
+    def __init__(self, holder: Holder, time: float) -> None:
+        self.holder = holder
+        self.first = time
+        """Unix seconds since which it is counted."""
+        self.last = time
+        self.began: float | None = None
+        """Unix seconds of its oldest process."""
+        self.devices: dict[str, float] = {}
+        """By what tells them apart: when it was held last."""
+        self.minutes: dict[int, Sums] = {}
+        """By the minute of the clock: those of the last hour."""
+        self.older = Sums()
+        """What was counted before these minutes."""
+        self.reasons: dict[str, Absence] = {}
+        """Why a quantity was not known when it was last missed."""
+
+    def see(self, observation: Observation, began: float | None, time: float) -> None:
+        """It holds a device now."""
+        self.last = time
+        self.devices[observation.device] = time
+        if began is not None and (self.began is None or began < self.began):
+            self.began = began
+
+    def sums(self, time: float) -> Sums:
+        """Those that a moment belongs to."""
+        minute = int(time // MINUTE_S)
+        sums = self.minutes.get(minute)
+        if sums is None:
+            sums = self.minutes[minute] = Sums()
+        return sums
+
+    def forget(self, since: float) -> None:
+        """Let go of minutes that were over by then; their sums stay in those of all time."""
+        for minute in [minute for minute in self.minutes if (minute + 1) * MINUTE_S <= since]:
+            self.older.add(self.minutes.pop(minute))
+
+    def move(self, by_s: float) -> None:
+        """All of it was so much later, by a clock that was set."""
+        self.first += by_s
+        self.last += by_s
+        self.began = None if self.began is None else self.began + by_s
+        self.devices = {device: last + by_s for device, last in self.devices.items()}
+        minutes = round(by_s / MINUTE_S)
+        self.minutes = {minute + minutes: sums for minute, sums in self.minutes.items()}
+
+    def over(self, since: float | None) -> Sums:
+        """Sums of the minutes from the one of a moment on; of all time where None."""
+        total = Sums()
+        if since is None:
+            total.add(self.older)
+        for minute, sums in self.minutes.items():
+            if since is None or (minute + 1) * MINUTE_S > since:
+                total.add(sums)
+        return total

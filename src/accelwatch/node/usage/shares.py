@@ -1,0 +1,225 @@
+"""Who holds a device at one moment, and which part of its numbers is whose.
+
+Whoever holds a device alone has all of it. Where several do, each has what its own processes take; what
+the driver does not tell by process is divided for energy, and unknown for load and memory.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.base.absence import Absence
+from accelwatch.schema.reading import Process
+from accelwatch.schema.snapshot import Owner
+
+IDLE_RATIO = 0.05
+"""A device, or a share of one, with less load than this does nothing."""
+_GRAPHICS = "graphics"
+
+
+class Kind(StrEnum):
+    """What a row of a usage report is about."""
+
+    JOB = "job"
+    """A batch job, a pod or a container."""
+    USER = "user"
+    """Processes of a user outside of any job."""
+    UNKNOWN = "unknown"
+    """Somebody: processes cannot be seen, or not whose they are."""
+    OTHERS = "others"
+    """All those for whom there was no room."""
+    FREE = "free"
+    """Neither allocated nor with a process."""
+    TOTAL = "total"
+
+
+class Holder(msgspec.Struct, frozen=True, gc=False):
+    """Who holds a device; empty texts are not known or do not apply."""
+
+    kind: Kind
+    user: str = ""
+    job: str = ""
+    """A job's id, `namespace/pod`, or a container's name."""
+
+
+UNKNOWN = Holder(Kind.UNKNOWN)
+OTHERS = Holder(Kind.OTHERS)
+FREE = Holder(Kind.FREE)
+
+Quantity = float | Absence
+"""A number in base units, or the reason why there is none."""
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One holder's part of a device."""
+
+    holder: Holder
+    load: Quantity
+    """A ratio of the whole device."""
+    memory_bytes: Quantity
+    energy: float
+    """The part of the device's energy, from 0 to 1; all parts together are 1."""
+    divided: bool = False
+    """Whether the energy is divided evenly, because nobody tells whose it is."""
+    alone: bool = True
+    began: float | None = None
+    """Unix seconds at which its oldest process on the device began."""
+
+
+def shares_of(
+    owners: Sequence[Owner],
+    processes: Sequence[Process] | None,
+    *,
+    load: Quantity,
+    memory_bytes: Quantity,
+    whole: bool = True,
+) -> tuple[Share, ...]:
+    """The parts of a device, at least one. `whole`: whether `processes` lists all there are."""
+    held = _held(owners, processes)
+    if len(held) == 1:
+        ((holder, own),) = held.items()
+        began = _began(own)
+        return (
+            Share(holder=holder, load=load, memory_bytes=memory_bytes, energy=1.0, began=began),
+        )
+    listed = processes is not None and whole
+    loads = {one: _own_load(own, listed, load) for one, own in held.items()}
+    known = [value for value in loads.values() if not isinstance(value, Absence)]
+    total = sum(known)
+    by_load = len(known) == len(held) and total > 0
+    return tuple(
+        Share(
+            holder=holder,
+            load=loads[holder],
+            memory_bytes=_sum_of(own, "gpu_memory_bytes", listed),
+            energy=_part(loads[holder], total) if by_load else 1.0 / len(held),
+            divided=not by_load,
+            alone=False,
+            began=_began(own),
+        )
+        for holder, own in held.items()
+    )
+
+
+def _part(load: Quantity, total: float) -> float:
+    return 0.0 if isinstance(load, Absence) else load / total
+
+
+def by_user(shares: Sequence[Share], load: Quantity, memory_bytes: Quantity) -> tuple[Share, ...]:
+    """The same with the shares of one user as one; a user alone on the device has all of it."""
+    if len(shares) == 1 and shares[0].holder.kind is not Kind.JOB:
+        return tuple(shares)
+    merged: dict[Holder, Share] = {}
+    for share in shares:
+        holder = share.holder
+        if holder.kind is Kind.JOB:
+            holder = Holder(Kind.USER, holder.user) if holder.user else UNKNOWN
+        other = merged.get(holder)
+        if other is None:
+            merged[holder] = msgspec.structs.replace(share, holder=holder)
+        else:
+            merged[holder] = _joined(other, share)
+    if len(merged) == 1 < len(shares):
+        ((holder, share),) = merged.items()
+        whole = Share(holder=holder, load=load, memory_bytes=memory_bytes, energy=1.0)
+        return (msgspec.structs.replace(whole, began=share.began),)
+    return tuple(merged.values())
+
+
+def _joined(one: Share, other: Share) -> Share:
+    begins = [began for began in (one.began, other.began) if began is not None]
+    return msgspec.structs.replace(
+        one,
+        load=_added(one.load, other.load),
+        memory_bytes=_added(one.memory_bytes, other.memory_bytes),
+        energy=one.energy + other.energy,
+        divided=one.divided or other.divided,
+        began=min(begins, default=None),
+    )
+
+
+def _added(one: Quantity, other: Quantity) -> Quantity:
+    if isinstance(one, Absence):
+        return one
+    return other if isinstance(other, Absence) else one + other
+
+
+def _held(
+    owners: Sequence[Owner], processes: Sequence[Process] | None
+) -> dict[Holder, list[Process]]:
+    """Everybody who holds the device, with their processes on it."""
+    jobs = _jobs(owners, processes or ())
+    held: dict[Holder, list[Process]] = {
+        Holder(Kind.JOB, user, job): [] for job, user in jobs.items()
+    }
+    for owner in owners:
+        if not _job_of_owner(owner) and owner.user:
+            held.setdefault(Holder(Kind.USER, owner.user), [])
+    graphics = []
+    for process in processes or ():
+        if process.type == _GRAPHICS and not _job_of_process(process):
+            graphics.append(process)
+        else:
+            held.setdefault(_holder_of(process, jobs, held), []).append(process)
+    if not held:
+        for process in graphics:
+            held.setdefault(_holder_of(process, jobs, held), []).append(process)
+    if not held:
+        held[UNKNOWN if processes is None else FREE] = []
+    return held
+
+
+def _jobs(owners: Iterable[Owner], processes: Iterable[Process]) -> dict[str, str]:
+    """Job to its user, empty where nobody says."""
+    jobs: dict[str, str] = {}
+    for owner in owners:
+        if job := _job_of_owner(owner):
+            jobs[job] = jobs.get(job) or owner.user
+    for process in processes:
+        if job := _job_of_process(process):
+            jobs[job] = jobs.get(job) or process.user or ""
+    return jobs
+
+
+def _holder_of(process: Process, jobs: Mapping[str, str], held: Iterable[Holder]) -> Holder:
+    if job := _job_of_process(process):
+        return Holder(Kind.JOB, jobs[job], job)
+    own = [one for one in held if process.user is None or one.user in ("", process.user)]
+    of_jobs = [one for one in own if one.kind is Kind.JOB]
+    if len(of_jobs) == 1:
+        return of_jobs[0]
+    return Holder(Kind.USER, process.user) if process.user else UNKNOWN
+
+
+def _job_of_owner(owner: Owner) -> str:
+    pod = f"{owner.namespace}/{owner.pod}" if owner.namespace else owner.pod
+    return owner.job_id or (pod if owner.pod else owner.container)
+
+
+def _job_of_process(process: Process) -> str:
+    return process.job or process.pod or process.container or ""
+
+
+def _own_load(own: Sequence[Process], listed: bool, device: Quantity) -> Quantity:
+    """The load of somebody's processes; an idle device is idle for all of them."""
+    load = _sum_of(own, "utilization_ratio", listed)
+    if isinstance(load, Absence) and not isinstance(device, Absence) and device < IDLE_RATIO:
+        return 0.0
+    return load
+
+
+def _sum_of(own: Sequence[Process], field: str, listed: bool) -> Quantity:
+    if not listed:
+        return Absence.NOT_COLLECTED
+    total = 0.0
+    for process in own:
+        value: float | None = getattr(process, field)
+        if value is None:
+            return process.absent.get(field, Absence.UNSUPPORTED)
+        total += value
+    return total
+
+
+def _began(own: Iterable[Process]) -> float | None:
+    return min((one.start_time for one in own if one.start_time is not None), default=None)

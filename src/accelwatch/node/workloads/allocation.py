@@ -1,0 +1,198 @@
+"""Whose a device is: joins the facts of all sources with the devices and their processes. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from accelwatch.node.workloads.device_ids import DeviceIndex
+from accelwatch.node.workloads.environ import Job
+from accelwatch.node.workloads.known import Known
+from accelwatch.node.workloads.members import Member, is_pod_uid
+from accelwatch.node.workloads.settings import CGROUP, SLURM
+from accelwatch.node.workloads.slurm import joined
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Process
+from accelwatch.schema.snapshot import Owner
+
+MAX_OWNERS = 32
+"""Per device; time-slicing allows more, an exposition should not."""
+
+_NOBODY = Member()
+Owned = dict[str, tuple[Owner, ...]]
+
+
+def member_of(process: Process, known: Known) -> Member:
+    """What is known of a process: its backend's word first, then ours."""
+    ours = _NOBODY
+    if process.pid_namespace == "same" and process.start_time is not None:
+        ours = known.members.get((process.pid, process.start_time), _NOBODY)
+    return Member(
+        container=process.container or ours.container,
+        pod_uid=process.pod or ours.pod_uid,
+        slurm_job=process.job or ours.slurm_job,
+        job=ours.job,
+    )
+
+
+def standing(index: DeviceIndex, known: Known, order: Mapping[str, str]) -> Owned:
+    """Owners that are told by the kubelet, by Slurm's lists and by job files, without any process.
+
+    A pod of the kubelet's answer without a cgroup has ended, where cgroups of pods can be seen at all.
+    """
+    by_device: dict[str, list[Owner]] = {}
+    for allocation in known.allocations:
+        uid = known.pods.uids.get((allocation.namespace, allocation.pod), "")
+        if uid and known.live_pods and uid not in known.live_pods:
+            continue
+        owner = Owner(
+            kind="kubernetes",
+            namespace=allocation.namespace,
+            pod=allocation.pod,
+            pod_uid=uid,
+            container=allocation.container,
+            resource=allocation.resource,
+        )
+        for device_id in index.given(allocation.resource, allocation.names):
+            by_device.setdefault(device_id, []).append(owner)
+    for device_id, job in _listed_jobs(index, known, order):
+        by_device.setdefault(device_id, []).append(job_owner(job))
+    return {device_id: merged(owners) for device_id, owners in by_device.items()}
+
+
+def _listed_jobs(
+    index: DeviceIndex, known: Known, order: Mapping[str, str]
+) -> Iterator[tuple[str, Job]]:
+    for job in known.jobs.values():
+        for number in job.indices:
+            mapped = order.get(number)
+            ids = index.named(mapped) if mapped else index.counted(int(number))
+            yield from ((device_id, job) for device_id in ids)
+    for file in known.files:
+        whole = index.whole(file.index)
+        if whole is None:
+            continue
+        ids = (whole,)
+        if file.gpu_instance is not None:
+            ids = index.partitions_of(whole, f"gi{file.gpu_instance}")
+        for job in file.jobs:
+            full = joined(job, known.jobs[job.job_id]) if job.job_id in known.jobs else job
+            yield from ((device_id, full) for device_id in ids)
+
+
+def owners(
+    devices: Iterable[Device],
+    processes: Iterable[Process],
+    fixed: Owned,
+    known: Known,
+    sources: frozenset[str],
+) -> Owned:
+    """Owners by device id: those that stand, and those that only the processes show."""
+    parents = {device.id: device.parent_id for device in devices}
+    given = {
+        device_id
+        for device_id, owning in fixed.items()
+        if any(owner.kind == "kubernetes" for owner in owning)
+    }
+    divided = {parents[partition] for partition in given if parents.get(partition)}
+    by_device: dict[str, list[Owner]] = {key: list(value) for key, value in fixed.items()}
+    for process in processes:
+        here = process.device_id
+        member = member_of(process, known)
+        if CGROUP in sources and not {here, parents.get(here)} & given and here not in divided:
+            by_device.setdefault(here, []).extend(_container_owner(member, known))
+        if SLURM in sources:
+            by_device.setdefault(here, []).extend(_job_owner(process, member, known))
+    whole = {
+        parents[partition]
+        for partition, users in by_device.items()
+        if users and parents.get(partition)
+    }
+    return {
+        device_id: merged(users)
+        for device_id, users in by_device.items()
+        if users and (device_id not in whole or device_id in fixed)
+    }
+
+
+def _container_owner(member: Member, known: Known) -> Iterator[Owner]:
+    if member.pod_uid:
+        (namespace, pod), uid = _pod(member.pod_uid, known)
+        container = known.pods.containers.get(member.container or "", "")
+        yield Owner(
+            kind="kubernetes",
+            namespace=namespace,
+            pod=pod,
+            pod_uid=uid,
+            container=container or known.pods.only_container.get(uid, ""),
+        )
+    elif member.container:
+        name = known.containers.get(member.container) or member.container[:12]
+        yield Owner(kind="container", container=name)
+
+
+def _pod(text: str, known: Known) -> tuple[tuple[str, str], str]:
+    """((namespace, pod), uid) of a process's pod, which is a uid or, once annotated, a name."""
+    if is_pod_uid(text):
+        return known.pods.by_uid.get(text, ("", "")), text
+    namespace, _, pod = text.rpartition("/")
+    return (namespace, pod), known.pods.uids.get((namespace, pod), "")
+
+
+def _job_owner(process: Process, member: Member, known: Known) -> Iterator[Owner]:
+    """By the cgroup; else by the environment. What a process says of another job is not believed."""
+    declared = member.job
+    if member.slurm_job:
+        job = known.jobs.get(member.slurm_job) or Job(scheduler="slurm", job_id=member.slurm_job)
+        if declared is not None and (declared.scheduler, declared.job_id) == (
+            "slurm",
+            member.slurm_job,
+        ):
+            job = joined(job, declared)
+    elif declared is not None:
+        job = declared
+    else:
+        return
+    owner = job_owner(job)
+    if not owner.user:
+        owner = msgspec.structs.replace(owner, user=process.user or "")
+    yield owner
+
+
+def job_owner(job: Job) -> Owner:
+    """A job as an owner."""
+    return Owner(
+        kind="job",
+        scheduler=job.scheduler,
+        job_id=job.job_id,
+        user=job.user,
+        account=job.account,
+        queue=job.queue,
+    )
+
+
+def merged(owners: Iterable[Owner]) -> tuple[Owner, ...]:
+    """Owners without repetition; tellings of one job become one."""
+    by_key: dict[tuple[str, ...], Owner] = {}
+    for owner in owners:
+        key = _identity(owner)
+        known = by_key.get(key)
+        by_key[key] = owner if known is None else _completed(known, owner)
+        if len(by_key) == MAX_OWNERS:
+            break
+    return tuple(by_key.values())
+
+
+def _identity(owner: Owner) -> tuple[str, ...]:
+    if owner.kind == "job":
+        return (owner.kind, owner.scheduler, owner.job_id)
+    place = (owner.namespace, owner.pod, owner.pod_uid, owner.container)
+    return (owner.kind, *place, owner.resource)
+
+
+def _completed(known: Owner, more: Owner) -> Owner:
+    return msgspec.structs.replace(
+        known,
+        user=known.user or more.user,
+        account=known.account or more.account,
+        queue=known.queue or more.queue,
+    )

@@ -1,0 +1,196 @@
+"""Reads all sources, each with its own failures; runs on the background thread."""
+
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.base.clock import Clock
+from accelwatch.kernel import sysfs
+from accelwatch.node.workloads import (
+    docker,
+    job_cgroups,
+    job_files,
+    pod_cgroups,
+    pod_names,
+    podresources,
+)
+from accelwatch.node.workloads.job_files import JobFile
+from accelwatch.node.workloads.known import Known, SourceState, SourceStatus
+from accelwatch.node.workloads.members import Key, Members
+from accelwatch.node.workloads.pod_names import PodNames
+from accelwatch.node.workloads.podresources import Allocation
+from accelwatch.node.workloads.settings import CGROUP, PODRESOURCES, SLURM, WorkloadSettings
+from accelwatch.node.workloads.slurm import SlurmJobs
+from accelwatch.node.workloads.source import PolledSource, off
+
+T = TypeVar("T")
+
+
+class Gatherer:
+    """Owns what is remembered between rounds; for one thread, but for `statuses`."""
+
+    def __init__(self, settings: WorkloadSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        nothing: tuple[Allocation, ...] = ()
+        no_files: tuple[JobFile, ...] = ()
+        self._kubelet = self._source(PODRESOURCES, settings.kubelet_socket, nothing)
+        self._pods = self._source("pod_logs", settings.pod_logs, PodNames())
+        self._folders = [
+            (folder, self._source("job_dir", folder, no_files)) for folder in settings.job_dirs
+        ]
+        self._members = Members(settings.root, environments=SLURM in settings.sources)
+        self._containers: dict[str, str] = {}
+        self._slurm = SlurmJobs(settings.root)
+        self._slurm_here: bool | None = None
+        self.known = Known()
+
+    def _source(self, name: str, path: Path, empty: T) -> PolledSource[T]:
+        return PolledSource(
+            name,
+            str(path),
+            empty,
+            self._clock,
+            interval_s=self._settings.interval_s,
+            keep_s=self._settings.keep_s,
+        )
+
+    def round(self, wanted: set[Key]) -> None:
+        """Read every source once; `wanted` are the processes on devices."""
+        settings, known = self._settings, self.known
+        if PODRESOURCES in settings.sources:
+            self._kubelet.poll(self._fetch)
+            known = msgspec.structs.replace(
+                known,
+                allocations=self._kubelet.value,
+                live_pods=pod_cgroups.read(settings.root),
+                nodes=partition_nodes(settings.root),
+            )
+        if settings.sources & {PODRESOURCES, CGROUP}:
+            self._pods.poll(self._pod_names)
+            known = msgspec.structs.replace(known, pods=self._pods.value)
+        if SLURM in settings.sources:
+            cgroups = job_cgroups.read(settings.root)
+            self._slurm_here = cgroups.slurm
+            jobs = self._slurm.of(cgroups)
+            live = frozenset(jobs) if cgroups.slurm else None
+            known = msgspec.structs.replace(known, jobs=jobs, files=self._job_files(live))
+        self.known = known
+        self.look_up(wanted)
+
+    def look_up(self, wanted: set[Key]) -> None:
+        """Only find out about processes that are not known yet."""
+        self._members.keep(wanted)
+        members = {key: member for key in wanted if (member := self._members.of(key)) is not None}
+        containers = {container.container for container in members.values() if container.container}
+        plain = {
+            container.container
+            for container in members.values()
+            if container.container and not container.pod_uid
+        }
+        names = {
+            container: self._containers.get(container)
+            or docker.name(self._settings.root, container)
+            for container in plain
+        }
+        self._containers = {
+            container: name for container, name in names.items() if container in containers and name
+        }
+        self.known = msgspec.structs.replace(
+            self.known, members=members, containers=self._containers
+        )
+
+    def _fetch(self) -> tuple[Allocation, ...]:
+        return podresources.fetch(
+            self._settings.kubelet_socket,
+            timeout_s=self._settings.kubelet_timeout_s,
+            clock=self._clock,
+        )
+
+    def _pod_names(self) -> PodNames:
+        return pod_names.read(self._settings.pod_logs, self._settings.root / "var/log/containers")
+
+    def _job_files(self, live: frozenset[str] | None) -> tuple[JobFile, ...]:
+        """Files of all folders, without jobs that Slurm's cgroups show to be over."""
+        files: list[JobFile] = []
+        for folder, source in self._folders:
+            source.poll(lambda folder=folder: _understood(folder))  # type: ignore[misc]
+            files += [without_ended(file, live) for file in source.value]
+        return tuple(file for file in files if file.jobs)
+
+    def statuses(self) -> tuple[SourceStatus, ...]:
+        """How it stands with each source."""
+        known, sources = self.known, self._settings.sources
+        statuses = [
+            self._kubelet.status(len(known.allocations))
+            if PODRESOURCES in sources
+            else off(PODRESOURCES)
+        ]
+        if sources & {PODRESOURCES, CGROUP}:
+            statuses.append(self._pods.status(len(known.pods.by_uid)))
+        statuses.append(self._processes() if CGROUP in sources else off(CGROUP))
+        statuses.append(self._slurm_status() if SLURM in sources else off(SLURM))
+        statuses += [source.status(len(source.value)) for _, source in self._folders]
+        return tuple(statuses)
+
+    def _processes(self) -> SourceStatus:
+        return SourceStatus(
+            name=CGROUP,
+            subject=str(self._settings.root / "proc"),
+            state=SourceState.OK,
+            entries=len(self.known.members),
+        )
+
+    def _slurm_status(self) -> SourceStatus:
+        state, message, remedy, reason = SourceState.OK, "", "", ""
+        if self._slurm_here is None:
+            state = SourceState.STARTING
+        elif not self._slurm_here:
+            state, reason, message = SourceState.ABSENT, "absent", "no cgroups of slurmstepd"
+        elif self._slurm.unreadable:
+            state, reason = SourceState.FAILED, "permission"
+            message = f"the environment of {self._slurm.unreadable} jobs cannot be read"
+            remedy = "grant CAP_SYS_PTRACE, or let the prolog write job files and set job_dirs"
+        return SourceStatus(
+            name=SLURM,
+            subject=str(self._settings.root / "sys/fs/cgroup"),
+            state=state,
+            entries=len(self.known.jobs),
+            reason=reason,
+            message=message,
+            remedy=remedy,
+        )
+
+
+def _understood(folder: Path) -> tuple[JobFile, ...]:
+    files, unread = job_files.read(folder)
+    if unread and not files:
+        raise SourceError(
+            f"{folder}: {unread} files are neither job ids nor a JSON object, or not readable",
+            reason="protocol",
+        )
+    return files
+
+
+def without_ended(file: JobFile, live: frozenset[str] | None) -> JobFile:
+    """The file without jobs that are over; `live` None: nobody knows, ids that are no number stay."""
+    if live is None:
+        return file
+    jobs = tuple(job for job in file.jobs if job.job_id in live or not job.job_id.isdigit())
+    return msgspec.structs.replace(file, jobs=jobs)
+
+
+def partition_nodes(root: Path) -> dict[str, str]:
+    """AMD partitions as the device plug-in names them, to their render nodes.
+
+    amdgpu makes a platform device `amdgpu_xcp_<n>` for each further partition of the node's GPUs.
+    """
+    nodes: dict[str, str] = {}
+    for folder in sysfs.list_dir(root / "sys/devices/platform"):
+        if folder.name.startswith("amdgpu_xcp_"):
+            for node in sysfs.list_dir(folder / "drm"):
+                if node.name.startswith("renderD"):
+                    nodes[folder.name] = f"/dev/dri/{node.name}"
+    return nodes

@@ -1,0 +1,1 @@
+"""Plug-ins by entry point, and the options of each."""

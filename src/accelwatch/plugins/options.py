@@ -1,0 +1,98 @@
+"""A plug-in's own options as a struct of its own, with complaints that never repeat a value."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import inspect
+
+from accelwatch.base.errors import ConfigError, OptionsError
+from accelwatch.located_yaml.complaint import unknown
+
+Options = TypeVar("Options", bound=msgspec.Struct)
+
+_SECRET = re.compile(r"(^|_)(password|passwd|secret|token|api_?key|private_?key)$", re.IGNORECASE)
+_FROM_FILE = "_file"
+"""What a key ends with whose value is the content of a file; a secret is given so only."""
+
+
+def secret_key(name: str) -> bool:
+    """Whether a key of this name holds a secret itself; `*_file` keys name a file and do not."""
+    return _SECRET.search(name) is not None
+
+
+def checked(options: Mapping[str, object], kind: type[Options]) -> Options:
+    """The options as a struct. Raises OptionsError with every mistake, without the values."""
+    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    written = [key + _FROM_FILE if secret_key(key) else key for key in fields]
+    mistakes: dict[str, str] = {}
+    for key, value in options.items():
+        if key not in fields:
+            mistakes[key] = unknown(key, written)
+            continue
+        try:
+            msgspec.convert(value, fields[key].type)
+        except msgspec.ValidationError as error:
+            mistakes[key] = _mistake(key, fields[key].type, value, str(error))
+    for key, field in fields.items():
+        if field.required and key not in options:
+            mistakes[key] = "is missing"
+    if mistakes:
+        raise OptionsError(mistakes)
+    try:
+        return msgspec.convert(dict(options), kind)
+    except msgspec.ValidationError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _mistake(key: str, wanted: Any, value: object, error: str) -> str:
+    """What is expected of a value that does not fit; deep inside one, the words of msgspec."""
+    words = expected_words(inspect.type_info(wanted))
+    if not words:
+        return error.replace("`$", f"`{key}")
+    unquoted = isinstance(value, int | float) and words.startswith("text")
+    return f"expected {words}" + ("; put it in quotes" if unquoted else "")
+
+
+def expected_words(wanted: inspect.Type) -> str:
+    """What a value of a type looks like, in words; empty for what is not told in a few."""
+    if isinstance(wanted, inspect.Metadata):
+        return expected_words(wanted.type)
+    if isinstance(wanted, inspect.UnionType):
+        parts = [expected_words(part) for part in wanted.types]
+        return " or ".join(parts) if all(parts) else ""
+    if isinstance(wanted, inspect.LiteralType):
+        return f"one of {', '.join(map(str, wanted.values))}"
+    if isinstance(wanted, inspect.VarTupleType) and isinstance(wanted.item_type, inspect.StrType):
+        return f"a list of {_between(wanted.min_length, wanted.max_length)}texts"
+    if isinstance(wanted, inspect.DictType) and isinstance(wanted.value_type, inspect.StrType):
+        return "a mapping with a text for each key"
+    if isinstance(wanted, inspect.StrType):
+        length = _between(wanted.min_length, wanted.max_length)
+        return f"text of {length}characters" if length else "text"
+    if isinstance(wanted, inspect.IntType | inspect.FloatType):
+        return f"a number {_between(wanted.ge, wanted.le, 'from ')}".rstrip()
+    return "true or false" if isinstance(wanted, inspect.BoolType) else ""
+
+
+def _between(least: float | None, most: float | None, begin: str = "") -> str:
+    """The limits of a number, or of a count of things; nothing where there are none."""
+    if most is None:
+        return "" if least is None else f"{begin or 'at least '}{least} "
+    return f"{begin and 'of '}at most {most} " if least is None else f"{begin}{least} to {most} "
+
+
+def check_url(url: str, *, key: str = "url") -> str:
+    """The URL, if a message can be sent to it. Raises ConfigError, which does not repeat it."""
+    try:
+        parts = urlsplit(url)
+        well = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        well = None
+    if not well or not url.isascii() or not url.isprintable() or " " in url:
+        raise ConfigError(f"{key}: expected a URL, https://HOST/PATH")
+    if parts.username is not None:
+        raise ConfigError(f"{key}: no user or password belongs into a URL")
+    return url

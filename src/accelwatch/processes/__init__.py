@@ -1,0 +1,1 @@
+"""Processes that we start: vendor commands within bounds, and children that end with their parent."""

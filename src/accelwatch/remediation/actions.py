@@ -1,0 +1,65 @@
+"""Actions as a configuration names them: plug-ins with their secrets read from files."""
+
+import os
+from collections.abc import Iterable, Iterator
+
+from accelwatch.action.contract import Action, ActionContext
+from accelwatch.action.intent import IntentKind
+from accelwatch.alerting.delivery.sinks import made
+from accelwatch.alerting.rules.document import JobPolicy
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.base.errors import AccelwatchError, ConfigError
+from accelwatch.plugins import entry_points as plugins
+from accelwatch.remediation.settings import ActionSettings, RemedySettings
+
+
+def actions_of(settings: RemedySettings, clock: Clock) -> dict[str, Action]:
+    """The actions by name, in the order of the configuration. Raises ConfigError, PluginError."""
+    return {name_of(one): built(one, clock) for one in settings.actions}
+
+
+def name_of(settings: ActionSettings) -> str:
+    """By what an action is called; its type where it has no name of its own."""
+    return settings.name or settings.type
+
+
+def built(settings: ActionSettings, clock: Clock) -> Action:
+    """One action; nothing is asked or done yet. Raises ConfigError, PluginError."""
+    factory = plugins.load(plugins.ACTIONS, settings.type)
+
+    def make(options: dict[str, object]) -> Action:
+        context = ActionContext(
+            name=name_of(settings), options=options, clock=clock, environ=os.environ
+        )
+        action: Action = factory(context)
+        return action
+
+    return made(make, settings.options)
+
+
+def check_in_job(rules: Iterable[Rule], actions: Iterable[Action]) -> None:
+    """Raises ConfigError where a rule leaves a swap to the launcher, and no action can tell that."""
+    if any(IntentKind.SWAP_IN_JOB in action.intents for action in actions):
+        return
+    for rule in rules:
+        if rule.action is not None and rule.action.job is JobPolicy.IN_JOB:
+            raise ConfigError(
+                f"{rule.origin}: {rule.id}: action.job.policy in_job needs a hook that notifies the "
+                "job's launcher; add an action of type script with hooks.swap_in_job to remedy.actions"
+            )
+
+
+def mistakes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
+    """What is wrong with the actions, by key within `remedy`."""
+    for at, one in enumerate(settings.actions):
+        if not one.type:
+            continue
+        if complaint := plugins.unknown(plugins.ACTIONS, [one.type]):
+            yield f"actions[{at}].type", complaint
+            continue
+        try:
+            built(one, SystemClock())
+        except AccelwatchError as error:
+            for line in str(error).splitlines():
+                yield f"actions[{at}].options", line

@@ -1,0 +1,1 @@
+"""Carrying out what is decided: the engine, its operations and their ledger."""

@@ -1,0 +1,90 @@
+"""One effect on a scheduler: written down first, done once, its answer kept."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from typing import NamedTuple
+
+from accelwatch.action.contract import Action
+from accelwatch.action.intent import Intent
+from accelwatch.action.step import Committed, Step, StepKind, Told, ToldStatus
+from accelwatch.base.clock import Clock
+from accelwatch.remediation.execution.lanes import Lanes
+from accelwatch.remediation.execution.ledger import Ledger
+from accelwatch.remediation.execution.operations import Operation, OperationState, Witness
+
+logger = logging.getLogger(__name__)
+
+_UNDECLARED = StepKind(idempotent=False, reversible=False)
+"""A step that an action does not declare is the worst that a step can be."""
+
+Gate = Callable[[Intent], str]
+"""Why no effect may begin now for an intent; empty when it may."""
+
+
+class Site(NamedTuple):
+    """What the pursuits of one scheduler share."""
+
+    name: str
+    """The action's name in the configuration."""
+    action: Action
+    ledger: Ledger
+    lanes: Lanes
+    gate: Gate
+    clock: Clock
+    jitter: Callable[[], float] = random.random
+    as_of_now: Callable[[Intent], Intent] = lambda intent: intent
+    """An intent with the nodes that are bad now."""
+
+    def kind(self, step: Step) -> StepKind:
+        """What is declared of a step."""
+        return self.action.steps.get(step.kind, _UNDECLARED)
+
+
+async def carry_out(
+    site: Site, intent: Intent, step: Step, attempt: int, held: Callable[[], str]
+) -> str:
+    """Do a step, unless something holds it back at the last moment: then what, else empty.
+
+    Raises JournalError: before the effect it has not happened, after it its answer is known in memory.
+    """
+    kind, ledger = site.kind(step), site.ledger
+    operation = await ledger.reserve(site.name, intent, step, attempt)
+    async with site.lanes.effects(site.name, kind):
+        why = held()
+        if not why:
+            operation, committed = await ledger.start(operation, kind, held)
+            why = held()
+        if why:
+            await ledger.settle(operation, OperationState.CANCELLED, Witness.PURSUIT, why)
+            return why
+        told = await _perform(site, step, committed, kind)
+    if told.status is ToldStatus.NOT_BEGUN:
+        await ledger.settle(operation, OperationState.CANCELLED, Witness.PURSUIT, told.text)
+        return told.text
+    await _keep(ledger, operation, told, kind)
+    return ""
+
+
+async def _perform(site: Site, step: Step, committed: Committed, kind: StepKind) -> Told:
+    try:
+        async with asyncio.timeout(kind.timeout_s):
+            return await site.action.perform(step, committed)
+    except TimeoutError:
+        text = f"no answer within {kind.timeout_s:g} s"
+    except Exception as error:
+        logger.exception("an action failed to do a step action=%s", site.name)
+        text = f"doing it failed: {error!r}"
+    return Told(status=ToldStatus.UNKNOWN, text=text)
+
+
+async def _keep(ledger: Ledger, operation: Operation, told: Told, kind: StepKind) -> None:
+    if told.status is ToldStatus.UNKNOWN:
+        await ledger.told(operation, told, OperationState.UNKNOWN)
+        return
+    operation = await ledger.told(operation, told, OperationState.TOLD)
+    retried = told.status is ToldStatus.RETRY and kind.idempotent
+    if retried or told.status is ToldStatus.REFUSED:
+        text = told.text or "nothing has happened"
+        await ledger.settle(operation, OperationState.FAILED, Witness.PURSUIT, text)

@@ -1,0 +1,100 @@
+"""What the pure part wants remembered, as the journal keeps it, and made again from there."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from accelwatch.alerting.incidents.journal.records import GONE, MOST_BODY, StateRecord
+from accelwatch.remediation.execution import operations
+from accelwatch.remediation.policy.state import outcome
+from accelwatch.remediation.policy.state.model import RemedyState
+
+_DECODER = msgspec.json.Decoder(outcome.StateRecord)
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+_ONLY = "-"
+"""Key of what there is once."""
+PART = "part"
+"""Kind of a piece of what is too large for one body; pieces beyond those that count mean nothing."""
+_PIECE = MOST_BODY // 4 - 1
+"""Characters of a piece: none takes more than four bytes in JSON that was JSON before."""
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """The body of what is in pieces."""
+
+    parts: int
+
+
+def kept(record: outcome.StateRecord) -> Iterator[StateRecord]:
+    """A record of the pure part as states of the journal; one without a value is gone."""
+    key, value = _key_and_value(record)
+    kind = str(type(record).__struct_config__.tag)
+    node = key if "node" in record.__struct_fields__ else ""
+
+    def state(key: str, body: msgspec.Raw, kind: str = kind) -> StateRecord:
+        return StateRecord(kind, key, body, incident=_incident(value), node=node)
+
+    if value is None or value == "":
+        yield state(key, GONE)
+        return
+    body = _ENCODER.encode(record)
+    if len(body) <= MOST_BODY:
+        yield state(key, msgspec.Raw(body))
+        return
+    text = body.decode("utf-8")
+    pieces = [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
+    yield state(key, _raw(Parts(len(pieces))))
+    for number, piece in enumerate(pieces):
+        yield state(_part(kind, key, number), _raw(piece), PART)
+
+
+def _raw(thing: object) -> msgspec.Raw:
+    return msgspec.Raw(_ENCODER.encode(thing))
+
+
+def _part(kind: str, key: str, number: int) -> str:
+    return f"{kind}:{key}:{number}"
+
+
+def _key_and_value(record: outcome.StateRecord) -> tuple[str, object]:
+    names = record.__struct_fields__
+    if isinstance(record, outcome.StartedRecord):
+        return _ONLY, record
+    if len(names) == 1:
+        return _ONLY, getattr(record, names[0])
+    key, value = (getattr(record, name) for name in names)
+    return str(key), value
+
+
+def _incident(value: object) -> str:
+    mark = getattr(value, "mark", None)
+    return str(getattr(value, "incident", "") or getattr(mark, "incident", ""))
+
+
+def restored(states: Iterable[StateRecord]) -> RemedyState:
+    """The state that the journal's states amount to. Raises msgspec.MsgspecError for what is none.
+
+    What is not understood is never taken for nothing: an engine that forgot what it holds would be
+    worse than one that does not begin.
+    """
+    known = {(one.kind, one.key): one for one in states}
+    state = RemedyState()
+    for (kind, _), one in known.items():
+        if kind not in (operations.KIND, PART):
+            state = outcome.replay(state, _DECODER.decode(_whole(one, known)))
+    return state
+
+
+def _whole(one: StateRecord, known: dict[tuple[str, str], StateRecord]) -> bytes:
+    """The body of a state, put together. Raises msgspec.ValidationError when a piece is missing."""
+    body = bytes(one.body)
+    try:
+        parts = msgspec.json.decode(body, type=Parts).parts
+    except msgspec.ValidationError:
+        return body
+    pieces = [known.get((PART, _part(one.kind, one.key, number))) for number in range(parts)]
+    if None in pieces:
+        raise msgspec.ValidationError(f"a piece of {one.kind} {one.key} is missing")
+    return "".join(
+        msgspec.json.decode(piece.body, type=str) for piece in pieces if piece is not None
+    ).encode()

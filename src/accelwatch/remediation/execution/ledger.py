@@ -1,0 +1,201 @@
+"""The operations of this engine, in memory as in the journal; only here an effect gets its permission.
+
+An operation is written down before it begins, and `started` before anything happens: whoever performs a
+step needs the `Committed` that `start` gives when the journal's disk has it.
+"""
+
+import secrets
+from collections.abc import Awaitable, Callable, Iterable
+
+from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.step import Committed, Step, StepKind, Told
+from accelwatch.alerting.incidents.incident import ENGINE
+from accelwatch.alerting.incidents.journal.file import JournalError
+from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
+from accelwatch.base.clock import Clock
+from accelwatch.remediation.execution.operations import (
+    KEPT_S,
+    KIND,
+    Operation,
+    OperationState,
+    Witness,
+    advanced,
+    operation_of,
+    record,
+)
+
+Commit = Callable[[Batch], Awaitable[None]]
+"""Has a batch written; when it returns, it is on the disk. Raises JournalError."""
+Place = tuple[str, str]
+"""An action's name and a node."""
+
+
+def rehearsal(intent: Intent) -> Committed:
+    """The permission to go through a step without doing anything, which nobody has to write down."""
+    return Committed(
+        operation="try", attempt=1, mark=intent.mark, deadline=intent.deadline, dry_run=True
+    )
+
+
+def release_without_journal(intent: Intent) -> Committed:
+    """The permission to take our own mark off at a person's word while nothing can be written down."""
+    if intent.kind is not IntentKind.RELEASE:
+        raise ValueError(f"{intent.kind.value} has to be in the journal before it is done")
+    return Committed(operation="by-hand", attempt=1, mark=intent.mark, deadline=intent.deadline)
+
+
+class Ledger:
+    """What was begun, and how far it is; for one event loop."""
+
+    def __init__(
+        self,
+        commit: Commit | None,
+        clock: Clock,
+        states: Iterable[StateRecord] = (),
+        new_id: Callable[[], str] = lambda: secrets.token_hex(4),
+        written: Callable[[Operation], None] = lambda _: None,
+    ) -> None:
+        """`commit` is None where there is no journal: then nothing can be begun. `written` hears of each
+        operation whose state has come to the disk.
+
+        Raises msgspec.MsgspecError for a state that is no operation.
+        """
+        self._commit = commit
+        self._clock = clock
+        self._new_id = new_id
+        self._heard = written
+        self._known: dict[Place, dict[str, Operation]] = {}
+        self._actions: dict[str, None] = {}
+        """By which anything was begun, the first that was seen first."""
+        self.problem = ""
+        """What is wrong with the journal; empty when the last word was written."""
+        for state in states:
+            if state.kind == KIND:
+                self._keep(operation_of(state))
+
+    def open_on(self, action: str, node: str) -> Operation | None:
+        """The operation on a node whose end nobody knows."""
+        return next((one for one in self._on(action, node).values() if one.is_open), None)
+
+    def of(self, action: str, intent: Intent) -> list[Operation]:
+        """What was begun for an intent, oldest first."""
+        on = self._on(action, intent.node).values()
+        return sorted((one for one in on if one.intent == intent), key=lambda one: one.reserved)
+
+    def action_of(self, intent: Intent) -> str:
+        """The action by which something was begun for an intent; empty when nothing was."""
+        for action in self._actions:
+            if any(one.intent == intent for one in self._on(action, intent.node).values()):
+                return action
+        return ""
+
+    def open(self) -> list[Operation]:
+        """All whose end nobody knows."""
+        return [one for on in self._known.values() for one in on.values() if one.is_open]
+
+    async def reserve(self, action: str, intent: Intent, step: Step, attempt: int) -> Operation:
+        """Write down what is about to be done. Raises JournalError; JournalClaimedError, too, when
+        something else is open on the node.
+        """
+        operation = Operation(
+            id=f"{intent.mark.incident}-{self._new_id()}",
+            action=action,
+            intent=intent,
+            step=step,
+            attempt=attempt,
+            reserved=self._clock.wall(),
+        )
+        await self._write(operation)
+        return operation
+
+    async def start(
+        self, operation: Operation, kind: StepKind, withdrawn: Callable[[], str]
+    ) -> tuple[Operation, Committed]:
+        """The permission to do it: it is on the disk that it may have happened. Raises JournalError.
+
+        `withdrawn` says why the permission counts no more; it is asked before each command.
+        """
+        now = self._clock.wall()
+        started = advanced(operation, OperationState.STARTED, now=now)
+        await self._write(started)
+        return started, Committed(
+            operation=operation.id,
+            attempt=operation.attempt,
+            mark=operation.intent.mark,
+            deadline=min(operation.intent.deadline, now + kind.timeout_s),
+            withdrawn=withdrawn,
+        )
+
+    async def told(self, operation: Operation, told: Told, to: OperationState) -> Operation:
+        """Write down an answer, with which it comes to another open state. Raises JournalError; the
+        answer is known then all the same.
+        """
+        after = advanced(operation, to, now=self._clock.wall(), told=told, text=told.text)
+        self._keep(after)
+        await self._write(after)
+        return after
+
+    async def settle(
+        self,
+        operation: Operation,
+        to: OperationState,
+        by: Witness,
+        text: str,
+        *,
+        person: str = "",
+        address: str = "",
+    ) -> Operation:
+        """Write down what it has come to. Raises JournalError, then it is as open as before."""
+        after = advanced(operation, to, now=self._clock.wall(), by=by, text=text, person=person)
+        await self._write(after, person, address)
+        return after
+
+    async def _write(self, operation: Operation, person: str = "", address: str = "") -> None:
+        if self._commit is None:
+            self.problem = "there is no journal, so nothing is done"
+            raise JournalError(self.problem)
+        batch = Batch(
+            time=self._clock.wall(),
+            records=[record(operation)],
+            actor=person or ENGINE,
+            address=address,
+        )
+        try:
+            await self._commit(batch)
+        except JournalError as error:
+            self.problem = f"nothing is done while the journal cannot be written: {error}"
+            raise
+        self.problem = ""
+        self._keep(operation)
+        self._heard(operation)
+
+    def _keep(self, operation: Operation) -> None:
+        place = operation.action, operation.intent.node
+        self._actions[operation.action] = None
+        old = self._clock.wall() - KEPT_S
+        self._known[place] = {
+            one.id: one
+            for one in (*self._on(*place).values(), operation)
+            if one.ended is None or one.ended > old
+        }
+
+    def _on(self, action: str, node: str) -> dict[str, Operation]:
+        return self._known.get((action, node), {})
+
+
+def originals(operations: Iterable[Operation]) -> dict[str, str]:
+    """What the steps of an intent replaced, where they may have happened: the oldest word counts."""
+    replaced: dict[str, str] = {}
+    for one in operations:
+        if one.state not in (OperationState.CANCELLED, OperationState.FAILED):
+            replaced = {**one.step.original, **replaced}
+    return replaced
+
+
+def same(step: Step, other: Step) -> bool:
+    """Whether two steps are the same effect on the same state of things."""
+    return (step.kind, step.arguments, step.precondition) == (
+        other.kind,
+        other.arguments,
+        other.precondition,
+    )

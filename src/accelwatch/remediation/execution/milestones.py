@@ -1,0 +1,70 @@
+"""How long the steps from a fault to a node that works again took. Pure."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.execution.operations import Operation, OperationState
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.stage import Stage
+
+
+class Milestone(StrEnum):
+    """A step of the way that is over."""
+
+    SEEN = "seen"
+    """From the moment at which what is wrong began until the engine heard of it."""
+    DECIDED = "decided"
+    """From there until the node was to be taken out: approvals, budgets and spacing are waited for."""
+    TOLD = "told"
+    """From the beginning of an effect until there was an answer to it."""
+    OBSERVED = "observed"
+    """From that answer until the effect was seen."""
+    RUNNING = "running"
+    """From the decision to move a job until it was seen to run elsewhere."""
+    VERIFIED = "verified"
+    """From the beginning of a verification until the node may be given back."""
+    RELEASED = "released"
+    """From there until the node was seen to take work again."""
+
+
+def reached(
+    was: Remedy | None, remedy: Remedy | None, now: float
+) -> Iterator[tuple[Milestone, float]]:
+    """What a change of a remedy has brought to an end, and after how many seconds."""
+    if remedy is not None:
+        if was is None and remedy.cases:
+            yield Milestone.SEEN, _since(min(case.since for case in remedy.cases), now)
+        if remedy.wants is Kind.QUARANTINE and (was is None or was.pursuing != remedy.pursuing):
+            yield Milestone.DECIDED, _since(remedy.begun, now)
+        for move in remedy.moved[0 if was is None else len(was.moved) :]:
+            yield Milestone.RUNNING, _since(move.asked, now)
+    if was is None:
+        return
+    if remedy is not None and (was.stage, remedy.stage) == (Stage.VERIFYING, Stage.RELEASING):
+        yield Milestone.VERIFIED, _since(was.since, now)
+    given_back = remedy is None or remedy.hold is None
+    if given_back and was.stage is Stage.RELEASING and was.hold is not None:
+        yield Milestone.RELEASED, _since(was.since, now)
+
+
+class Answers:
+    """When effects were answered, until they are seen; those of an earlier process are not known."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, float] = {}
+
+    def reached(self, operation: Operation, now: float) -> Iterator[tuple[Milestone, float]]:
+        """What a change of an operation has brought to an end, and after how many seconds."""
+        if operation.state is OperationState.TOLD and operation.started is not None:
+            self._told[operation.id] = now
+            yield Milestone.TOLD, _since(operation.started, now)
+            return
+        told = self._told.pop(operation.id, None)
+        if told is not None and operation.state is OperationState.OBSERVED:
+            yield Milestone.OBSERVED, _since(told, now)
+
+
+def _since(begin: float, now: float) -> float:
+    """Seconds; clocks of others may be ahead of ours."""
+    return max(now - begin, 0.0)

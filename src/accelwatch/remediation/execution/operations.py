@@ -1,0 +1,156 @@
+"""The life of an operation: one step of an action, from being written down to what came of it.
+
+What may follow what stands in a table. A time-out is `unknown`, and `unknown` is left only by what is
+observed or by a person's word.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+import msgspec
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.step import Begun, Step, Told
+from accelwatch.alerting.incidents.journal.records import StateRecord
+
+KIND = "operation"
+"""Of its records in the journal."""
+KEPT_S = 30 * 86_400.0
+"""How long one that has ended stays in the table; its entries stay as long as all entries."""
+
+
+class OperationState(StrEnum):
+    """How far an operation is."""
+
+    RESERVED = "reserved"
+    """Nothing else begins on the node; nothing has happened."""
+    STARTED = "started"
+    """It may have happened from now on."""
+    TOLD = "told"
+    """There was an answer; whether it is so is not seen yet."""
+    OBSERVED = "observed"
+    FAILED = "failed"
+    """It has not happened, and will not."""
+    UNKNOWN = "unknown"
+    CANCELLED = "cancelled"
+    """It was never begun."""
+
+
+class Witness(StrEnum):
+    """By what an operation comes to another state."""
+
+    PURSUIT = "pursuit"
+    """Whoever carries it out: by an answer, or by having none."""
+    OBSERVATION = "observation"
+    PERSON = "person"
+
+
+_ANY = frozenset(Witness)
+_SEEN = frozenset({Witness.OBSERVATION, Witness.PERSON})
+_CARRIED_OUT = frozenset({Witness.PURSUIT})
+
+FOLLOWS: Mapping[tuple[OperationState, OperationState], frozenset[Witness]] = MappingProxyType(
+    {
+        (OperationState.RESERVED, OperationState.STARTED): _CARRIED_OUT,
+        (OperationState.RESERVED, OperationState.CANCELLED): _ANY,
+        # Only whoever has not yet performed it knows that it never was.
+        (OperationState.STARTED, OperationState.CANCELLED): _CARRIED_OUT,
+        (OperationState.STARTED, OperationState.TOLD): _CARRIED_OUT,
+        (OperationState.STARTED, OperationState.UNKNOWN): _ANY,
+        (OperationState.STARTED, OperationState.OBSERVED): _SEEN,
+        (OperationState.STARTED, OperationState.FAILED): _SEEN,
+        (OperationState.TOLD, OperationState.OBSERVED): _SEEN,
+        (OperationState.TOLD, OperationState.FAILED): _ANY,
+        (OperationState.TOLD, OperationState.UNKNOWN): _ANY,
+        (OperationState.UNKNOWN, OperationState.OBSERVED): _SEEN,
+        (OperationState.UNKNOWN, OperationState.FAILED): _SEEN,
+    }
+)
+"""What may follow what, and by what; nothing else may."""
+
+OPEN = frozenset(before for before, _ in FOLLOWS)
+"""In which nobody knows its end yet: nothing else begins on its node."""
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of an action, and how far it is; times in Unix seconds."""
+
+    id: str
+    """Never given again: whoever is asked twice by it is asked for the same."""
+    action: str
+    """The action's name in the configuration."""
+    intent: Intent
+    step: Step
+    attempt: int
+    """From 1, of the steps of its kind for its intent."""
+    state: OperationState = OperationState.RESERVED
+    reserved: float
+    started: float | None = None
+    told: Told | None = None
+    answered: float | None = None
+    """When it was told."""
+    ended: float | None = None
+    text: str = ""
+    """For people: how it came to its state."""
+    by: str = ""
+    """The person by whose word it did."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody knows its end yet."""
+        return self.state in OPEN
+
+    @property
+    def begun(self) -> Begun:
+        """What its action judges it by."""
+        return Begun(step=self.step, started=self.started, told=self.told)
+
+
+class WrongOrderError(ValueError):
+    """An operation cannot come from one state to another so: a mistake of ours."""
+
+
+def advanced(
+    operation: Operation,
+    to: OperationState,
+    *,
+    now: float,
+    by: Witness = Witness.PURSUIT,
+    told: Told | None = None,
+    text: str = "",
+    person: str = "",
+) -> Operation:
+    """The operation in another state. Raises WrongOrderError for what the table does not have."""
+    if by not in FOLLOWS.get((operation.state, to), frozenset()):
+        raise WrongOrderError(
+            f"operation {operation.id}: {to} cannot follow {operation.state} by {by}"
+        )
+    return msgspec.structs.replace(
+        operation,
+        state=to,
+        started=now if to is OperationState.STARTED else operation.started,
+        told=operation.told if told is None else told,
+        answered=operation.answered if told is None else now,
+        ended=None if to in OPEN else now,
+        text=text,
+        by=person,
+    )
+
+
+def record(operation: Operation) -> StateRecord:
+    """What the journal is told of it; while it is open, nothing else may be open on its node."""
+    return StateRecord(
+        kind=KIND,
+        key=operation.id,
+        body=msgspec.Raw(msgspec.json.encode(operation)),
+        until=None if operation.ended is None else operation.ended + KEPT_S,
+        claim=f"node:{operation.action}:{operation.intent.node}" if operation.is_open else "",
+        incident=operation.intent.mark.incident,
+        node=operation.intent.node,
+    )
+
+
+def operation_of(state: StateRecord) -> Operation:
+    """What a record says. Raises msgspec.MsgspecError."""
+    return msgspec.json.decode(state.body, type=Operation)

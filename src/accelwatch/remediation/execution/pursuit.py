@@ -1,0 +1,418 @@
+"""Carrying out one intent: look, have the next step proposed, write it down, do it, look again.
+
+Whatever is open on the node is judged first, by what is seen; so a pursuit that begins after a crash
+does the same as one that was never interrupted. A step whose outcome nobody knows is followed by no
+other until an observation or a person has told what became of it.
+"""
+
+import asyncio
+import contextlib
+import logging
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.action.contract import ActionUnavailableError, Corrects, TakesUp
+from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.observed import Observed
+from accelwatch.action.step import (
+    Achieved,
+    Recovery,
+    Refusal,
+    RefusalKind,
+    Step,
+    ToldStatus,
+    Wait,
+)
+from accelwatch.alerting.incidents.journal.file import JournalClaimedError, JournalError
+from accelwatch.remediation.execution.effect import Site, carry_out
+from accelwatch.remediation.execution.ledger import originals, same
+from accelwatch.remediation.execution.operations import Operation, OperationState, Witness
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER_S = (1.0, 4.0, 16.0)
+"""Pauses before a step is tried again."""
+JITTER = 0.2
+"""By how much of itself a pause may be longer."""
+FROZEN_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+"""Pauses before somebody who does not answer is asked again."""
+LOOK_S = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""Pauses between looks at a step whose effect is not seen yet."""
+LEAST_WAIT_S = 0.05
+"""What an action may ask for between two looks at what comes about by itself."""
+_SHORT_WAITS = 20
+"""As often as that, one after another; then at least the first pause between looks."""
+_BY_OTHERS = frozenset({RefusalKind.FOREIGN, RefusalKind.OVERRIDDEN})
+HELD_S = 0.5
+"""Pause while no effect may begin."""
+_LOOK_WITHIN_S = 60.0
+"""A look that takes longer is none: every call of an action ends by itself before that."""
+
+Report = Callable[[Pursued], None]
+
+
+class _Pause(NamedTuple):
+    seconds: float
+    text: str
+
+
+class Pursuit:
+    """One intent, until it ends; for one event loop."""
+
+    def __init__(self, site: Site, intent: Intent, report: Report) -> None:
+        """`report` hears of its end, and before that once when a step's outcome is not known."""
+        self._site = site
+        self._intent = intent
+        self._report = report
+        self._cancelled = asyncio.Event()
+        self._woken = asyncio.Event()
+        self._looks = 0
+        self._waits = 0
+        self._frozen = 0
+        self._first_look: float | None = None
+        self._observed: Observed | None = None
+        self._told_unknown = ""
+        self.text = ""
+        """For people: what it is doing or waiting for."""
+        self.problem = ""
+        """Why it cannot go on, while that is nothing that anybody decided."""
+
+    def cancel(self) -> None:
+        """Begin nothing more; what is open is still looked at until it is known."""
+        self._cancelled.set()
+        self._woken.set()
+
+    def wake(self) -> None:
+        """Look again now: what it waits for may have come about."""
+        self._woken.set()
+
+    @property
+    def node(self) -> str:
+        """Whose pursuit it is."""
+        return self._intent.node
+
+    def lost(self, text: str) -> Pursued:
+        """What is to be told when it has ended otherwise than it should."""
+        return self._ended(Ending.UNKNOWN, text)
+
+    async def run(self) -> None:
+        """Carry it out, and report the end."""
+        while True:
+            lanes, name = self._site.lanes, self._site.name
+            async with (
+                lanes.node(name, self._intent.node),
+                lanes.shared(name, self._intent.kind),
+            ):
+                outcome = await self._turn()
+            if isinstance(outcome, Pursued):
+                self._report(outcome)
+                return
+            self.text = outcome.text
+            await self._pause(outcome.seconds)
+
+    async def _pause(self, seconds: float) -> None:
+        if self._cancelled.is_set():
+            # It has been woken already; only what is open keeps it.
+            await asyncio.sleep(seconds)
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        self._woken.clear()
+
+    async def _turn(self) -> Pursued | _Pause:
+        operation = self._open()
+        if operation is None and self._cancelled.is_set():
+            return self._ended(Ending.CANCELLED, "it is not wanted any more")
+        try:
+            if operation is not None and operation.state is OperationState.RESERVED:
+                # Whoever wrote it down ended before it began.
+                await self._settle(operation, OperationState.CANCELLED, "it was never begun")
+                operation = None
+            own = operation is None or operation.intent == self._intent
+            wanted = self._as_of_now() if own or operation is None else operation.intent
+            self._take_up(operation)
+            observed = await self._look(wanted)
+            if own:
+                self._observed = observed
+            if operation is not None:
+                pause = await self._judge(operation, observed)
+                if pause is not None:
+                    return pause
+                if not own:
+                    return _Pause(0.0, "something else has ended on the node")
+            return await self._go_on(wanted, observed)
+        except ActionUnavailableError as error:
+            return self._freeze(error)
+        except JournalClaimedError as error:
+            return _Pause(HELD_S, str(error))
+        except JournalError as error:
+            self.problem = self._site.ledger.problem or str(error)
+            return _Pause(FROZEN_S[0], self.problem)
+
+    def _open(self) -> Operation | None:
+        return self._site.ledger.open_on(self._site.name, self._intent.node)
+
+    def _take_up(self, operation: Operation | None) -> None:
+        """Have what was accepted asked for, which an action that has just begun knows nothing of."""
+        action = self._site.action
+        if operation is None or operation.told is None or not isinstance(action, TakesUp):
+            return
+        try:
+            action.take_up(operation.begun, operation.id, operation.attempt)
+        except Exception as error:
+            logger.exception("an action failed to take up a step action=%s", self._site.name)
+            raise ActionUnavailableError(f"taking it up failed: {error!r}") from error
+
+    async def _look(self, intent: Intent) -> Observed:
+        """How things stand. Raises ActionUnavailableError."""
+        try:
+            async with asyncio.timeout(_LOOK_WITHIN_S):
+                observed = await self._site.action.observe(intent)
+        except ActionUnavailableError:
+            raise
+        except TimeoutError as error:
+            raise ActionUnavailableError(f"no answer within {_LOOK_WITHIN_S:g} s") from error
+        except Exception as error:
+            logger.exception("an action failed to look action=%s", self._site.name)
+            raise ActionUnavailableError(f"looking failed: {error!r}") from error
+        self._frozen, self.problem = 0, ""
+        if self._first_look is None:
+            self._first_look = self._site.clock.wall()
+        return observed
+
+    def _as_of_now(self) -> Intent:
+        """What is wanted, with the nodes that are bad now, for an action that goes by those."""
+        action, intent = self._site.action, self._intent
+        if not isinstance(action, Corrects) or intent.kind not in action.corrects:
+            return intent
+        done = originals(self._site.ledger.of(self._site.name, intent))
+        now = self._site.as_of_now(intent)
+        return msgspec.structs.replace(now, original={**done, **intent.original})
+
+    def _freeze(self, error: ActionUnavailableError) -> Pursued | _Pause:
+        self.problem = f"{self._site.name} does not answer: {error}"
+        if self._open() is None and self._is_late:
+            return self._ended(Ending.CANCELLED, f"its time is over; {self.problem}")
+        pause = FROZEN_S[min(self._frozen, len(FROZEN_S) - 1)]
+        self._frozen += 1
+        return _Pause(pause, self.problem)
+
+    @property
+    def _is_late(self) -> bool:
+        return self._site.clock.wall() > self._intent.deadline
+
+    async def _judge(self, operation: Operation, observed: Observed) -> _Pause | None:
+        """What an open operation has come to: None when that is known now."""
+        try:
+            recovery = self._site.action.recover(operation.begun, observed)
+            if recovery is Recovery.UNKNOWN and self._is_done(operation, observed):
+                recovery = Recovery.DONE
+            by_others = None
+            if recovery is not Recovery.DONE:
+                by_others = self._changed_since(operation, observed)
+        except Exception as error:
+            logger.exception("an action failed to judge action=%s", self._site.name)
+            raise ActionUnavailableError(f"judging failed: {error!r}") from error
+        settling = self._settles_for(operation)
+        if recovery is Recovery.DONE:
+            await self._settle(operation, OperationState.OBSERVED, "seen to be so")
+        elif by_others is not None:
+            text = f"it was done, and has been changed since: {by_others}"
+            await self._settle(operation, OperationState.OBSERVED, text)
+        elif recovery is Recovery.REDO and (settling <= 0 or not _was_accepted(operation)):
+            await self._settle(operation, OperationState.FAILED, "seen not to have happened")
+        elif settling > 0:
+            text = f"{operation.step.text}: its effect is not seen yet"
+            promised = self._site.kind(operation.step).observe_for_s is not None
+            return self._next_look(text, within_s=settling if promised else math.inf)
+        else:
+            return await self._leave_unknown(operation)
+        self._looks = 0
+        return None
+
+    def _is_done(self, operation: Operation, observed: Observed) -> bool:
+        """Whether a step that was answered has led to what is wanted."""
+        return _was_accepted(operation) and isinstance(
+            self._site.action.propose(operation.intent, observed), Achieved
+        )
+
+    def _changed_since(self, operation: Operation, observed: Observed) -> str | None:
+        """Who has changed what a step had done that was answered with done; None where nobody has."""
+        if operation.told is None or operation.told.status is not ToldStatus.DONE:
+            return None
+        proposal = self._site.action.propose(operation.intent, observed)
+        if isinstance(proposal, Refusal) and proposal.kind in _BY_OTHERS:
+            return proposal.text
+        return None
+
+    def _settles_for(self, operation: Operation) -> float:
+        """Seconds for which its effect may still come to be seen."""
+        began = operation.started or operation.reserved
+        kind = self._site.kind(operation.step)
+        lasts = kind.settle_s
+        done = operation.told is not None and operation.told.status is ToldStatus.DONE
+        if done and operation.answered is not None and kind.observe_for_s is not None:
+            began, lasts = operation.answered, kind.observe_for_s
+        first = began if self._first_look is None else max(began, self._first_look)
+        return first + lasts - self._site.clock.wall()
+
+    def _next_look(self, text: str, within_s: float = math.inf) -> _Pause:
+        pause = min(LOOK_S[min(self._looks, len(LOOK_S) - 1)], max(within_s, LEAST_WAIT_S))
+        self._looks += 1
+        return _Pause(pause, text)
+
+    async def _leave_unknown(self, operation: Operation) -> _Pause:
+        text = f"{operation.step.text}: it is unknown whether it happened"
+        if operation.state is not OperationState.UNKNOWN:
+            await self._settle(operation, OperationState.UNKNOWN, text)
+        if self._told_unknown != operation.id:
+            self._told_unknown = operation.id
+            self._report(self._ended(Ending.UNKNOWN, text))
+        return self._next_look(text)
+
+    async def _settle(self, operation: Operation, to: OperationState, text: str) -> None:
+        by = (
+            Witness.OBSERVATION
+            if operation.state is not OperationState.RESERVED
+            else Witness.PURSUIT
+        )
+        await self._site.ledger.settle(operation, to, by, text)
+
+    async def _go_on(self, wanted: Intent, observed: Observed) -> Pursued | _Pause:
+        """Nothing is open: the next step, or the end."""
+        if self._cancelled.is_set():
+            return self._ended(Ending.CANCELLED, "it is not wanted any more")
+        try:
+            proposal = self._site.action.propose(self._intent, observed)
+            if wanted != self._intent and not isinstance(proposal, Achieved):
+                # What has come true as it was decided is over, whatever has gone bad since.
+                proposal = self._site.action.propose(wanted, observed)
+        except Exception as error:
+            logger.exception("an action failed to propose action=%s", self._site.name)
+            raise ActionUnavailableError(f"proposing failed: {error!r}") from error
+        match proposal:
+            case Achieved(text, moved_to):
+                return self._ended(Ending.ACHIEVED, text, moved_to=moved_to)
+            case Refusal(kind, text):
+                return self._ended(Ending.REFUSED, text, refusal=kind)
+            case Wait(seconds, text):
+                self._waits += 1
+                least = LEAST_WAIT_S if self._waits <= _SHORT_WAITS else LOOK_S[0]
+                return self._late(text) or _Pause(max(seconds, least), text)
+            case Step():
+                self._waits = 0
+                return self._late() or await self._step(wanted, proposal, observed)
+
+    def _late(self, waits_for: str = "it is not so") -> Pursued | None:
+        if not self._is_late:
+            return None
+        return self._ended(Ending.FAILED, f"its time is over: {waits_for}")
+
+    async def _step(self, wanted: Intent, step: Step, observed: Observed) -> Pursued | _Pause:
+        before = self._done_before(step)
+        seen = [one for one in before if one.state is OperationState.OBSERVED]
+        if seen and (end := self._seen_before(seen, observed)) is not None:
+            return end
+        failed = [one for one in before if one.state is OperationState.FAILED]
+        if failed:
+            last = failed[-1]
+            if last.told is not None and last.told.status is ToldStatus.REFUSED:
+                return self._ended(Ending.REFUSED, last.told.text, refusal=RefusalKind.NOT_ALLOWED)
+            if len(failed) > len(RETRY_AFTER_S):
+                return self._ended(Ending.FAILED, f"{step.text}: tried {len(failed)} times")
+            wait_s = self._retry_in(last, len(failed))
+            if wait_s > 0:
+                return _Pause(wait_s, f"{step.text}: tried again in {wait_s:.0f} s")
+        return await self._do(wanted, step, len(failed) + 1)
+
+    def _done_before(self, step: Step) -> list[Operation]:
+        """The same step as it was done before, since another one of its kind was done to the same."""
+        begun = [
+            one
+            for one in self._site.ledger.of(self._site.name, self._intent)
+            if one.state is not OperationState.CANCELLED
+        ]
+        if self._site.kind(step).idempotent:
+            others = [at for at, one in enumerate(begun) if _replaces(one.step, step)]
+            begun = begun[others[-1] + 1 :] if others else begun
+        return [one for one in begun if same(one.step, step)]
+
+    async def _do(self, wanted: Intent, step: Step, attempt: int) -> _Pause:
+        def held_back() -> str:
+            changed = self._as_of_now().bad_nodes != wanted.bad_nodes
+            return self._held() or ("other nodes are bad by now" if changed else "")
+
+        if held := self._held():
+            return _Pause(HELD_S, held)
+        self.text = step.text
+        held = await carry_out(self._site, self._intent, step, attempt, held_back)
+        return _Pause(HELD_S if held else 0.0, held or f"{step.text}: done, but not seen yet")
+
+    def _held(self) -> str:
+        if self._cancelled.is_set():
+            return "it is not wanted any more"
+        return self._site.gate(self._intent)
+
+    def _seen_before(self, seen: list[Operation], observed: Observed) -> Pursued | None:
+        """The end, when a step is proposed that was seen to be done; None when it may be done again."""
+        last = seen[-1]
+        stays = self._site.action.recover(last.begun, observed) is Recovery.DONE
+        if stays or not self._site.kind(last.step).idempotent:
+            # What leaves nothing to be seen is done once.
+            return self._ended(Ending.ACHIEVED, f"{last.step.text}: done")
+        if self._intent.kind is IntentKind.QUARANTINE:
+            text = "another person or tool resumed the node after accelwatch drained it"
+            return self._ended(Ending.REFUSED, text, refusal=RefusalKind.OVERRIDDEN)
+        if len(seen) > len(RETRY_AFTER_S):
+            text = f"{last.step.text}: done {len(seen)} times, and it did not stay so"
+            return self._ended(Ending.FAILED, text)
+        return None
+
+    def _retry_in(self, last: Operation, failed: int) -> float:
+        pause = RETRY_AFTER_S[failed - 1] * (1 + JITTER * self._site.jitter())
+        if last.told is not None and last.told.again_after_s is not None:
+            pause = max(pause, last.told.again_after_s)
+        return (last.ended or 0.0) + pause - self._site.clock.wall()
+
+    def _ended(
+        self,
+        ending: Ending,
+        text: str,
+        *,
+        refusal: RefusalKind | None = None,
+        moved_to: tuple[str, ...] = (),
+    ) -> Pursued:
+        operations = self._site.ledger.of(self._site.name, self._intent)
+        return Pursued(
+            intent=self._intent,
+            ending=ending,
+            time=self._site.clock.wall(),
+            text=text,
+            refusal=refusal,
+            observed=self._observed,
+            moved_to=moved_to,
+            original=originals(operations),
+            took_effect=any(one.state is OperationState.OBSERVED for one in operations),
+        )
+
+
+def _replaces(step: Step, other: Step) -> bool:
+    """Whether a step sets anew what another one has set for the same job."""
+    job = step.arguments.get("job")
+    return (
+        bool(job)
+        and (step.kind, job) == (other.kind, other.arguments.get("job"))
+        and not same(step, other)
+    )
+
+
+def _was_accepted(operation: Operation) -> bool:
+    return operation.told is not None and operation.told.status in (
+        ToldStatus.DONE,
+        ToldStatus.ACCEPTED,
+    )

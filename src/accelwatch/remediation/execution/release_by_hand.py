@@ -1,0 +1,128 @@
+"""Giving a node back at a person's word while nothing can be written to the journal.
+
+Only our own mark is taken off, and only while the scheduler itself shows that it is ours. What was done
+is in the log, in the place of the journal.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from accelwatch.action.contract import Action, ActionUnavailableError, ReleasesByHand
+from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.action.step import Achieved, Refusal, Step, ToldStatus, Wait
+from accelwatch.base.clock import Clock
+from accelwatch.remediation.execution.ledger import release_without_journal
+from accelwatch.remediation.execution.surveying import surveyed
+from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.guards.identity import Proof
+from accelwatch.remediation.policy.state.changes import Command
+
+logger = logging.getLogger(__name__)
+
+_WITHIN_S = 60.0
+_MOST_LOOKS = 20
+_LOOK_AGAIN_S = 0.5
+
+Prove = Callable[[Sequence[NodeSeen]], Proof | Denial]
+"""Which of a scheduler's nodes the node is."""
+
+
+class NotReleasedError(Exception):
+    """The node is as it was, and why."""
+
+
+async def release(
+    actions: Mapping[str, Action], command: Command, prove: Prove, clock: Clock, address: str
+) -> str:
+    """Take our mark off a node; what was done. Raises NotReleasedError, with what a person can do."""
+    try:
+        text = await _released(actions, command, prove, clock)
+    except NotReleasedError as error:
+        _audit(command, address, f"not done: {error}")
+        by_hand = list(_commands(actions, command.node))
+        way = f"by hand it is `{'` or `'.join(by_hand)}`: " if by_hand else ""
+        raise NotReleasedError(f"{way}{error}") from error
+    _audit(command, address, text)
+    return text
+
+
+def _commands(actions: Mapping[str, Action], node: str) -> Iterator[str]:
+    for action in actions.values():
+        if isinstance(action, ReleasesByHand):
+            yield action.release_command(node)
+
+
+def _audit(command: Command, address: str, result: str) -> None:
+    logger.warning(
+        "audit, for the journal cannot be written: %s node=%s by=%s address=%s reason=%r result=%r",
+        command.verb.value,
+        command.node,
+        command.by,
+        address or "-",
+        command.reason,
+        result,
+    )
+
+
+async def _released(
+    actions: Mapping[str, Action], command: Command, prove: Prove, clock: Clock
+) -> str:
+    why = "nothing here can give a node back"
+    for name, action in actions.items():
+        if IntentKind.RELEASE not in action.intents:
+            continue
+        survey = await surveyed(name, action, clock)
+        if survey.unavailable:
+            why = f"{name} does not answer: {survey.unavailable}"
+            continue
+        proof = prove(survey.nodes)
+        if isinstance(proof, Denial):
+            why = proof.text
+            continue
+        (seen,) = (one for one in survey.nodes if one.name == proof.name)
+        return await _give_back(action, seen, command, clock)
+    raise NotReleasedError(why)
+
+
+async def _give_back(action: Action, seen: NodeSeen, command: Command, clock: Clock) -> str:
+    """Raises NotReleasedError."""
+    if seen.standing is Standing.OPEN:
+        return f"{seen.name} takes work already"
+    if seen.standing is not Standing.OURS or seen.mark is None:
+        held = f" ({seen.reason})" if seen.reason else ""
+        raise NotReleasedError(f"{seen.name} is {seen.standing.value}{held}, not held by us")
+    intent = Intent(
+        kind=IntentKind.RELEASE,
+        mark=seen.mark,
+        node=seen.name,
+        reason=command.reason,
+        asked=command.at,
+        deadline=clock.wall() + _WITHIN_S,
+    )
+    try:
+        async with asyncio.timeout(_WITHIN_S):
+            return await _pursue(action, intent)
+    except ActionUnavailableError as error:
+        raise NotReleasedError(f"the scheduler does not answer: {error}") from error
+    except TimeoutError as error:
+        raise NotReleasedError(f"no answer within {_WITHIN_S:g} s") from error
+
+
+async def _pursue(action: Action, intent: Intent) -> str:
+    """Raises NotReleasedError, ActionUnavailableError."""
+    told = ""
+    for _ in range(_MOST_LOOKS):
+        match action.propose(intent, await action.observe(intent)):
+            case Achieved(text):
+                return text
+            case Refusal(_, text) | Wait(_, text):
+                raise NotReleasedError(text)
+            case Step() as step:
+                answer = await action.perform(step, release_without_journal(intent))
+                told = answer.text
+                if answer.status is ToldStatus.REFUSED:
+                    raise NotReleasedError(told or f"{step.text}: refused")
+                await asyncio.sleep(0 if answer.status is ToldStatus.DONE else _LOOK_AGAIN_S)
+    raise NotReleasedError(told or "it was done, and it is not seen to be so")

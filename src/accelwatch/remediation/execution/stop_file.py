@@ -1,0 +1,70 @@
+"""The file that stops everything while it is there."""
+
+import threading
+from pathlib import Path
+
+from accelwatch.base.clock import Clock
+
+LOOK_EVERY_S = 0.25
+"""So often it is looked for; it counts within a second."""
+STALE_S = 5.0
+"""After so long without a look, nobody knows any more whether it is there."""
+
+
+class StopFile:
+    """A file that anybody who may write there can make, with nothing but a shell.
+
+    A thread looks for it: a file system that hangs holds up nobody, and counts as a stop.
+    """
+
+    def __init__(self, path: Path | None, clock: Clock) -> None:
+        """Without a path there is none."""
+        self._path = path
+        self._clock = clock
+        self._seen = ""
+        self._looked = clock.monotonic()
+        self._ending = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def why(self) -> str:
+        """Why everything is stopped; empty when it is not."""
+        if self._thread is not None and self._clock.monotonic() - self._looked > STALE_S:
+            return (
+                f"it is unknown whether the file {self._path} exists: its folder does not respond"
+            )
+        return self._seen
+
+    def begin(self) -> None:
+        """Look now, and go on looking until `end`."""
+        if self._path is None:
+            return
+        self.look()
+        self._thread = threading.Thread(target=self._watch, name="stop file", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Look no more. A look that hangs is not waited for."""
+        self._ending.set()
+
+    def _watch(self) -> None:
+        while not self._ending.wait(LOOK_EVERY_S):
+            self.look()
+
+    def look(self) -> None:
+        """Look for it once."""
+        self._seen = _why(self._path)
+        self._looked = self._clock.monotonic()
+
+
+def _why(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError as error:
+        # Who cannot look must not go on as if nothing was there.
+        return f"the file {path} cannot be looked for: {error.strerror}"
+    return f"the file {path} is there"

@@ -1,0 +1,107 @@
+"""Looking at all nodes of each scheduler, every few seconds."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from accelwatch.action.contract import (
+    Action,
+    ActionUnavailableError,
+    FindsLimits,
+    HasController,
+    KeepsReservations,
+    NeedsOptions,
+)
+from accelwatch.action.intent import IntentKind
+from accelwatch.base.clock import Clock
+from accelwatch.remediation.policy.plan.ladder import INTENTS
+from accelwatch.remediation.policy.state.pursued import Surveyed
+
+logger = logging.getLogger(__name__)
+
+SURVEY_EVERY_S = 5.0
+LEAST_PAUSE_S = 0.25
+"""Between two looks, however much is done."""
+MOST_PAUSE_S = 2.0
+_WITHIN_S = 60.0
+"""A survey that takes longer is none."""
+
+
+async def surveyed(name: str, action: Action, clock: Clock) -> Surveyed:
+    """One look; what goes wrong is told."""
+    # What was read is as old as the question.
+    asked = clock.wall()
+    try:
+        async with asyncio.timeout(_WITHIN_S):
+            nodes = tuple(await action.survey())
+            kept = await action.reservations() if isinstance(action, KeepsReservations) else ()
+            probes = IntentKind.PROBE in action.intents
+            boot = action.controller_boot if isinstance(action, HasController) else ""
+            return Surveyed(
+                action=name,
+                time=asked,
+                nodes=nodes,
+                reservations=tuple(kept),
+                probes=probes,
+                controller_boot=boot,
+                impossible=_impossible(action),
+            )
+    except ActionUnavailableError as error:
+        why = str(error)
+    except TimeoutError:
+        why = f"no answer within {_WITHIN_S:g} s"
+    except Exception as error:
+        logger.exception("an action failed to look at all nodes action=%s", name)
+        why = f"looking failed: {error!r}"
+    return Surveyed(action=name, time=asked, unavailable=why or "it does not answer")
+
+
+def _impossible(action: Action) -> dict[IntentKind, str]:
+    """Which remedies and tests an action can do to no node, and why; as of its latest survey."""
+    found = dict(action.impossible) if isinstance(action, FindsLimits) else {}
+    for kind in (*INTENTS.values(), IntentKind.TEST):
+        if kind not in action.intents:
+            found[kind] = "no action can do it"
+        elif isinstance(action, NeedsOptions) and (lacks := action.needs(kind)):
+            found[kind] = lacks
+    return found
+
+
+class Surveys:
+    """Looks at every scheduler, each in its own time; for one event loop."""
+
+    def __init__(
+        self, actions: Mapping[str, Action], clock: Clock, hear: Callable[[Surveyed], None]
+    ) -> None:
+        self._actions = actions
+        self._clock = clock
+        self._hear = hear
+        self._wanted = {name: asyncio.Event() for name in actions}
+
+    def want(self) -> None:
+        """Look again at once: something was done, and what was seen before is out of date."""
+        for wanted in self._wanted.values():
+            wanted.set()
+
+    async def run(self) -> None:
+        """Look until this is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for name in self._actions:
+                group.create_task(self._follow(name))
+
+    async def _follow(self, name: str) -> None:
+        wanted = self._wanted[name]
+        while True:
+            wanted.clear()
+            began = self._clock.monotonic()
+            self._hear(await surveyed(name, self._actions[name], self._clock))
+            # Ends that come together are looked at together; a scheduler that takes long to show all
+            # has at least as much time for what is done to its nodes.
+            took = self._clock.monotonic() - began
+            pause = min(max(LEAST_PAUSE_S, took), MOST_PAUSE_S)
+            await asyncio.sleep(pause)
+            try:
+                async with asyncio.timeout(SURVEY_EVERY_S - pause):
+                    await wanted.wait()
+            except TimeoutError:
+                continue

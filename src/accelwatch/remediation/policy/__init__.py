@@ -1,0 +1,1 @@
+"""What is decided about a node. Pure: no clock, network, chance or database."""

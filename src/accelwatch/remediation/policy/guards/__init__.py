@@ -1,0 +1,1 @@
+"""The guards: whether something may be done now, and why not."""

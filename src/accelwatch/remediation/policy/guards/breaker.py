@@ -1,0 +1,154 @@
+"""The breaker: when more goes wrong than one broken node explains, nothing new is begun. Pure.
+
+It stops new quarantines and remedies only. What was begun is finished, own nodes are verified and
+released, people are told. After a while one node is tried; a person can close it at any time.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.pace import HOUR_S, within
+from accelwatch.remediation.settings import Breaker
+
+
+class BreakerStanding(StrEnum):
+    """Whether anything new may be begun."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+    """One incident is tried."""
+
+
+class BreakerState(msgspec.Struct, frozen=True, kw_only=True):
+    """The breaker, and what it counts."""
+
+    standing: BreakerStanding = BreakerStanding.CLOSED
+    since: float | None = None
+    """Unix seconds at which it opened, closed or half opened."""
+    why: str = ""
+    """What opened it, for people."""
+    breaches: Mapping[str, float] = {}
+    """Unix seconds at which there was first no budget for an incident, by incident."""
+    failures: tuple[float, ...] = ()
+    overrides: tuple[float, ...] = ()
+    storms: tuple[str, ...] = ()
+    """Ids of the storms that are going on and have opened it; each does so once."""
+    trial: str = ""
+    """The incident that is tried while it is half open."""
+
+
+def breached(
+    state: BreakerState, incident: str, opened: float, now: float, limits: Breaker
+) -> BreakerState:
+    """There was no budget for an incident that began at `opened` (Unix seconds).
+
+    Only the first time is news, and one that waited already when the breaker closed or half opened
+    is none.
+    """
+    is_open = state.standing is BreakerStanding.OPEN
+    waited = not is_open and state.since is not None and opened <= state.since
+    if incident in state.breaches or waited:
+        return state
+    counted = msgspec.structs.replace(state, breaches={**state.breaches, incident: now})
+    recent = within(tuple(counted.breaches.values()), now, HOUR_S)
+    if len(recent) < limits.breaches:
+        return _again_open(counted, now, f"there was no budget for {incident} either")
+    return _opened(counted, now, f"no budget was left for {len(recent)} incidents")
+
+
+def failed(state: BreakerState, now: float, limits: Breaker) -> BreakerState:
+    """An action has failed, or the scheduler has refused it."""
+    times = (*within(state.failures, now, limits.failures_within_s), now)
+    counted = msgspec.structs.replace(state, failures=times)
+    if len(times) < limits.failures:
+        return _again_open(counted, now, "the action that was tried failed")
+    text = f"{len(times)} actions failed or were refused within {limits.failures_within_s:g} s"
+    return _opened(counted, now, text)
+
+
+def overridden(state: BreakerState, now: float, limits: Breaker) -> BreakerState:
+    """A person has undone what was done."""
+    times = (*within(state.overrides, now, limits.overrides_within_s), now)
+    counted = msgspec.structs.replace(state, overrides=times)
+    if len(times) < limits.overrides:
+        return _again_open(counted, now, "a person undid what was tried")
+    text = f"people undid {len(times)} actions within {limits.overrides_within_s:g} s"
+    return _opened(counted, now, text)
+
+
+def stormed(state: BreakerState, storms: tuple[str, ...], now: float) -> BreakerState:
+    """Ids of all storms that are going on; a new one opens the breaker, and none counts twice."""
+    new = [id_ for id_ in storms if id_ not in state.storms]
+    counted = msgspec.structs.replace(state, storms=storms)
+    return _opened(counted, now, f"many nodes at once: {new[0]}") if new else counted
+
+
+def advanced(state: BreakerState, now: float, limits: Breaker) -> BreakerState:
+    """Half open it when its time has come and no storm goes on."""
+    if state.standing is not BreakerStanding.OPEN or state.storms:
+        return state
+    if now < _half_open_at(state, limits):
+        return state
+    return msgspec.structs.replace(state, standing=BreakerStanding.HALF_OPEN, since=now, trial="")
+
+
+def may_begin(state: BreakerState, incident: str, limits: Breaker) -> Answer:
+    """Whether a new quarantine or remedy may be begun for an incident."""
+    if state.standing is BreakerStanding.OPEN:
+        text = f"the breaker is open: {state.why}. `accelwatch remedy breaker reset` closes it"
+        until = None if state.storms else _half_open_at(state, limits)
+        return Denial(why=DenialKind.BREAKER, text=text, until=until)
+    if state.standing is BreakerStanding.HALF_OPEN and state.trial not in ("", incident):
+        text = f"the breaker is half open and {state.trial} is tried first ({state.why})"
+        return Denial(why=DenialKind.BREAKER, text=text)
+    return PERMIT
+
+
+def begun(state: BreakerState, incident: str) -> BreakerState:
+    """Something new was begun for an incident; of a half open breaker it is the trial."""
+    if state.standing is not BreakerStanding.HALF_OPEN or state.trial:
+        return state
+    return msgspec.structs.replace(state, trial=incident)
+
+
+def trial_over(state: BreakerState, incident: str, *, well: bool, now: float) -> BreakerState:
+    """What was tried is over: the breaker closes, or opens again. Another incident changes nothing."""
+    if state.standing is not BreakerStanding.HALF_OPEN or state.trial != incident:
+        return state
+    if well:
+        return _closed(state, now, "what was tried went well")
+    return _again_open(state, now, f"what was tried did not go well: {incident}")
+
+
+def reset(state: BreakerState, now: float, actor: str) -> BreakerState:
+    """A person closes it. Storms that go on do not open it again."""
+    return _closed(state, now, f"closed by {actor}")
+
+
+def forgotten(state: BreakerState, incident: str) -> BreakerState:
+    """An incident is over."""
+    breaches = {id_: at for id_, at in state.breaches.items() if id_ != incident}
+    return msgspec.structs.replace(state, breaches=breaches)
+
+
+def _half_open_at(state: BreakerState, limits: Breaker) -> float:
+    return (state.since or 0.0) + limits.half_open_after_s
+
+
+def _opened(state: BreakerState, now: float, why: str) -> BreakerState:
+    return msgspec.structs.replace(
+        state, standing=BreakerStanding.OPEN, since=now, why=why, trial=""
+    )
+
+
+def _again_open(state: BreakerState, now: float, why: str) -> BreakerState:
+    """Half open, one thing that goes wrong is enough."""
+    return _opened(state, now, why) if state.standing is BreakerStanding.HALF_OPEN else state
+
+
+def _closed(state: BreakerState, now: float, why: str) -> BreakerState:
+    return BreakerState(since=now, why=why, storms=state.storms)

@@ -1,0 +1,217 @@
+"""How many nodes we may have out at once, and how fast: reserved, then spent or given back. Pure.
+
+A reservation counts like a quarantine from the moment it is made, in every pool and every domain of the
+node, so that what we hold and what we are about to hold never exceed the bound together. A node counts
+once, however many incidents want it out; it is given back with the last of them.
+"""
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+
+import msgspec
+
+from accelwatch.remediation.policy.guards.census import Census, Place
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.pace import HOUR_S, free_at, within
+from accelwatch.remediation.settings import Budget
+
+
+class Own(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that we hold, or are about to."""
+
+    place: Place
+    incidents: tuple[str, ...]
+    """Those that want it out."""
+    at: float
+    """Unix seconds at which it was reserved; its share of the rate."""
+    spent: bool = False
+    """Whether the quarantine was begun."""
+
+
+class BudgetState(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """What is taken of the budget."""
+
+    own: Mapping[str, Own] = {}
+    """By node."""
+    begun: Mapping[str, tuple[float, ...]] = {}
+    """Unix seconds at which quarantines of a pool were reserved, as long as they slow others down."""
+
+    @cached_property
+    def by_group(self) -> Mapping[str, frozenset[str]]:
+        """Our own nodes, the reserved ones included, by what they have in common."""
+        groups: dict[str, set[str]] = {}
+        for node, own in self.own.items():
+            for group in own.place.groups:
+                groups.setdefault(group, set()).add(node)
+        return {group: frozenset(nodes) for group, nodes in groups.items()}
+
+    def held(self, group: str) -> frozenset[str]:
+        """Our own nodes of a group, the reserved ones included."""
+        return self.by_group.get(group, frozenset())
+
+
+def bound(size: int, budget: Budget) -> int:
+    """How many nodes of a group of that size we may have out at most."""
+    return max(1, min(math.floor(budget.share * size + 1e-9), budget.most))
+
+
+def may_be_out(size: int, budget: Budget) -> int:
+    """How many nodes of a pool of that size may be out altogether, whoever took them out."""
+    shares = math.floor((1 - budget.min_available) * size + 1e-9)
+    return max(shares, 1) if size <= budget.small_pool else shares
+
+
+def reserve(
+    state: BudgetState, place: Place, incident: str, census: Census, *, now: float, budget: Budget
+) -> tuple[BudgetState, Answer]:
+    """Take the node's share for an incident, if there is one left; else the same state, and why not.
+
+    A node that is taken already is permitted, and counts no second time.
+    """
+    own = state.own.get(place.node)
+    if own is not None:
+        if incident in own.incidents:
+            return state, PERMIT
+        joined = msgspec.structs.replace(own, incidents=(*own.incidents, incident))
+        return _with(state, place.node, joined), PERMIT
+    answer = may_reserve(state, place, census, now=now, budget=budget)
+    if isinstance(answer, Denial):
+        return state, answer
+    begun = dict(state.begun)
+    counted_s = max(HOUR_S, budget.spacing_s)
+    for pool in place.all_pools:
+        begun[pool] = (*within(begun.get(pool, ()), now, counted_s), now)
+    taken = _counted_as(state.by_group, msgspec.structs.replace(state, begun=begun))
+    return _with(taken, place.node, Own(place=place, incidents=(incident,), at=now)), PERMIT
+
+
+def may_reserve(
+    state: BudgetState, place: Place, census: Census, *, now: float, budget: Budget
+) -> Answer:
+    """Whether a node that we do not hold may be reserved; how many comes before how fast."""
+    room = has_room(state, place, census, budget)
+    return room if isinstance(room, Denial) else _paced(state, place, now, budget)
+
+
+def has_room(state: BudgetState, place: Place, census: Census, budget: Budget) -> Answer:
+    """Whether a node may be ours beside the others that are, whether or not it is counted already."""
+    for group in place.groups:
+        limit = bound(census.sizes.get(group, 1), budget)
+        held = len(state.held(group) - {place.node})
+        if held >= limit:
+            return _full(group, held, limit)
+    for pool in place.all_pools:
+        answer = _available(state, place.node, f"pool={pool}", census, budget)
+        if isinstance(answer, Denial):
+            return answer
+    return PERMIT
+
+
+def spend(state: BudgetState, node: str) -> BudgetState:
+    """The quarantine of a reserved node is begun. Raises KeyError for one that is not reserved."""
+    return _with(state, node, msgspec.structs.replace(state.own[node], spent=True))
+
+
+def give_back(state: BudgetState, node: str, incident: str) -> BudgetState:
+    """An incident wants the node out no more; with the last one its share is free again.
+
+    What was reserved and never begun gives its share of the rate back too. A node or incident that is
+    not there changes nothing.
+    """
+    own = state.own.get(node)
+    if own is None or incident not in own.incidents:
+        return state
+    others = tuple(one for one in own.incidents if one != incident)
+    if others:
+        return _with(state, node, msgspec.structs.replace(own, incidents=others))
+    begun = dict(state.begun)
+    if not own.spent:
+        for pool in own.place.all_pools:
+            times = list(begun.get(pool, ()))
+            if own.at in times:
+                times.remove(own.at)
+            begun[pool] = tuple(times)
+    kept = {name: one for name, one in state.own.items() if name != node}
+    return BudgetState(own=kept, begun={pool: times for pool, times in begun.items() if times})
+
+
+def adopt(state: BudgetState, place: Place, incident: str, now: float) -> BudgetState:
+    """Count a node that is found to bear our mark, also beyond the bound: it is out already."""
+    own = state.own.get(place.node)
+    before = () if own is None else tuple(one for one in own.incidents if one != incident)
+    at = now if own is None else own.at
+    return _with(
+        state, place.node, Own(place=place, incidents=(*before, incident), at=at, spent=True)
+    )
+
+
+def exceeded(state: BudgetState, census: Census, budget: Budget) -> tuple[Denial, ...]:
+    """The groups of which we hold more than we may, as after a pool has shrunk. It lets nothing go."""
+    groups = dict.fromkeys(group for own in state.own.values() for group in own.place.groups)
+    counted = ((group, len(state.held(group))) for group in groups)
+    return tuple(
+        _full(group, held, limit)
+        for group, held in counted
+        if held > (limit := bound(census.sizes.get(group, held), budget))
+    )
+
+
+def _full(group: str, held: int, limit: int) -> Denial:
+    kind, name = group.partition("=")[::2]
+    if kind == "pool":
+        text = f"{held} nodes of {_pool(name)} are quarantined by us; {limit} may be"
+        return Denial(why=DenialKind.BUDGET, text=f"{text}. Release one, or raise budget.most")
+    text = f"{held} nodes of {group} are quarantined by us; {limit} may be"
+    return Denial(why=DenialKind.DOMAIN_BUDGET, text=f"{text}. What they share may be the cause")
+
+
+def _available(state: BudgetState, node: str, group: str, census: Census, budget: Budget) -> Answer:
+    out = census.out.get(group, frozenset()) | state.held(group)
+    allowed = may_be_out(census.sizes.get(group, 1), budget)
+    # Who is out already is not missed more when we hold him too.
+    if node in out or len(out) < allowed:
+        return PERMIT
+    text = (
+        f"{len(out)} of {census.sizes.get(group, 1)} nodes of {_pool(group.partition('=')[2])} are "
+        f"out of use already, for any reason; the limit is {allowed}"
+    )
+    return Denial(why=DenialKind.AVAILABLE, text=text)
+
+
+def _paced(state: BudgetState, place: Place, now: float, budget: Budget) -> Answer:
+    latest = now
+    text = ""
+    for pool in place.all_pools:
+        times = state.begun.get(pool, ())
+        hourly = free_at(times, now, budget.per_hour, HOUR_S)
+        spaced = free_at(times, now, 1, budget.spacing_s)
+        if hourly > latest:
+            latest = hourly
+            text = f"{budget.per_hour} quarantines of {_pool(pool)} were begun within an hour"
+        if spaced > latest:
+            latest = spaced
+            text = f"a quarantine of {_pool(pool)} was begun less than {budget.spacing_s:g} s ago"
+    if not text:
+        return PERMIT
+    return Denial(why=DenialKind.RATE, text=f"{text}; this one may follow later", until=latest)
+
+
+def _pool(name: str) -> str:
+    return f"pool {name}" if name else "the fleet"
+
+
+def _with(state: BudgetState, node: str, own: Own) -> BudgetState:
+    changed = msgspec.structs.replace(state, own={**state.own, node: own})
+    before = state.own.get(node)
+    if before is None:
+        held = dict(state.by_group)
+        held.update((group, state.held(group) | {node}) for group in own.place.groups)
+        return _counted_as(held, changed)
+    return _counted_as(state.by_group, changed) if before.place == own.place else changed
+
+
+def _counted_as(held: Mapping[str, frozenset[str]], changed: BudgetState) -> BudgetState:
+    """The state with its nodes counted by group already: of a thousand, each decision counts them."""
+    changed.__dict__["by_group"] = held
+    return changed

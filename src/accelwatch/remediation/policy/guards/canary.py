@@ -1,0 +1,52 @@
+"""On which nodes a new or changed rule acts at first: a share of the fleet, ever the same. Pure."""
+
+import hashlib
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.alerting.rules.rule import Canary
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+
+
+class FirstSeen(msgspec.Struct, frozen=True):
+    """Since when a rule says what it says."""
+
+    digest: str
+    at: float
+    """Unix seconds."""
+
+
+class CanaryState(msgspec.Struct, frozen=True, kw_only=True):
+    """Since when every rule in force has been as it is, by its id."""
+
+    rules: Mapping[str, FirstSeen] = {}
+
+
+def noted(state: CanaryState, digests: Mapping[str, str], now: float) -> CanaryState:
+    """The rules that are in force now, by id, with what they say. A changed one is a new one."""
+    rules = {}
+    for id_, digest in digests.items():
+        known = state.rules.get(id_)
+        rules[id_] = known if known and known.digest == digest else FirstSeen(digest, now)
+    return state if rules == state.rules else CanaryState(rules=rules)
+
+
+def may_act(state: CanaryState, rule: str, node: str, canary: Canary | None, now: float) -> Answer:
+    """Whether a rule may act on a node by now. A rule that was never noted is as new as can be."""
+    if canary is None:
+        return PERMIT
+    known = state.rules.get(rule)
+    until = (now if known is None else known.at) + canary.for_s
+    if now >= until or position(rule, node) < canary.share:
+        return PERMIT
+    text = (
+        f"{rule} is new or changed, and acts on {canary.share:.3g} of the nodes only, not on {node}"
+    )
+    return Denial(why=DenialKind.CANARY, text=text, until=until)
+
+
+def position(rule: str, node: str) -> float:
+    """Where a node stands among all for a rule, from 0 to below 1; the same in every process."""
+    digest = hashlib.sha256(f"{rule}\0{node}".encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64

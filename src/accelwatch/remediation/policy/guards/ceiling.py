@@ -1,0 +1,156 @@
+"""How far may be gone now with one node: the least of what everybody allows. Pure.
+
+The site, the profile of the node, the rule, the trust in its evidence, its canary share, silences and
+persons each have a say; it is asked again before every stage. What we did ourselves may be undone
+whatever they say.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+import msgspec
+
+from accelwatch.action.intent import IntentKind
+from accelwatch.alerting.rules.document import Mode, Trust
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+
+
+class Ceiling(StrEnum):
+    """How far rules may go; each has those before it."""
+
+    OBSERVE = "observe"
+    QUARANTINE = "quarantine"
+    DRAIN = "drain"
+    """The node's jobs are asked to save, and leave it."""
+    REMEDY = "remedy"
+    """Reset, reboot, power cycle, test, ticket."""
+    RESUME = "resume"
+    """Jobs run on elsewhere."""
+
+    @property
+    def height(self) -> int:
+        """Greater goes further."""
+        return _HEIGHTS[self]
+
+
+_HEIGHTS = {ceiling: at for at, ceiling in enumerate(Ceiling)}
+
+
+NEEDS: Mapping[IntentKind, Ceiling] = MappingProxyType(
+    {
+        IntentKind.QUARANTINE: Ceiling.QUARANTINE,
+        IntentKind.SIGNAL_JOB: Ceiling.DRAIN,
+        IntentKind.CANCEL_JOB: Ceiling.DRAIN,
+        IntentKind.PROBE: Ceiling.RESUME,
+        IntentKind.FENCE: Ceiling.RESUME,
+        IntentKind.MOVE_JOB: Ceiling.RESUME,
+        IntentKind.SWAP_IN_JOB: Ceiling.RESUME,
+        IntentKind.DRAW_SPARE: Ceiling.RESUME,
+        IntentKind.RESET_DEVICE: Ceiling.REMEDY,
+        IntentKind.REBOOT: Ceiling.REMEDY,
+        IntentKind.POWER_CYCLE: Ceiling.REMEDY,
+        IntentKind.TEST: Ceiling.REMEDY,
+        IntentKind.SERVICE: Ceiling.REMEDY,
+        IntentKind.RELEASE: Ceiling.OBSERVE,
+        IntentKind.RESTORE_JOB: Ceiling.OBSERVE,
+        IntentKind.FOLLOW_JOB: Ceiling.OBSERVE,
+        IntentKind.RETURN_SPARE: Ceiling.OBSERVE,
+    }
+)
+"""Which ceiling an intent needs; those that only undo what we did, or only look, need none."""
+
+UNDOING = frozenset(kind for kind, ceiling in NEEDS.items() if ceiling is Ceiling.OBSERVE)
+
+
+class Bearing(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that bears upon how far may be gone with a node for an incident."""
+
+    node: str
+    mode: Mode
+    """Of the rule."""
+    sure: bool = True
+    """Whether the rule is sure enough to act without a person's approval."""
+    site: Ceiling
+    profile: Ceiling | None = None
+    """Of the first profile that fits the node; None where there are no profiles at all."""
+    stopped_by: str = ""
+    """Who stopped everything, and how: a person's command, or the file."""
+    canary: Answer = PERMIT
+    trusted: bool = True
+    """Whether all of the evidence came by an authenticated way."""
+    trust: Trust = Trust.AUTHENTICATED
+    """What the rule asks of it."""
+    silence: str = ""
+    """Id of the silence or maintenance that bids not to act."""
+    held_by: str = ""
+    """Who asked that nothing be done to the node; or the label that says so."""
+    denied_by: str = ""
+
+
+def answers(bearing: Bearing, kind: IntentKind) -> tuple[Answer, ...]:
+    """What everybody says to an intent, denials and permits."""
+    if kind in UNDOING:
+        return (PERMIT,)
+    return tuple(_answers(bearing, NEEDS[kind]))
+
+
+def _answers(bearing: Bearing, needed: Ceiling) -> Iterator[Answer]:
+    yield _stopped(bearing)
+    yield _of_mode(bearing)
+    yield _under(bearing.site, needed, "the site's ceiling (remedy.ceiling)")
+    if bearing.profile is not None:
+        yield _under(bearing.profile, needed, f"the ceiling of the profile of {bearing.node}")
+    yield bearing.canary
+    yield _of_trust(bearing)
+    yield from _of_people(bearing)
+
+
+def _stopped(bearing: Bearing) -> Answer:
+    if not bearing.stopped_by:
+        return PERMIT
+    text = (
+        f"everything is stopped: {bearing.stopped_by}. "
+        "`accelwatch remedy start --reason WHY` resumes it"
+    )
+    return Denial(why=DenialKind.STOPPED, text=text)
+
+
+def _of_mode(bearing: Bearing) -> Answer:
+    match bearing.mode:
+        case Mode.AUTO if bearing.sure:
+            return PERMIT
+        case Mode.AUTO:
+            text = (
+                "the rule's confidence is low, so it asks for a person's approval; "
+                "`act_on: low` lets it act without"
+            )
+            return Denial(why=DenialKind.APPROVAL, text=text)
+        case Mode.APPROVE:
+            return Denial(why=DenialKind.APPROVAL, text="the rule asks for a person's approval")
+        case Mode.OBSERVE:
+            return Denial(why=DenialKind.MODE, text="the rule only observes")
+        case Mode.OFF:
+            return Denial(why=DenialKind.MODE, text="the rule is off")
+
+
+def _under(ceiling: Ceiling, needed: Ceiling, whose: str) -> Answer:
+    if ceiling.height >= needed.height:
+        return PERMIT
+    return Denial(why=DenialKind.CEILING, text=f"{whose} is {ceiling}, and this needs {needed}")
+
+
+def _of_trust(bearing: Bearing) -> Answer:
+    if bearing.trusted or bearing.trust is Trust.ANY:
+        return PERMIT
+    text = "some of the evidence is unauthenticated: anyone could have sent it"
+    return Denial(why=DenialKind.TRUST, text=text)
+
+
+def _of_people(bearing: Bearing) -> Iterator[Answer]:
+    for who, kind, text in (
+        (bearing.silence, DenialKind.SILENCE, "it is silenced or in maintenance: {}"),
+        (bearing.held_by, DenialKind.HELD, "nothing may be done to it: {}"),
+        (bearing.denied_by, DenialKind.DENIED, "{} has said no to it"),
+    ):
+        yield Denial(why=kind, text=text.format(who)) if who else PERMIT

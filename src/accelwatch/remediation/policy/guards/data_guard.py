@@ -1,0 +1,103 @@
+"""Whether enough is known of the fleet to begin anything new. Pure.
+
+It freezes what is new only. What froze it is remembered until all has been well for a while, so that a
+fleet that comes and goes is not acted upon in between.
+"""
+
+import math
+
+import msgspec
+
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.settings import DataGuard
+
+LEAST_HEARD = 0.8
+"""Share of the agents that must have been heard before the time of looking around is over."""
+
+
+class Sight(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known at a tick."""
+
+    time: float
+    """Unix seconds."""
+    monotonic: float
+    """Seconds that no clock setting moves."""
+    late_s: float
+    """How much later than it was due the tick began."""
+    agents: int
+    """Those expected, without nodes that are out of use anyway."""
+    silent: int
+    """Those of them that are not heard now."""
+
+
+class DataGuardState(msgspec.Struct, frozen=True, kw_only=True):
+    """What has been seen since the engine began; a restart begins anew, for it looks around again."""
+
+    begun: float | None = None
+    """Monotonic seconds of the first tick."""
+    looked_around: bool = False
+    """Whether the time of looking around is over."""
+    time: float = 0.0
+    monotonic: float = 0.0
+    """Of the latest tick."""
+    late_ticks: int = 0
+    """One after another."""
+    why: str = ""
+    """What freezes new actions; empty when nothing does."""
+    troubled: float = 0.0
+    """Monotonic seconds at which that was last so."""
+
+
+def seen(state: DataGuardState, sight: Sight, limits: DataGuard) -> DataGuardState:
+    """The state after one more tick."""
+    late_ticks = state.late_ticks + 1 if sight.late_s > limits.late_s else 0
+    why = _trouble(state, sight, late_ticks, limits)
+    troubled = sight.monotonic if why else state.troubled
+    if not why and state.why and sight.monotonic - state.troubled < limits.calm_s:
+        why = state.why
+    begun = sight.monotonic if state.begun is None else state.begun
+    return DataGuardState(
+        begun=begun,
+        looked_around=state.looked_around or _looked_around(begun, sight, limits),
+        time=sight.time,
+        monotonic=sight.monotonic,
+        late_ticks=late_ticks,
+        why=why,
+        troubled=troubled,
+    )
+
+
+def may_begin(state: DataGuardState) -> Answer:
+    """Whether anything new may be begun."""
+    if not state.looked_around:
+        text = "the engine has just begun and looks around until most agents were heard"
+        return Denial(why=DenialKind.STARTING, text=text)
+    if state.why:
+        return Denial(why=DenialKind.DATA, text=f"nothing new is begun: {state.why}")
+    return PERMIT
+
+
+def most_silent(agents: int, limits: DataGuard) -> int:
+    """How many of so many agents may be silent; one of several always."""
+    return _few(limits.silent, agents)
+
+
+def _trouble(state: DataGuardState, sight: Sight, late_ticks: int, limits: DataGuard) -> str:
+    if sight.silent > most_silent(sight.agents, limits):
+        return f"{sight.silent} of {sight.agents} agents are silent"
+    if state.begun is not None:
+        apart = (sight.time - state.time) - (sight.monotonic - state.monotonic)
+        if abs(apart) > limits.clock_jump_s:
+            return f"the hub's clock has jumped by {apart:+.1f} s"
+    if late_ticks >= limits.late_ticks:
+        return f"{late_ticks} ticks, one after another, were more than {limits.late_s:g} s late"
+    return ""
+
+
+def _looked_around(begun: float, sight: Sight, limits: DataGuard) -> bool:
+    enough = sight.silent <= _few(1 - LEAST_HEARD, sight.agents)
+    return enough and sight.monotonic - begun >= limits.startup_grace_s
+
+
+def _few(share: float, agents: int) -> int:
+    return min(max(1, math.floor(share * agents + 1e-9)), max(agents - 1, 0))

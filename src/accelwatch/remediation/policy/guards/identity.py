@@ -1,0 +1,141 @@
+"""The proof that a node of the hub and a node of the scheduler are one machine. Pure.
+
+A name proves nothing: it is a label here and a line of a file there. The host name that the machine
+itself tells must be the one by which the scheduler reaches it, and something must be equal that no
+other machine has: boot id, the system's uuid, or the moment of the boot where a scheduler tells nothing
+better. A pair that a person wrote down is believed unless both tell boots that differ.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
+
+BOOT_TIME_APART_S = 3.0
+"""Both sides count the boot back from now, in whole seconds."""
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """A node of the hub, and what the agent on it tells of the machine."""
+
+    node: str
+    """The hub's name."""
+    host: str = ""
+    boot_id: str = ""
+    system_uuid: str = ""
+    boot_time: float | None = None
+    """Unix seconds, on the node's own clock."""
+
+
+class ProofKind(StrEnum):
+    """What proves it."""
+
+    MAP = "map"
+    BOOT_ID = "boot_id"
+    SYSTEM_UUID = "system_uuid"
+    BOOT_TIME = "boot_time"
+
+
+class Proof(msgspec.Struct, frozen=True, kw_only=True, tag="proof"):
+    """They are one machine."""
+
+    node: str
+    """The hub's name."""
+    name: str
+    """The scheduler's."""
+    kind: ProofKind
+
+
+def prove(
+    machine: Machine,
+    machines: Iterable[Machine],
+    seen: Sequence[NodeSeen],
+    mapped: Mapping[str, str],
+) -> Proof | Denial:
+    """The scheduler's node that a node of the hub is, or what is missing to be sure.
+
+    `machines` are all nodes of the hub, `seen` all of the scheduler; `mapped` is `remedy.nodes`.
+    """
+    if machine.node in mapped:
+        return _by_map(machine, mapped[machine.node], seen)
+    if not machine.host:
+        return _denial(machine, "no accelwatch agent reports its host name")
+    named = [one for one in seen if _same_host(machine.host, one.address or one.name)]
+    if not named:
+        return _denial(machine, f"the scheduler reaches no node by its host name {machine.host}")
+    if len(named) > 1:
+        names = ", ".join(sorted(one.name for one in named))
+        return _denial(machine, f"the scheduler has several nodes on {machine.host}: {names}")
+    (candidate,) = named
+    if candidate.name in mapped.values():
+        return _denial(machine, f"{candidate.name} stands for another node in remedy.nodes")
+    others = [one.node for one in machines if one.node != machine.node and _alike(one, machine)]
+    if others:
+        return _denial(
+            machine, f"{', '.join(sorted(others))} reports the identity of the same machine"
+        )
+    if machine.node != candidate.name and any(one.name == machine.node for one in seen):
+        text = f"its host name is {machine.host}, and the scheduler has another {machine.node}"
+        return _denial(machine, text)
+    return _by_boot(machine, candidate)
+
+
+def _by_map(machine: Machine, name: str, seen: Sequence[NodeSeen]) -> Proof | Denial:
+    candidate = next((one for one in seen if one.name == name), None)
+    if candidate is None or candidate.standing is Standing.MISSING:
+        return _denial(
+            machine, f"remedy.nodes says it is {name}, which the scheduler does not know"
+        )
+    if machine.boot_id and candidate.boot_id and not _same(machine.boot_id, candidate.boot_id):
+        return _denial(machine, f"remedy.nodes says it is {name}, but their boot ids differ")
+    return Proof(node=machine.node, name=name, kind=ProofKind.MAP)
+
+
+def _by_boot(machine: Machine, candidate: NodeSeen) -> Proof | Denial:
+    for kind, ours, theirs, word in (
+        (ProofKind.BOOT_ID, machine.boot_id, candidate.boot_id, "boot ids"),
+        (ProofKind.SYSTEM_UUID, machine.system_uuid, candidate.system_uuid, "system uuids"),
+    ):
+        if ours and theirs:
+            if _same(ours, theirs):
+                return Proof(node=machine.node, name=candidate.name, kind=kind)
+            return _denial(machine, f"the {word} of it and of {candidate.name} differ")
+    if machine.boot_time is None or candidate.boot_time is None:
+        whose = "the agent" if machine.boot_time is None else "the scheduler"
+        text = f"{whose} reports no boot id, system UUID or boot time that both have"
+        return _denial(machine, text)
+    apart = abs(machine.boot_time - candidate.boot_time)
+    if apart > BOOT_TIME_APART_S:
+        return _denial(machine, f"it and {candidate.name} were booted {apart:.0f} s apart")
+    return Proof(node=machine.node, name=candidate.name, kind=ProofKind.BOOT_TIME)
+
+
+def _denial(machine: Machine, text: str) -> Denial:
+    mend = f"If you know which it is, write `{machine.node}: NAME` under remedy.nodes"
+    return Denial(
+        why=DenialKind.IDENTITY,
+        text=f"it is not proven which machine {machine.node} is: {text}. {mend}",
+    )
+
+
+def _alike(one: Machine, other: Machine) -> bool:
+    hosts = _same_host(one.host, other.host)
+    boots = bool(one.boot_id and other.boot_id) and _same(one.boot_id, other.boot_id)
+    return hosts or boots
+
+
+def _same(one: str, other: str) -> bool:
+    return one.casefold().strip() == other.casefold().strip()
+
+
+def _same_host(one: str, other: str) -> bool:
+    """Whether two host names can be of one host: in full, or by the first label of a short one."""
+    long, short = sorted(
+        (one.casefold().rstrip("."), other.casefold().rstrip(".")), key=len, reverse=True
+    )
+    if not short:
+        return False
+    return long == short or ("." not in short and long.partition(".")[0] == short)

@@ -1,0 +1,123 @@
+"""With what a job that has died is begun again: what is another than the last time. Pure.
+
+Without the nodes that have gone bad or do not answer; on the same ones, once, when what spoke against
+them has passed; and when nothing of the kind speaks for it, from the checkpoint before the newest.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.remediation.policy.guards.retry import Blame, Death, JobHistory, Run, Try, differs
+from accelwatch.remediation.policy.state.case import Case
+from accelwatch.remediation.policy.state.cases import bad_nodes, counting, leading
+from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S
+from accelwatch.remediation.policy.state.step_context import StepContext
+
+replace = msgspec.structs.replace
+
+
+class Another(NamedTuple):
+    """What the next run has that the last one had not."""
+
+    tried: Try
+    bad: frozenset[str]
+    """Where the job may not start, by the scheduler's names."""
+    checkpoint: str = ""
+    """From which it begins, where that is not the newest."""
+    passed: tuple[Blame, ...] = ()
+    """What spoke against its nodes, and does so no more."""
+
+
+def another(ctx: StepContext, history: JobHistory, run: Run) -> Another:
+    """With what a job would be begun again now; `history` has its death."""
+    bad, last = bad_now(ctx, run.seen.nodes), history.deaths[-1]
+    passed: tuple[Blame, ...] = ()
+    if bad.isdisjoint(run.seen.nodes):
+        again = {one.target for one in last.blamed if _is_among(one, history.passed)}
+        bad |= again
+        passed = () if again else last.blamed
+    tried = Try(
+        nodes=tuple(sorted(set(run.seen.nodes) - bad)),
+        checkpoint=run.seen.checkpoint,
+        cleared=_cleared(ctx, run, passed, last),
+    )
+    earlier = _earlier(ctx, history, run, tried)
+    if earlier:
+        tried = replace(tried, checkpoint=earlier)
+    return Another(tried, frozenset(bad), earlier, passed)
+
+
+def bad_now(ctx: StepContext, nodes: tuple[str, ...]) -> set[str]:
+    """Where the job may not start: what is bad anywhere, and those of its nodes that are suspects."""
+    suspects = {target for target, _, cases in _suspects(ctx, nodes) if cases}
+    return bad_nodes(ctx) | silent_of(ctx, nodes) | suspects
+
+
+def silent_of(ctx: StepContext, nodes: tuple[str, ...]) -> set[str]:
+    """Those of a job's nodes on which its old copy may run yet: their daemon does not answer."""
+    seen = {name: ctx.world.seen.get(name) for name in nodes}
+    return {name for name, one in seen.items() if one is not None and one.answering is False}
+
+
+def blame(ctx: StepContext, nodes: tuple[str, ...]) -> tuple[Blame, ...]:
+    """What speaks against some nodes now, by their schedulers' names."""
+    cases = (
+        Blame(case.policy.rule, target, node, case.serial)
+        for target, node, suspects in _suspects(ctx, nodes)
+        for case in suspects
+    )
+    silent = (Blame("", name) for name in sorted(silent_of(ctx, nodes)))
+    return tuple(dict.fromkeys((*cases, *silent)))
+
+
+def _suspects(ctx: StepContext, nodes: tuple[str, ...]) -> Iterator[tuple[str, str, list[Case]]]:
+    """Scheduler's name, hub's name and cases of those of a job's nodes that it may have died of.
+
+    Where a job has died already, a warning that takes nothing out is reason enough to begin it
+    elsewhere. What is only for information is none.
+    """
+    for one in ctx.state.remedies.values():
+        target = one.target or one.node
+        if target in nodes:
+            told = (case for case in counting(ctx, one) if case.severity is not Severity.INFO)
+            yield target, one.node, [*dict.fromkeys((*told, *leading(ctx, one)))]
+
+
+def group_of(ctx: StepContext, nodes: tuple[str, ...]) -> str:
+    """The incident of many nodes that some of these are part of."""
+    return next(
+        (
+            case.group
+            for one in ctx.state.remedies.values()
+            if (one.target or one.node) in nodes
+            for case in counting(ctx, one)
+            if case.group
+        ),
+        "",
+    )
+
+
+def _is_among(one: Blame, known: tuple[Blame, ...]) -> bool:
+    return any((one.rule, one.target) == (other.rule, other.target) for other in known)
+
+
+def _cleared(ctx: StepContext, run: Run, passed: tuple[Blame, ...], last: Death) -> str:
+    """What has passed since the job died; the second time another one than the first."""
+    if run.group and not group_of(ctx, run.seen.nodes):
+        return run.group
+    return f"{passed[0].rule} {passed[0].target} {last.at:.0f}" if passed else ""
+
+
+def _earlier(ctx: StepContext, history: JobHistory, run: Run, tried: Try) -> str:
+    """The checkpoint before the newest, when all else is as it was and nobody blames a device.
+
+    Evidence against one may come a while after the death, and costs no work that is done twice.
+    """
+    if history.deaths[-1].device_fault or history.latest is None:
+        return ""
+    if differs(tried, history.latest) or ctx.now - run.since < DEATH_SETTLES_S:
+        return ""
+    return run.seen.earlier

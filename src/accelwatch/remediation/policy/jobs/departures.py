@@ -1,0 +1,63 @@
+"""Jobs that have left their nodes lately: what befalls a node may be seen after they have died. Pure.
+
+They are in the journal, so an engine that begins after a crash looks for the same ones. That is one
+entry for each job that ends, so it is kept only where a job may be begun again at all.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from accelwatch.action.intent import JobKey
+from accelwatch.remediation.policy.guards.ceiling import Ceiling
+from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S, REVIVAL_S
+from accelwatch.remediation.policy.state.model import Departed
+from accelwatch.remediation.policy.state.step_context import StepContext
+
+MOST_DEPARTED = 4096
+"""Jobs that are remembered, the latest to leave."""
+
+
+def departed(
+    ctx: StepContext,
+    left: Mapping[JobKey, Iterable[str]],
+    begin_again: Collection[JobKey],
+    time: float,
+) -> None:
+    """Jobs are not shown any more on nodes (the scheduler's names) that had them; `time` in Unix s."""
+    if not left or Ceiling(ctx.settings.ceiling) is not Ceiling.RESUME:
+        return
+    for job, nodes in left.items():
+        known = ctx.state.departed.get(key_of(job))
+        before = () if known is None else known.nodes
+        every = tuple(dict.fromkeys((*before, *nodes)))
+        row = Departed(job=job, at=time, nodes=every, begin_again=job in begin_again)
+        ctx.put("departed", key_of(job), row)
+
+
+def tidy(ctx: StepContext) -> None:
+    """Forget those for whose nodes nobody has begun anything, and those of long ago."""
+    rows = ctx.state.departed
+    if not rows:
+        return
+    kept = {ctx.target(one) for one in ctx.state.remedies.values()}
+    over = [
+        key
+        for key, one in rows.items()
+        if ctx.now - one.at > REVIVAL_S
+        or (
+            ctx.now - one.at > DEATH_SETTLES_S
+            and not one.begin_again
+            and kept.isdisjoint(one.nodes)
+        )
+    ]
+    left = len(rows) - len(over)
+    if left > MOST_DEPARTED:
+        gone = set(over)
+        oldest = sorted((key for key in rows if key not in gone), key=lambda key: rows[key].at)
+        over += oldest[: left - MOST_DEPARTED]
+    for key in over:
+        ctx.put("departed", key, None)
+
+
+def key_of(job: JobKey) -> str:
+    """By which a departure is kept: an id that is given again is another job."""
+    return f"{job.cluster}/{job} {job.submitted:.0f}"

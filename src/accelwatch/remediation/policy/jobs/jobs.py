@@ -1,0 +1,183 @@
+"""What is wrong with a node, whether it answers, and which of its jobs is next. Pure."""
+
+from accelwatch.action.intent import JobKey
+from accelwatch.action.observed import NodeSeen
+from accelwatch.alerting.rules.document import Fence, JobPolicy, When
+from accelwatch.remediation.policy.state.cases import counting, leading
+from accelwatch.remediation.policy.state.clocks import (
+    DEATH_SETTLES_S,
+    FRESH_S,
+    REVIVAL_S,
+    UNREACHABLE_S,
+)
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.step_context import StepContext
+
+
+def suspicious(ctx: StepContext, remedy: Remedy) -> bool:
+    """Something is open on it, if only for people to know: its remedy is kept until that is over."""
+    return bool(counting(ctx, remedy))
+
+
+def quiet(ctx: StepContext, remedy: Remedy) -> bool:
+    """Nothing at all is open on it, and no person keeps it out."""
+    return well(ctx, remedy) and not suspicious(ctx, remedy)
+
+
+def wrong(ctx: StepContext, remedy: Remedy) -> bool:
+    """A rule wants it taken out."""
+    return bool(leading(ctx, remedy))
+
+
+def well(ctx: StepContext, remedy: Remedy) -> bool:
+    """No rule and no person wants it out."""
+    return not (remedy.manual or remedy.unfit or wrong(ctx, remedy))
+
+
+def to_be_mended(ctx: StepContext, remedy: Remedy) -> bool:
+    """Something is to be done about a node that is out: it is not, while a person has it in hand."""
+    return not remedy.manual and (bool(remedy.unfit) or wrong(ctx, remedy))
+
+
+def silent(ctx: StepContext, remedy: Remedy) -> bool:
+    """Neither the agent nor the scheduler's daemon answers."""
+    heard, seen = ctx.heard(remedy.node), ctx.seen(remedy)
+    if seen is None or seen.answering is not False:
+        return False
+    return heard is None or heard.down or ctx.now - heard.time > FRESH_S
+
+
+def _long_silent(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether it has not just fallen silent, whatever a hub's settings take for given up."""
+    heard = ctx.heard(remedy.node)
+    long = heard is None or ctx.now - heard.time >= UNREACHABLE_S
+    return long and silent(ctx, remedy)
+
+
+def jobs_of(ctx: StepContext, remedy: Remedy) -> tuple[JobKey, ...] | None:
+    """The jobs on a node; None when nobody can tell."""
+    seen = ctx.seen(remedy)
+    if seen is None:
+        return None
+    return seen.jobs if _is_news(ctx, remedy, seen) else None
+
+
+def _is_news(ctx: StepContext, remedy: Remedy, seen: NodeSeen) -> bool:
+    """Whether a node was shown not long ago, and after the last look of an action at it."""
+    action = ctx.world.seen_by.get(seen.name)
+    scheduler = None if action is None else ctx.world.schedulers.get(action)
+    if scheduler is None or ctx.now - scheduler.time > FRESH_S:
+        return False
+    return scheduler.time > ctx.world.settled.get(remedy.node, float("-inf"))
+
+
+def gone_jobs(ctx: StepContext, remedy: Remedy) -> tuple[JobKey, ...]:
+    """Jobs that left a node when it went bad, or shortly before, and may have died of it."""
+    policy = remedy.policy
+    if policy is None or policy.job is not JobPolicy.REQUEUE or policy.when is When.AFTER_JOB:
+        return ()
+    shown = jobs_of(ctx, remedy)
+    if shown is None or not to_be_mended(ctx, remedy):
+        return ()
+    gone, since = ctx.departed_from(ctx.target(remedy)), remedy.begun - DEATH_SETTLES_S
+    here = {(job.cluster, job.id, job.part) for job in shown}
+    known = {*remedy.handled, *remedy.stranded, *remedy.looked_for, *remedy.lost}
+    jobs = (one.job for one in gone if one.at >= since and one.job not in known)
+    return tuple(job for job in jobs if (job.cluster, job.id, job.part) not in here)
+
+
+def lost_jobs(ctx: StepContext, remedy: Remedy) -> list[JobKey]:
+    """Jobs that have died on the node and are to be begun again; after a while people have them."""
+    if remedy.lost_at is None or ctx.now - remedy.lost_at > REVIVAL_S:
+        return []
+    return [job for job in remedy.lost if job not in remedy.handled]
+
+
+def jobs_waiting(ctx: StepContext, remedy: Remedy) -> bool:
+    """Jobs are on the node about which something is to be done or waited for."""
+    if remedy.policy is None or not to_be_mended(ctx, remedy):
+        return False
+    return bool(jobs_of(ctx, remedy) or _stranded(remedy) or lost_jobs(ctx, remedy))
+
+
+def _stranded(remedy: Remedy) -> list[JobKey]:
+    """Jobs that are held in the queue until their node is fenced, wherever they are."""
+    return [job for job in remedy.stranded if job not in remedy.handled]
+
+
+def jobs_gone(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether it is known that no job of the node is to be looked after any more."""
+    return jobs_of(ctx, remedy) == () and not (_stranded(remedy) or lost_jobs(ctx, remedy))
+
+
+def must_fence(ctx: StepContext, remedy: Remedy) -> bool:
+    """Jobs would go on elsewhere while their old copy may still run."""
+    policy = remedy.policy
+    if policy is None or not needs_fence(remedy):
+        return False
+    if policy.job is not JobPolicy.REQUEUE and not remedy.unswapped:
+        return False
+    return _long_silent(ctx, remedy) and jobs_waiting(ctx, remedy)
+
+
+def needs_fence(remedy: Remedy) -> bool:
+    """Whether its jobs may only leave it, while it does not answer, after it was fenced."""
+    policy = remedy.policy
+    if policy is None or remedy.fenced:
+        return False
+    return policy.fence is Fence.REQUIRE or remedy.fence_first
+
+
+def hung(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether a move of its jobs would not come true: its daemon is silent, and it is not fenced.
+
+    After a move that has found it silent, one that was shown before that says nothing of it.
+    """
+    seen = ctx.seen(remedy)
+    if seen is None or not needs_fence(remedy):
+        return False
+    return seen.answering is False or (remedy.fence_first and not _is_news(ctx, remedy, seen))
+
+
+def cancels(remedy: Remedy) -> bool:
+    """Whether its jobs are ended rather than moved."""
+    return remedy.policy is not None and remedy.policy.job is JobPolicy.CANCEL
+
+
+LEAVING = frozenset({JobPolicy.REQUEUE, JobPolicy.CANCEL, JobPolicy.IN_JOB})
+"""By which jobs leave the node before they have ended."""
+
+
+def next_job(ctx: StepContext, remedy: Remedy) -> JobKey | None:
+    """The job that is to be moved or cancelled next."""
+    policy = remedy.policy
+    if policy is None or policy.job not in LEAVING or policy.when is When.AFTER_JOB:
+        return None
+    if not to_be_mended(ctx, remedy):
+        return None
+    lost = lost_jobs(ctx, remedy)
+    jobs = (*(jobs_of(ctx, remedy) or ()), *_stranded(remedy), *lost)
+    if policy.job is JobPolicy.IN_JOB:
+        leaving = {*remedy.unswapped, *remedy.stranded, *lost}
+        jobs = tuple(job for job in jobs if job in leaving)
+    return next((job for job in jobs if job not in remedy.handled), None)
+
+
+def next_swap(ctx: StepContext, remedy: Remedy) -> JobKey | None:
+    """The job whose own launcher is to go on without the node next."""
+    policy = remedy.policy
+    if policy is None or policy.job is not JobPolicy.IN_JOB or policy.when is When.AFTER_JOB:
+        return None
+    if not to_be_mended(ctx, remedy):
+        return None
+    done = {*remedy.handled, *remedy.unswapped}
+    return next((job for job in jobs_of(ctx, remedy) or () if job not in done), None)
+
+
+def next_signal(ctx: StepContext, remedy: Remedy) -> JobKey | None:
+    """The job that is to be asked for a checkpoint before it leaves."""
+    job = next_job(ctx, remedy)
+    if job is None or remedy.policy is None or not remedy.policy.signal or remedy.unswapped:
+        return None
+    done = job in remedy.signalled or job in remedy.lost
+    return None if done or silent(ctx, remedy) else job

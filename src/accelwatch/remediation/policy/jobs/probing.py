@@ -1,0 +1,99 @@
+"""A node that falls silent under a job: its scheduler is made to find out whether its daemon is, too.
+
+A scheduler believes that a daemon answers until a message to it has timed out. Without a probe that wait
+begins only when something is done about the node, so it comes after the hub's own. Pure.
+"""
+
+from accelwatch.action.intent import Intent, Mark
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.alerting.rules.document import Mode
+from accelwatch.remediation.policy.guards import data_guard
+from accelwatch.remediation.policy.guards.ceiling import Bearing, Ceiling, answers
+from accelwatch.remediation.policy.guards.denial import Answer, Denial
+from accelwatch.remediation.policy.guards.identity import Proof
+from accelwatch.remediation.policy.state.clocks import FRESH_S, PROBE_AGAIN_S, PROBE_S
+from accelwatch.remediation.policy.state.step_context import StepContext
+
+INCIDENT = "probe"
+"""What stands in the mark of a probe, in the place of an incident."""
+MOST_PROBES = 8
+"""Under way at once: when more nodes fall silent together, it is hardly the nodes."""
+
+
+def probe_silent(ctx: StepContext) -> None:
+    """Begin a probe of each node that has fallen silent under a job, once for each time."""
+    late = ctx.world.late
+    if not late or not any(one.probes for one in ctx.world.schedulers.values()):
+        return
+    if isinstance(data_guard.may_begin(ctx.world.guard), Denial):
+        return
+    probes = sum(one.kind is Kind.PROBE for one in ctx.state.chores.values())
+    for node, since in late.items():
+        if probes >= MOST_PROBES:
+            return
+        seen = _worth_it(ctx, node, since)
+        if seen is not None and not any(isinstance(one, Denial) for one in _asked(ctx, node)):
+            _begin(ctx, node, seen)
+            probes += 1
+
+
+def _begin(ctx: StepContext, node: str, seen: NodeSeen) -> None:
+    intent = Intent(
+        kind=Kind.PROBE,
+        mark=Mark(INCIDENT, ctx.state.token),
+        node=seen.name,
+        reason="its agent has fallen silent",
+        asked=ctx.now,
+        deadline=ctx.now + PROBE_S,
+    )
+    ctx.look("probed", node, ctx.now)
+    ctx.put("chores", _key(node), intent)
+    ctx.pursue(intent)
+
+
+def speaks_again(ctx: StepContext, node: str) -> None:
+    """What was asked for because of its silence is not wanted any more."""
+    intent = ctx.state.chores.get(_key(node))
+    if intent is not None:
+        ctx.cancel(intent)
+
+
+def _key(node: str) -> str:
+    return f"probe {node}"
+
+
+def _worth_it(ctx: StepContext, node: str, since: float) -> NodeSeen | None:
+    """How a node is shown that was not probed yet, and of which its scheduler believes that it answers.
+
+    Whether a job runs there is looked at by the action: what was surveyed may be older than the job.
+    """
+    last = ctx.world.probed.get(node)
+    if last is not None and (last >= since or 0 <= ctx.now - last < PROBE_AGAIN_S):
+        return None
+    proof = ctx.proof(node)
+    seen = ctx.world.seen.get(proof.name) if isinstance(proof, Proof) else None
+    if seen is None or seen.answering is not True or seen.maintenance:
+        return None
+    scheduler = ctx.world.schedulers.get(ctx.world.seen_by.get(seen.name, ""))
+    if scheduler is None or not scheduler.probes or scheduler.unavailable:
+        return None
+    fresh = ctx.now - scheduler.time <= FRESH_S
+    return seen if fresh and seen.standing in (Standing.OPEN, Standing.OURS) else None
+
+
+def _asked(ctx: StepContext, node: str) -> tuple[Answer, ...]:
+    """What everybody says who may keep jobs from being moved, for only that makes a probe worth it."""
+    stop, veto, heard = ctx.state.stop, ctx.state.vetoes.get(node), ctx.heard(node)
+    label = ctx.settings.no_auto_label
+    labelled = heard is not None and bool(label) and label in heard.labels
+    held_by = f"it has the label {label}" if labelled else ""
+    bearing = Bearing(
+        node=node,
+        mode=Mode.AUTO,
+        site=Ceiling(ctx.settings.ceiling),
+        profile=None if heard is None else Ceiling(heard.ceiling),
+        stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
+        held_by=held_by if veto is None else f"{veto.by}: {veto.reason}",
+    )
+    return answers(bearing, Kind.PROBE)

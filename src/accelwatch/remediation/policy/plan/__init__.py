@@ -1,0 +1,1 @@
+"""What would be done for a node now: gates, repair, verification, spares, and the plan in words."""

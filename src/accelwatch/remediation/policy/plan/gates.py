@@ -1,0 +1,350 @@
+"""What may be done for a node now: every guard, asked before every intent.
+
+`asked` gives all answers, for a plan; `in_the_way` the first that denies, for the table. A person's
+approval is of one plan, and lifts only what a person may lift.
+"""
+
+from collections.abc import Iterator
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.alerting.rules.document import Mode, Trust
+from accelwatch.remediation.policy.guards import attempts, breaker, budget, canary, data_guard
+from accelwatch.remediation.policy.guards.ceiling import Bearing, Ceiling, answers
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind, denials
+from accelwatch.remediation.policy.guards.ownership import Ownership, ownership, told
+from accelwatch.remediation.policy.jobs import readings
+from accelwatch.remediation.policy.jobs.jobs import hung, next_job, silent
+from accelwatch.remediation.policy.jobs.resuming import may_resume
+from accelwatch.remediation.policy.plan.digest import digest_of
+from accelwatch.remediation.policy.plan.verify import looks_well
+from accelwatch.remediation.policy.state.case import Case, Policy
+from accelwatch.remediation.policy.state.cases import as_wanted, fresh, leading
+from accelwatch.remediation.policy.state.clocks import FRESH_S
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.relapses import MOST
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+
+REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
+_WITHDRAWING = frozenset({DenialKind.STOPPED, DenialKind.HELD, DenialKind.CEILING})
+_OTHERS = frozenset({Ownership.FOREIGN, Ownership.MAINTENANCE})
+_NEW = REMEDIES | {Kind.QUARANTINE}
+"""What the breaker keeps from beginning."""
+
+
+def in_the_way(ctx: StepContext, remedy: Remedy, kind: Kind) -> Denial | None:
+    """The first thing that stands in the way of an intent, of the case that may go furthest."""
+    key = (remedy.node, kind)
+    known = ctx.memo.get(key)
+    if known is None:
+        known = ctx.memo[key] = _first(ctx, remedy, kind)
+    return known if isinstance(known, Denial) else None
+
+
+def told_in_the_way(ctx: StepContext, remedy: Remedy, kind: Kind) -> Denial | None:
+    """What people are told that stands in the way: a yes only where that is all that is missing.
+
+    While the breaker is open, say, nobody is asked, whatever the rule's mode.
+    """
+    denial = in_the_way(ctx, remedy, kind)
+    if denial is None or denial.why is not DenialKind.APPROVAL or kind is not Kind.QUARANTINE:
+        return denial
+    case = leader(ctx, remedy)
+    every = denials(asked(ctx, remedy, kind, case))
+    return next((one for one in every if one.why is not DenialKind.APPROVAL), denial)
+
+
+def withdrawn(ctx: StepContext, remedy: Remedy, kind: Kind) -> Denial | None:
+    """What a person or a ceiling says by now against an intent that was begun."""
+    case = remedy_case(ctx, remedy)
+    # A rule's own mode is asked before something is begun, and takes nothing back.
+    for answer in answers(_bearing(ctx, remedy, case, Mode.AUTO), kind):
+        if isinstance(answer, Denial) and answer.why in _WITHDRAWING:
+            return answer
+    return None
+
+
+def leader(ctx: StepContext, remedy: Remedy) -> Case | None:
+    """The case for which a node would be taken out now; else the one that comes nearest to it."""
+    return _nearest(ctx, remedy)[0]
+
+
+def _nearest(ctx: StepContext, remedy: Remedy) -> tuple[Case | None, Denial | None]:
+    """The case that nothing stands in the way of; else one for which only a person's yes is missing.
+
+    Else the first, with what stands in its way. One rule to which somebody said no must not hide
+    another that is still to be asked about.
+    """
+    cases = [(case, _blocked(ctx, remedy, Kind.QUARANTINE, case)) for case in leading(ctx, remedy)]
+    for case, denial in cases:
+        if denial is None:
+            return case, None
+    asking = (one for one in cases if lacks_only_a_yes(ctx, remedy, one[0]))
+    return next(asking, cases[0] if cases else (None, None))
+
+
+def lacks_only_a_yes(ctx: StepContext, remedy: Remedy, case: Case) -> bool:
+    """Whether a person's approval of a case is all that is missing."""
+    every = [denial.why for denial in denials(asked(ctx, remedy, Kind.QUARANTINE, case))]
+    if remedy.stage is Stage.AWAITING_APPROVAL:
+        # A node that is silent for a moment does not take the question back.
+        every = [why for why in every if why is not DenialKind.STALE_READING]
+    return bool(every) and all(why is DenialKind.APPROVAL for why in every)
+
+
+def only_waits(ctx: StepContext, remedy: Remedy, case: Case) -> bool:
+    """Whether a yes is missing, and besides that only what takes no question back: the budget, for which
+    an approved plan waits too, and a look, where the scheduler does not answer or we have just begun.
+    """
+    starting = not ctx.world.guard.looked_around
+    unseen = starting or isinstance(_answering(ctx, remedy), Denial)
+    passing = _PACE | {DenialKind.APPROVAL, DenialKind.STALE_READING}
+    if unseen or ctx.world.guard.why:
+        passing |= {DenialKind.DATA, DenialKind.STARTING}
+    if unseen:
+        passing |= {DenialKind.IDENTITY}
+    every = {denial.why for denial in denials(asked(ctx, remedy, Kind.QUARANTINE, case))}
+    return DenialKind.APPROVAL in every and every <= passing
+
+
+_PACE = frozenset(
+    {DenialKind.RATE, DenialKind.BUDGET, DenialKind.DOMAIN_BUDGET, DenialKind.AVAILABLE}
+)
+
+
+def _first(ctx: StepContext, remedy: Remedy, kind: Kind) -> Answer:
+    if kind is not Kind.QUARANTINE or remedy.manual:
+        return _blocked(ctx, remedy, kind, None) or PERMIT
+    case, denial = _nearest(ctx, remedy)
+    if case is None:
+        return Denial(why=DenialKind.MODE, text="no rule wants it taken out")
+    return denial or PERMIT
+
+
+def _blocked(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) -> Denial | None:
+    approved = is_approved(ctx, remedy, case)
+    for answer in asked(ctx, remedy, kind, case):
+        if isinstance(answer, Denial) and not (approved and answer.why.lifted_by_approval):
+            return answer
+    return None
+
+
+def may_lead(ctx: StepContext, remedy: Remedy, case: Case) -> bool:
+    """Whether a case may have more done to a node that is out: as it might have it taken out by itself.
+
+    Whoever said yes to taking it out has seen another plan. What passes by itself, such as a STOP or an
+    agent that is silent for a moment, does not end what a case leads already.
+    """
+    every = denials(_of_quarantine(ctx, remedy, case))
+    if case.incident == remedy.led_by:
+        return all(denial.why.passes_by_itself for denial in every)
+    return not every
+
+
+def is_approved(ctx: StepContext, remedy: Remedy, case: Case | None) -> bool:
+    """Whether a person has approved what would be done now, and not something else."""
+    if not remedy.approved:
+        return False
+    if case is None:
+        return True
+    return remedy.approved_plan == digest_of(ctx, remedy, case.policy, case.incident)
+
+
+def asked(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) -> Iterator[Answer]:
+    """What every guard answers to an intent; `case` is the one that a quarantine would be for."""
+    yield _answering(ctx, remedy)
+    if kind is Kind.RELEASE:
+        yield from _of_release(ctx, remedy)
+        return
+    yield _identity(ctx, remedy)
+    of_case = case if kind is Kind.QUARANTINE else remedy_case(ctx, remedy)
+    current = readings.is_current(ctx, remedy, kind, of_case)
+    yield _or_approval(remedy, current) if kind is Kind.QUARANTINE else current
+    yield data_guard.may_begin(ctx.world.guard)
+    yield _foreign(ctx, remedy, kind)
+    if kind is Kind.QUARANTINE:
+        yield from _of_quarantine(ctx, remedy, case)
+    else:
+        yield from _of_stage(ctx, remedy, kind)
+    incident = case.incident if case is not None else remedy.incident
+    if kind in _NEW and not remedy.manual:
+        yield breaker.may_begin(ctx.state.breaker, incident, ctx.settings.breaker)
+    job = next_job(ctx, remedy) if kind is Kind.MOVE_JOB else None
+    if job is not None:
+        yield _reachable(ctx, remedy)
+        yield may_resume(ctx, remedy, job)
+    if kind is Kind.CANCEL_JOB:
+        yield attempts.cancel(ctx.state.attempts, ctx.now, ctx.settings.budget)[1]
+    if kind in REMEDIES:
+        place = ctx.place(remedy)
+        yield attempts.may_begin(ctx.state.attempts, place, incident, ctx.now, ctx.settings.budget)
+    if kind is Kind.QUARANTINE:
+        yield _room(ctx, remedy)
+
+
+def _of_quarantine(ctx: StepContext, remedy: Remedy, case: Case | None) -> Iterator[Answer]:
+    if case is None:
+        yield from answers(_bearing(ctx, remedy, None, Mode.AUTO), Kind.QUARANTINE)
+        return
+    policy = case.policy
+    bearing = _bearing(ctx, remedy, case, policy.mode, sure=policy.is_sure)
+    yield from answers(bearing, Kind.QUARANTINE)
+    for doubt in _doubts(ctx, remedy, case):
+        yield _or_approval(remedy, doubt)
+    if case.group:
+        yield _denial(DenialKind.GROUP, f"it is part of {case.group}, which has one cause")
+    override = ctx.state.overrides.get(remedy.node)
+    if override is not None and ctx.now < override.until:
+        text = "a person undid what was done to it, not long ago"
+        yield Denial(why=DenialKind.OVERRIDDEN, text=text, until=override.until)
+
+
+def _or_approval(remedy: Remedy, doubt: Answer) -> Answer:
+    """A doubt; of a node that was out until its scheduler forgot that, a person may say yes in spite."""
+    if not remedy.mark_lost or not isinstance(doubt, Denial):
+        return doubt
+    return _denial(DenialKind.APPROVAL, f"its scheduler has lost our mark on it, and {doubt.text}")
+
+
+def _doubts(ctx: StepContext, remedy: Remedy, case: Case) -> Iterator[Denial]:
+    """Why a case does not speak for a quarantine by what is so now."""
+    if case.blind:
+        yield _denial(DenialKind.DATA, "there is no current data about the node")
+    if case.orphaned:
+        yield _denial(DenialKind.MODE, "the rule of the incident is gone")
+    if not fresh(ctx, remedy.node, case):
+        yield _denial(DenialKind.OLD_EVIDENCE, "what speaks for it is only what happened long ago")
+
+
+def _of_stage(ctx: StepContext, remedy: Remedy, kind: Kind) -> Iterator[Answer]:
+    """After the quarantine: by the policy that was kept, and on what is so now."""
+    policy = remedy.policy or Policy(rule="")
+    case = remedy_case(ctx, remedy)
+    bearing = _bearing(ctx, remedy, case, policy.mode, sure=policy.is_sure)
+    yield from answers(bearing, kind)
+    if case is None:
+        if kind is not Kind.TEST and not remedy.unfit:
+            yield _denial(DenialKind.OLD_EVIDENCE, "nothing is wrong with it any more")
+        return
+    if case.blind and not remedy.unfit:
+        yield _denial(DenialKind.DATA, "there is no current data about the node")
+    if case.group:
+        yield _denial(DenialKind.GROUP, f"it is part of {case.group}, which has one cause")
+    if kind in REMEDIES and not remedy.unfit and not fresh(ctx, remedy.node, case):
+        yield _denial(DenialKind.OLD_EVIDENCE, "what speaks for it is only what happened long ago")
+
+
+def remedy_case(ctx: StepContext, remedy: Remedy) -> Case | None:
+    """What is to be mended about a node that is out: the case that leads, else the worst."""
+    cases = leading(ctx, remedy)
+    for case in cases:
+        if case.incident == (remedy.led_by or remedy.incident):
+            return as_wanted(case) if remedy.led_by else case
+    return max(cases, key=lambda case: case.severity.weight, default=None)
+
+
+def _of_release(ctx: StepContext, remedy: Remedy) -> Iterator[Answer]:
+    if remedy.forced:
+        return
+    if remedy.manual:
+        yield _denial(DenialKind.HELD, "a person took it out, and only a person lets it go")
+    if remedy.relapses >= MOST:
+        text = f"it has failed again {remedy.relapses} times in a row after it was given back"
+        yield _denial(DenialKind.HELD, f"{text}, and only a person lets it go")
+    yield looks_well(ctx, remedy)
+    yield data_guard.may_begin(ctx.world.guard)
+    veto = ctx.state.vetoes.get(remedy.node)
+    if veto is not None and not remedy.vouched:
+        yield _denial(DenialKind.HELD, f"{veto.by} put a hold on it")
+    yield attempts.release(ctx.state.attempts, ctx.now, ctx.settings.budget)[1]
+
+
+def _answering(ctx: StepContext, remedy: Remedy) -> Answer:
+    action = ctx.world.seen_by.get(ctx.target(remedy))
+    scheduler = ctx.world.schedulers.get(action) if action is not None else None
+    if scheduler is None:
+        return _denial(DenialKind.IDENTITY, "no scheduler shows such a node")
+    if scheduler.unavailable:
+        return _denial(DenialKind.DATA, f"{action} does not answer: {scheduler.unavailable}")
+    if ctx.now - scheduler.time > FRESH_S:
+        age = ctx.now - scheduler.time
+        return _denial(DenialKind.DATA, f"{action} was last looked at {age:.0f} s ago")
+    return PERMIT
+
+
+def _reachable(ctx: StepContext, remedy: Remedy) -> Answer:
+    """Whether the node can let a job go: what runs on one that hangs goes on beside the new copy."""
+    if not hung(ctx, remedy):
+        return PERMIT
+    text = f"{ctx.target(remedy)} does not answer the scheduler, and has to be fenced first"
+    heard = ctx.heard(remedy.node)
+    if heard is None or silent(ctx, remedy):
+        return _denial(DenialKind.DATA, text)
+    until = heard.time + FRESH_S
+    return Denial(
+        why=DenialKind.DATA, text=f"{text}; that waits until its agent is silent too", until=until
+    )
+
+
+def _room(ctx: StepContext, remedy: Remedy) -> Answer:
+    """Whether the budgets have room for a quarantine."""
+    state, limits = ctx.state.budget, ctx.settings.budget
+    if remedy.node not in state.own:
+        return budget.may_reserve(state, ctx.place(remedy), ctx.census, now=ctx.now, budget=limits)
+    if remedy.mark_lost:
+        # It was begun before, so its pace is spent; but more may be out by now than may be.
+        return budget.has_room(state, ctx.place(remedy), ctx.census, limits)
+    return PERMIT
+
+
+def _identity(ctx: StepContext, remedy: Remedy) -> Answer:
+    """Whether the hub's node and the scheduler's are the same machine."""
+    proof = ctx.proof(remedy.node)
+    return proof if isinstance(proof, Denial) else PERMIT
+
+
+def _foreign(ctx: StepContext, remedy: Remedy, kind: Kind) -> Answer:
+    seen = ctx.seen(remedy)
+    if seen is None:
+        return PERMIT
+    whose = ownership(seen, None)
+    if whose in _OTHERS or (whose is Ownership.DOWN and kind is Kind.QUARANTINE):
+        return _denial(DenialKind.FOREIGN, told(seen, whose))
+    return PERMIT
+
+
+def _bearing(
+    ctx: StepContext, remedy: Remedy, case: Case | None, mode: Mode, *, sure: bool = True
+) -> Bearing:
+    heard = ctx.heard(remedy.node)
+    policy = remedy.policy if case is None else case.policy
+    stop, veto = ctx.state.stop, ctx.state.vetoes.get(remedy.node)
+    no = ctx.state.denied.get(remedy.node)
+    rule = "" if policy is None else policy.rule
+    return Bearing(
+        node=remedy.node,
+        mode=Mode.AUTO if remedy.manual else mode,
+        sure=sure or remedy.manual,
+        site=Ceiling.RESUME if remedy.manual else Ceiling(ctx.settings.ceiling),
+        profile=None if remedy.manual or heard is None else Ceiling(heard.ceiling),
+        stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
+        canary=canary.may_act(ctx.state.canary, rule, remedy.node, policy.canary, ctx.now)
+        if policy is not None
+        else PERMIT,
+        trusted=True if case is None else case.trusted,
+        trust=Trust.AUTHENTICATED if policy is None else policy.trust,
+        silence="" if case is None or remedy.manual else case.muted,
+        held_by=_labelled(ctx, remedy) if veto is None else f"{veto.by}: {veto.reason}",
+        denied_by="" if no is None or not no.bears(rule, ctx.now) else no.by,
+    )
+
+
+def _labelled(ctx: StepContext, remedy: Remedy) -> str:
+    """The label by which a node is left alone by rules; a person may still act on it."""
+    heard, label = ctx.heard(remedy.node), ctx.settings.no_auto_label
+    labelled = heard is not None and bool(label) and label in heard.labels
+    return f"it has the label {label}" if labelled and not remedy.manual else ""
+
+
+def _denial(why: DenialKind, text: str) -> Denial:
+    return Denial(why=why, text=text)

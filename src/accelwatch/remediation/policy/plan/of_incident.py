@@ -1,0 +1,121 @@
+"""From an incident and its rule to the case that the state machine knows. Pure.
+
+Only what is about one node becomes a case: a job or a rack is nobody that could be taken out.
+"""
+
+from collections.abc import Mapping
+
+from accelwatch.alerting.incidents.incident import Incident, MomentKind
+from accelwatch.alerting.rules.rule import Action, Rule
+from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.guards.group_hold import may_act
+from accelwatch.remediation.policy.state.case import Case, Limit, Policy
+from accelwatch.remediation.policy.state.changes import CaseChanged
+from accelwatch.schema.provenance import Provenance
+
+_FIRES = frozenset(
+    {
+        MomentKind.OPENED,
+        MomentKind.REOPENED,
+        MomentKind.RULE,
+        MomentKind.ROSE,
+        MomentKind.AGAIN,
+    }
+)
+_NODE_STATE, _SILENT = "node_state", frozenset({"stale", "down", "never"})
+_SIGHT = frozenset({MomentKind.BLIND, MomentKind.SEEING, *_FIRES})
+
+
+def policy_of(rule: Rule) -> Policy:
+    """What a rule wants done."""
+    action = rule.action or Action()
+    return Policy(
+        rule=rule.id,
+        digest=rule.digest,
+        mode=rule.mode,
+        confidence=rule.confidence,
+        act_on=rule.act_on,
+        trust=rule.trust,
+        canary=rule.canary,
+        level=action.quarantine,
+        when=action.quarantine_when,
+        job=action.job,
+        signal=action.signal,
+        grace_s=action.grace_s,
+        draw_spare=action.draw_spare,
+        fence=action.fence,
+        ladder=tuple(Limit(rung.name, rung.most) for rung in action.remedy),
+        passive_s=action.verify_passive_s,
+        tests=action.verify_active,
+        probation_s=action.probation_s,
+        deadlines=action.deadlines,
+    )
+
+
+def acting_rule(incident: Incident, rules: Mapping[str, Rule]) -> Rule | None:
+    """The rule of an incident that decides what is done; None when all of its rules are gone.
+
+    Of those that fire now: one that has cleared still gives an incident its title and severity, and
+    wants nothing any more. Of several the one that may go furthest, as among the cases of a node.
+    """
+    firing = [rules[id_] for id_ in incident.rules or (incident.rule,) if id_ in rules]
+    return max(firing, key=_reach, default=None)
+
+
+def _reach(rule: Rule) -> tuple[bool, int, int]:
+    wants = rule.action is not None and rule.action.quarantine is not None
+    return wants, policy_of(rule).reach, rule.severity.weight
+
+
+def case_changed(
+    incident: Incident, rule: Rule | None, known: Mapping[str, Incident], muted: str = ""
+) -> CaseChanged | None:
+    """An incident as the state machine is told of it; None for one that is not about one node.
+
+    `rule` is the one that decides (`acting_rule`), None where all are gone; `known` are the incidents by
+    id, `muted` is the id of the silence or maintenance that keeps it quiet.
+    """
+    node = incident.entity.node
+    if not node or incident.entity.group or incident.members:
+        return None
+    policy = Policy(rule=incident.rule) if rule is None else policy_of(rule)
+    hold = may_act(incident, known)
+    case = Case(
+        incident=incident.id,
+        policy=policy,
+        open=incident.is_open,
+        since=incident.since,
+        evidence_at=evidence_at(incident),
+        severity=incident.severity,
+        confidence=incident.confidence,
+        standing=not incident.evidence or any(one.event is None for one in incident.evidence),
+        trusted=incident.trusted and incident.provenance is Provenance.AUTHENTICATED,
+        silence=rule is not None and rests_on_silence(rule, incident),
+        blind=_latest(incident, _SIGHT) is MomentKind.BLIND,
+        muted=muted,
+        group=(incident.group or incident.id) if isinstance(hold, Denial) else "",
+        orphaned=rule is None
+        or _latest(incident, frozenset({MomentKind.ORPHANED, *_FIRES})) is MomentKind.ORPHANED,
+        device=incident.entity.device,
+        serial=incident.facts.serial,
+        title=incident.title if rule is None or rule.id == incident.rule else rule.title,
+    )
+    return CaseChanged(node=node, case=case)
+
+
+def rests_on_silence(rule: Rule, incident: Incident) -> bool:
+    """Whether a rule asks for a silent node (`node_state`), and that is what was seen."""
+    if _NODE_STATE not in rule.when.needs.fields:
+        return False
+    return any(one.signal == _NODE_STATE and one.value in _SILENT for one in incident.evidence)
+
+
+def evidence_at(incident: Incident) -> float:
+    """Unix seconds at which a rule began to fire on it or an event happened, the newest of all."""
+    fired = [moment.time for moment in incident.timeline if moment.kind in _FIRES]
+    events = [one.event.time for one in incident.evidence if one.event is not None]
+    return max((incident.since, *fired, *events))
+
+
+def _latest(incident: Incident, kinds: frozenset[MomentKind]) -> MomentKind | None:
+    return next((one.kind for one in reversed(incident.timeline) if one.kind in kinds), None)

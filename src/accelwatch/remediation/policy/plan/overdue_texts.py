@@ -1,0 +1,121 @@
+"""What a person reads of something that waits too long: what it is, why, and what to do. Pure."""
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.alerting.rules.document import JobPolicy, When
+from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.jobs.jobs import jobs_of
+from accelwatch.remediation.policy.plan.verify import looks_well
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+
+_MOST_JOBS = 8
+
+
+def text_of(ctx: StepContext, remedy: Remedy, for_s: float) -> str:
+    """One or two sentences and what to do; `for_s` is how long it has waited."""
+    node, after = remedy.node, f"after {for_s / 60:.0f} min"
+    match remedy.stage:
+        case Stage.SUSPECT:
+            return (
+                f"{node} is bad and still takes work {after}{_in_the_way(remedy)}. Take it out by hand: "
+                f"accelwatch remedy quarantine {node} --reason TEXT"
+            )
+        case Stage.QUARANTINING:
+            return f"{node} is not out of the pool {after}: drain it at its scheduler by hand"
+        case Stage.QUARANTINED:
+            return (
+                f"{node} takes no work, and nothing else is done about it {after}{_in_the_way(remedy)}. "
+                f"Repair it, then: accelwatch remedy recovered {node} --reason WHY; or give it "
+                f"back: accelwatch remedy release {node} --reason WHY"
+            )
+        case Stage.FENCING:
+            return (
+                f"it is not proven {after} that what ran on {node} has stopped, so its jobs are held. "
+                f"Take the power of {node}, or reboot it"
+            )
+        case Stage.DRAINING:
+            return _draining(ctx, remedy, after)
+        case Stage.REMEDIATING:
+            return (
+                f"the {_remedy(remedy)} of {node} has not ended {after}. Look at its console; once it "
+                "answers it is verified"
+            )
+        case Stage.VERIFYING:
+            return _verifying(ctx, remedy, after)
+        case Stage.RELEASING:
+            return (
+                f"{node} is well and not given back {after}{_in_the_way(remedy)}. Give it back: "
+                f"accelwatch remedy release {node} --force --reason WHY"
+            )
+        case _:
+            return (
+                f"{node} needs a repair and has no ticket {after}. Repair it, then: "
+                f"accelwatch remedy recovered {node} --reason WHY"
+            )
+
+
+def _in_the_way(remedy: Remedy) -> str:
+    return "" if remedy.denial is None else f": {remedy.denial.text}"
+
+
+def _draining(ctx: StepContext, remedy: Remedy, after: str) -> str:
+    node, intent = remedy.node, remedy.pursuing
+    if intent is not None and intent.kind is Kind.MOVE_JOB:
+        return (
+            f"job {intent.job} of {node} does not run elsewhere {after}. Look at the scheduler for what "
+            "it waits for: free nodes that fit it, add a spare, or cancel it. It starts by itself as "
+            "soon as nodes fit it"
+        )
+    if intent is not None:
+        return f"{_not_done(intent)} {after}, as {node} is drained: look at the scheduler"
+    jobs = jobs_of(ctx, remedy) or ()
+    names = ", ".join(str(job) for job in jobs[:_MOST_JOBS]) or "jobs that cannot be seen now"
+    return (
+        f"jobs are still on {node} {after} ({names}){_in_the_way(remedy)}{_rule_says(remedy)}. "
+        f"Cancel or requeue them at the scheduler, or wait: {node} takes no new work"
+    )
+
+
+def _remedy(remedy: Remedy) -> str:
+    if remedy.wants is None:
+        return "remedy"
+    return "reset" if remedy.wants is Kind.RESET_DEVICE else remedy.wants.value.replace("_", " ")
+
+
+def _not_done(intent: Intent) -> str:
+    match intent.kind:
+        case Kind.SIGNAL_JOB:
+            return f"job {intent.job} got no checkpoint signal"
+        case Kind.CANCEL_JOB:
+            return f"job {intent.job} is not cancelled"
+        case Kind.DRAW_SPARE:
+            return f"the spare {intent.spare} is not drawn"
+        case Kind.SWAP_IN_JOB:
+            return f"job {intent.job} does not continue on its own"
+        case _:
+            return f"it is not known what has become of job {intent.job}"
+
+
+def _rule_says(remedy: Remedy) -> str:
+    policy = remedy.policy
+    if policy is None or remedy.denial is not None:
+        return ""
+    waits = policy.when is When.AFTER_JOB or policy.job in (JobPolicy.NOTHING, JobPolicy.NOTIFY)
+    return "; the rule waits for their end" if waits else ""
+
+
+def _verifying(ctx: StepContext, remedy: Remedy, after: str) -> str:
+    node, intent = remedy.node, remedy.pursuing
+    if intent is not None and intent.kind is Kind.TEST:
+        return (
+            f"the test {intent.test} of {node} has not ended {after}. Look at its job at the "
+            "scheduler, and cancel that if it hangs"
+        )
+    answer = looks_well(ctx, remedy)
+    why = f": {answer.text}" if isinstance(answer, Denial) else _in_the_way(remedy)
+    return (
+        f"{node} cannot be seen to be well {after}{why}. Look at the node and its agent; to give it "
+        f"back all the same: accelwatch remedy release {node} --force --reason WHY"
+    )

@@ -1,0 +1,171 @@
+"""What would be done for a node now, step by step, with all that is in its way and its cost. Pure.
+
+A plan is shown before anybody says yes, and has the digest to which an approval is bound: what is shown
+is what is approved, and a rule that leads on to something else needs another yes.
+"""
+
+import msgspec
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.policy.guards.denial import Denial, denials
+from accelwatch.remediation.policy.plan.digest import digest_of
+from accelwatch.remediation.policy.plan.gates import asked, leader
+from accelwatch.remediation.policy.plan.planned_steps import not_done, steps_of
+from accelwatch.remediation.policy.state.case import Case, Policy
+from accelwatch.remediation.policy.state.cases import counting
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.settings import RemedySettings
+
+HELD_UP_H = 1.5
+"""Hours until a person has found a bad node and put another in its place: the mean of manual triage,
+85 to 118 minutes, in the study of recovery policies of which docs/remediation.md tells."""
+REMEDY_H = {Kind.RESET_DEVICE: 0.1, Kind.REBOOT: 0.25, Kind.POWER_CYCLE: 0.3}
+"""Hours that a node is away for one rung, until it is looked at again."""
+RELOAD_H = 0.55
+"""Hours until a job that was moved computes again: it loads its checkpoint."""
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """Expected, in GPU-hours; reckoned from usual times, not measured."""
+
+    saved: float
+    """That the jobs on the node would lose until a person has acted."""
+    lost: float
+    """That it costs: the node while it is out, and its jobs while they begin again."""
+
+
+class Worth(msgspec.Struct, frozen=True, kw_only=True):
+    """How much computes there."""
+
+    devices: int = 0
+    """Of the node."""
+    job_devices: int = 0
+    """Of all nodes of the jobs that run on it."""
+    checkpoint_age_s: float = 0.0
+    """Of the oldest checkpoint of these jobs, as far as it is known."""
+
+
+class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One intent of a plan."""
+
+    kind: Kind
+    text: str
+    """For people: `reboot n12`."""
+    in_the_way: tuple[Denial, ...] = ()
+    """Everything that would keep it from being begun if its turn were now."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What would be done for a node."""
+
+    node: str
+    stage: Stage
+    incident: str = ""
+    rule: str = ""
+    mode: str = ""
+    confidence: str = ""
+    """How sure the rule is: `high` or `low`."""
+    act_on: str = ""
+    """How sure it must be to act without a person's approval."""
+    digest: str = ""
+    """To which an approval is bound; empty where there is nothing to approve."""
+    steps: tuple[PlanStep, ...] = ()
+    price: Price | None = None
+    text: str = ""
+    """For people: why there is nothing to be done, or what could not be, where that is so."""
+    as_of: float | None = None
+    """Unix seconds at which its scheduler showed the node and its jobs so; None where it never did."""
+
+
+def planned(
+    state: RemedyState,
+    node: str,
+    now: float,
+    settings: RemedySettings,
+    worth: Worth | None = None,
+) -> Plan:
+    """The plan for a node at a moment in Unix seconds."""
+    ctx = StepContext(state, settings, now)
+    remedy = ctx.remedy(node)
+    case = leader(ctx, remedy)
+    if remedy.stage in _AFTER or remedy.manual:
+        policy, incident = remedy.policy, remedy.incident
+    else:
+        policy = None if case is None else case.policy
+        incident = "" if case is None else case.incident
+    if policy is None:
+        text = remedy.trouble or _nothing(ctx, remedy)
+        return Plan(node=node, stage=remedy.stage, text=text)
+    led = msgspec.structs.replace(remedy, policy=policy, incident=incident)
+    digest, as_of = digest_of(ctx, remedy, policy, incident), ctx.seen_at(remedy)
+    left = tuple(steps_of(ctx, led, policy))
+    if remedy.stage is Stage.AWAITING_APPROVAL and not digest:
+        # Nobody can see now what is there: what was asked about still waits.
+        digest, left = remedy.asked, tuple((one.kind, one.text) for one in remedy.asked_steps)
+        as_of = remedy.asked_as_of if as_of is None else as_of
+    steps = tuple(_step(ctx, led, kind, text, case) for kind, text in left)
+    return Plan(
+        node=node,
+        stage=remedy.stage,
+        incident=incident,
+        rule=policy.rule,
+        mode=policy.mode.value,
+        confidence=policy.confidence.value,
+        act_on=policy.act_on.value,
+        digest=digest,
+        steps=steps,
+        price=None if worth is None else price_of(steps, policy, worth),
+        text=not_done(ctx, led, policy),
+        as_of=as_of,
+    )
+
+
+_AFTER = frozenset(
+    {
+        Stage.QUARANTINING,
+        Stage.QUARANTINED,
+        Stage.FENCING,
+        Stage.DRAINING,
+        Stage.REMEDIATING,
+        Stage.VERIFYING,
+        Stage.RELEASING,
+        Stage.SERVICE,
+        Stage.FAILED,
+        Stage.UNKNOWN,
+        Stage.PROBATION,
+    }
+)
+"""The policy that was begun with leads on."""
+
+
+def price_of(steps: tuple[PlanStep, ...], policy: Policy, worth: Worth) -> Price:
+    """What acting now saves and costs, expected; a step that is tried only after another has failed
+    counts half of the one before it."""
+    kinds = [step.kind for step in steps]
+    saved = HELD_UP_H * worth.job_devices if Kind.QUARANTINE in kinds else 0.0
+    lost, share = 0.0, 1.0
+    for kind in kinds:
+        if kind in REMEDY_H:
+            lost += share * REMEDY_H[kind] * worth.devices
+            share /= 2
+    if Kind.RELEASE in kinds:
+        lost += policy.passive_s / 3600 * worth.devices
+    if Kind.MOVE_JOB in kinds:
+        lost += (RELOAD_H + worth.checkpoint_age_s / 3600) * worth.job_devices
+    return Price(saved=saved, lost=lost)
+
+
+def _step(ctx: StepContext, remedy: Remedy, kind: Kind, text: str, case: Case | None) -> PlanStep:
+    of_case = case if kind is Kind.QUARANTINE and not remedy.manual else None
+    in_the_way = denials(asked(ctx, remedy, kind, of_case))
+    return PlanStep(kind=kind, text=text, in_the_way=in_the_way)
+
+
+def _nothing(ctx: StepContext, remedy: Remedy) -> str:
+    if remedy.stage is Stage.HEALTHY:
+        return "nothing that we know of is wrong with it"
+    if counting(ctx, remedy):
+        return "no rule that fires on it wants anything done"
+    return "a person has taken it out, and only a person gives it back"

@@ -1,0 +1,126 @@
+"""The steps that are left for a node, in words, with the jobs and their owners. Pure."""
+
+from collections.abc import Iterator
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.intent import JobKey
+from accelwatch.alerting.rules.document import JobPolicy, When
+from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.jobs.jobs import (
+    gone_jobs,
+    jobs_of,
+    lost_jobs,
+    needs_fence,
+    silent,
+)
+from accelwatch.remediation.policy.plan.ladder import INTENTS, impossible
+from accelwatch.remediation.policy.plan.standing_in import drawn
+from accelwatch.remediation.policy.state.case import Policy
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.relapses import MOST
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+
+MOST_NAMED = 5
+"""Jobs that are named one by one where nothing is done to them."""
+
+
+def steps_of(ctx: StepContext, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
+    """The intents that are left, in their order."""
+    node = remedy.node
+    if remedy.hold is None and remedy.stage is not Stage.PROBATION:
+        yield Kind.QUARANTINE, f"take {node} out of the pool{_staying(ctx, remedy, policy)}"
+    if remedy.stage not in _MENDED:
+        yield from _of_jobs(ctx, remedy, policy)
+        for rung in policy.ladder[remedy.rung :] if remedy.relapses < MOST else ():
+            kind = INTENTS.get(rung.name)
+            tried = sum(one.rung == rung.name for one in remedy.attempts)
+            if kind is not None and tried < rung.most and not impossible(ctx, kind):
+                yield kind, f"{rung.name.replace('_', ' ')} {node}"
+    passed = () if remedy.verification is None else remedy.verification.passed
+    for test in () if impossible(ctx, Kind.TEST) else policy.tests:
+        if test not in passed:
+            yield Kind.TEST, f"test {test} on {node}"
+    if remedy.stage is not Stage.PROBATION:
+        yield Kind.RELEASE, f"give {node} back, when it has looked well for {policy.passive_s:g} s"
+
+
+_MENDED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
+
+
+def with_owner(ctx: StepContext, remedy: Remedy, job: JobKey) -> str:
+    """`17 of ada`; only the number where the scheduler names no owner."""
+    seen = ctx.seen(remedy)
+    owner = "" if seen is None else seen.owners.get(str(job), "")
+    return f"{job} of {owner}" if owner else str(job)
+
+
+def _staying(ctx: StepContext, remedy: Remedy, policy: Policy) -> str:
+    """Which jobs run on there until they end, where nothing is done to them."""
+    jobs = jobs_of(ctx, remedy) or ()
+    stay = policy.when is When.AFTER_JOB or policy.job in _LEFT_ALONE
+    if not (jobs and stay):
+        return ""
+    named = ", ".join(with_owner(ctx, remedy, job) for job in jobs[:MOST_NAMED])
+    more = f" and {len(jobs) - MOST_NAMED} more" if len(jobs) > MOST_NAMED else ""
+    if len(jobs) == 1:
+        return f"; job {named} runs there until it ends"
+    return f"; jobs {named}{more} run there until they end"
+
+
+_LEFT_ALONE = frozenset({JobPolicy.NOTHING, JobPolicy.NOTIFY})
+
+
+def _of_jobs(ctx: StepContext, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
+    jobs = jobs_of(ctx, remedy) or ()
+    left = (*lost_jobs(ctx, remedy), *gone_jobs(ctx, remedy))
+    if not (jobs or left) or policy.when is When.AFTER_JOB:
+        return
+    if policy.job is JobPolicy.IN_JOB:
+        others = [job for job in jobs if job not in (*remedy.handled, *remedy.unswapped)]
+        for job in others:
+            named = with_owner(ctx, remedy, job)
+            yield Kind.SWAP_IN_JOB, f"let job {named} continue without {remedy.node}"
+    if policy.job is JobPolicy.CANCEL:
+        yield from _leaving(ctx, remedy, policy, Kind.CANCEL_JOB, "cancel job {}")
+    if policy.job is not JobPolicy.REQUEUE:
+        return
+    if silent(ctx, remedy) and needs_fence(remedy):
+        yield Kind.FENCE, f"prove that nothing runs on {remedy.node} any more"
+    if policy.draw_spare and not remedy.spare:
+        yield Kind.DRAW_SPARE, _spare(ctx, remedy)
+    yield from _leaving(ctx, remedy, policy, Kind.MOVE_JOB, "have job {} run on elsewhere")
+    for job in left:
+        yield (
+            Kind.MOVE_JOB,
+            f"have job {job}, which has left {remedy.node}, begin again if it has died",
+        )
+
+
+def _leaving(
+    ctx: StepContext, remedy: Remedy, policy: Policy, kind: Kind, text: str
+) -> Iterator[tuple[Kind, str]]:
+    for job in jobs_of(ctx, remedy) or ():
+        named = with_owner(ctx, remedy, job)
+        if policy.signal and job not in remedy.signalled:
+            yield Kind.SIGNAL_JOB, f"ask job {named} for a checkpoint ({policy.signal})"
+        if job not in remedy.handled:
+            yield kind, text.format(named)
+
+
+def _spare(ctx: StepContext, remedy: Remedy) -> str:
+    answer = drawn(ctx, remedy)[1]
+    return answer.text if isinstance(answer, Denial) else f"have {answer.name} stand in"
+
+
+def not_done(ctx: StepContext, remedy: Remedy, policy: Policy) -> str:
+    """For people: what could not be done for a node, and what of its policy can be done to none."""
+    said = [remedy.trouble, *remedy.left_out, remedy.unfit]
+    if remedy.stage not in _MENDED:
+        for rung in policy.ladder[remedy.rung :]:
+            kind = INTENTS.get(rung.name)
+            if kind is not None and (why := impossible(ctx, kind)):
+                said.append(f"{rung.name.replace('_', ' ')} is left out: {why}")
+    if policy.tests and (why := impossible(ctx, Kind.TEST)):
+        said.append(f"test {policy.tests[0]} cannot be run: {why}")
+    return "; ".join(dict.fromkeys(filter(None, said)))

@@ -1,0 +1,72 @@
+"""The hub's clock is set back: what was seen is forgotten, what waits goes on waiting as long. Pure.
+
+This clock tells how old a look is and which of two is the newer. After a step back what was seen would
+be younger than it is, and hide all that is seen until the old time comes again. So it is known no more,
+and all has to be seen anew before anything is done. What `data_guard.clock_jump` lets pass is no step.
+"""
+
+import msgspec
+
+from accelwatch.remediation.policy.state.case import Case
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.world import NodeHeard, undated
+
+replace = msgspec.structs.replace
+
+
+def notice(ctx: StepContext) -> None:
+    """Before a step: whether its moment is long before that of the last one, and what follows."""
+    last = ctx.world.now
+    if last is None or last - ctx.now <= ctx.settings.data_guard.clock_jump_s:
+        return
+    back_s = last - ctx.now
+    ctx.unsee(f"the hub's clock was set back by {back_s:.1f} s")
+    for node, remedy in ctx.state.remedies.items():
+        ctx.put("remedies", node, _remedy(remedy, ctx.now, back_s))
+    for node, override in ctx.state.overrides.items():
+        at, until = min(override.at, ctx.now), override.until - back_s
+        ctx.put("overrides", node, replace(override, at=at, until=until))
+    for node, boundary in ctx.state.boundaries.items():
+        ctx.put("boundaries", node, replace(boundary, at=min(boundary.at, ctx.now)))
+    for node, known in ctx.state.relapses.items():
+        ctx.put("relapses", node, replace(known, released=_past(known.released, ctx.now)))
+
+
+def is_ahead(ctx: StepContext, time: float) -> bool:
+    """Whether a look was dated by a clock that was set back since: nobody knows how old it is."""
+    return time - ctx.now > ctx.settings.data_guard.clock_jump_s
+
+
+def dated(ctx: StepContext, heard: NodeHeard) -> NodeHeard:
+    """What is known of a node; how it is counts for nothing where nobody knows when it was so."""
+    return undated(heard) if is_ahead(ctx, heard.time) else heard
+
+
+def evidence_at(ctx: StepContext, case: Case, known: Case | None) -> float:
+    """The moment of a case's newest evidence; one that is yet to come makes it no newer than it was."""
+    if case.evidence_at <= ctx.now:
+        return case.evidence_at
+    return ctx.now if known is None else known.evidence_at
+
+
+def _remedy(remedy: Remedy, now: float, back_s: float) -> Remedy:
+    """With no moment that is yet to come but that of its clock, which has as long to run as before."""
+    verification = remedy.verification
+    if verification is not None:
+        verification = replace(verification, since=min(verification.since, now))
+    return replace(
+        remedy,
+        since=min(remedy.since, now),
+        begun=min(remedy.begun, now),
+        due=None if remedy.due is None else remedy.due - back_s,
+        expired=_past(remedy.expired, now),
+        signalled_at=_past(remedy.signalled_at, now),
+        lost_at=_past(remedy.lost_at, now),
+        cases=tuple(replace(case, evidence_at=min(case.evidence_at, now)) for case in remedy.cases),
+        verification=verification,
+    )
+
+
+def _past(moment: float | None, now: float) -> float | None:
+    return None if moment is None else min(moment, now)

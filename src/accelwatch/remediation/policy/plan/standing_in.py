@@ -1,0 +1,226 @@
+"""Who stands in for a node that is out, and when he is a spare again. Pure."""
+
+import msgspec
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import Standing
+from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.state import spares
+from accelwatch.remediation.policy.state.cases import barring, is_barred
+from accelwatch.remediation.policy.state.clocks import FRESH_S, RESTORE_S, SPARE_AGAIN_S
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.score import keys_of, worst
+from accelwatch.remediation.policy.state.spares import (
+    Candidate,
+    Drawn,
+    SpareStanding,
+    SpareState,
+    Wanted,
+)
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.world import NodeHeard
+
+replace = msgspec.structs.replace
+
+
+def drawn(ctx: StepContext, remedy: Remedy) -> tuple[SpareState, Drawn | Denial]:
+    """The spare that would be drawn for a node, and the state in which it is reserved."""
+    heard = ctx.heard(remedy.node)
+    labels = {} if heard is None else {"model": heard.model, "rack": heard.rack, **heard.labels}
+    wanted = Wanted(incident=remedy.incident, node=ctx.target(remedy), labels=labels)
+    candidates = {name: candidate(ctx, name) for name in ctx.state.spares.spares}
+    limits = ctx.settings.spares
+    return spares.draw(ctx.state.spares, wanted, candidates, now=ctx.now, settings=limits)
+
+
+def hub_name(ctx: StepContext, name: str) -> str:
+    """The hub's name of a spare, of which the settings know the scheduler's."""
+    names = {theirs: ours for ours, theirs in ctx.settings.nodes.items()}
+    return names.get(name, name)
+
+
+def candidate(ctx: StepContext, name: str) -> Candidate:
+    """What is known of a spare besides its standing."""
+    node = hub_name(ctx, name)
+    heard = ctx.heard(node)
+    if heard is None:
+        return Candidate(usable=False, why="has not been heard of since the hub began")
+    why = _why_unusable(ctx, name, heard)
+    return Candidate(
+        labels={"model": heard.model, "rack": heard.rack, **heard.labels},
+        score=worst(ctx.state.scores, keys_of(node), ctx.now),
+        usable=not why,
+        why=why,
+    )
+
+
+def _why_unusable(ctx: StepContext, name: str, heard: NodeHeard) -> str:
+    """Empty for a spare that is there, well, and nobody else's."""
+    seen = ctx.world.seen.get(name)
+    if seen is None:
+        return "is not shown by its scheduler"
+    if seen.standing is not Standing.OPEN:
+        return f"is not open at its scheduler ({seen.standing})"
+    if seen.answering is False:
+        return "does not answer its scheduler"
+    if ctx.now - heard.time > FRESH_S:
+        return "is silent"
+    if heard.healthy is not True or _has_trouble(ctx, heard.node):
+        return "is not known to be well"
+    return ""
+
+
+def _has_trouble(ctx: StepContext, node: str) -> bool:
+    """Whether something is being done about a node, or keeps work away from it."""
+    remedy = ctx.state.remedies.get(node)
+    if remedy is None:
+        return False
+    return remedy.stage not in _ONLY_TOLD or is_barred(ctx, remedy)
+
+
+_ONLY_TOLD = frozenset({Stage.SUSPECT, Stage.SUPPRESSED})
+"""Stages of a node about which nothing was begun."""
+
+
+def wants_spare(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether a spare is to be asked for; again, where nobody could be drawn, as soon as one can."""
+    if remedy.policy is None or not remedy.policy.draw_spare or remedy.spare:
+        return False
+    return not remedy.spareless or may_ask_again(ctx, remedy)
+
+
+def may_ask_again(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether a spare can be drawn now, and none was tried in vain a moment ago."""
+    asked = remedy.spare_asked
+    if asked is not None and 0 <= ctx.now - asked < SPARE_AGAIN_S:
+        return False
+    return isinstance(drawn(ctx, remedy)[1], Drawn)
+
+
+def reserve(ctx: StepContext, remedy: Remedy) -> Remedy:
+    """Reserve the best spare for a node; the scheduler is changed only after that is written down."""
+    state, answer = drawn(ctx, remedy)
+    if isinstance(answer, Denial):
+        return remedy
+    ctx.set("spares", state)
+    return replace(remedy, spare=answer.name, spare_asked=ctx.now)
+
+
+def works(ctx: StepContext, remedy: Remedy, name: str) -> Remedy:
+    """The spare that was reserved is in the pool now; a broken one is there as well."""
+    if _is(ctx, name, SpareStanding.FAILED):
+        ctx.set("spares", spares.drawn_late(ctx.state.spares, name))
+    if not _is(ctx, name, SpareStanding.RESERVED) or remedy.spare != name:
+        return remedy
+    ctx.set("spares", spares.taken(ctx.state.spares, name))
+    if remedy.spareless:
+        ctx.note(remedy, f"the spare {name} stands in for {remedy.node} now", Loudness.TELL)
+    return replace(remedy, spareless=False, spare_asked=None)
+
+
+def without(ctx: StepContext, remedy: Remedy, text: str) -> Remedy:
+    """Nobody stands in for it: its jobs go on without, and a person is notified the first time."""
+    if not remedy.spareless:
+        again = "a spare is drawn as soon as there is one that fits"
+        line = f"no spare stands in for {remedy.node}: {text}; {again}"
+        ctx.note(remedy, line, Loudness.ALERT)
+    return replace(remedy, spare="", spareless=True)
+
+
+def not_drawn(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
+    """The draw of a spare has ended without it; what had happened by then is undone."""
+    intent, changed = pursued.intent, bool(pursued.original)
+    if _is(ctx, intent.spare, SpareStanding.FAILED):
+        if changed:
+            ctx.set("spares", spares.drawn_late(ctx.state.spares, intent.spare))
+        return remedy
+    if remedy.spare != intent.spare:
+        return remedy
+    if changed and _is(ctx, remedy.spare, SpareStanding.RESERVED):
+        ctx.set("spares", spares.taken(ctx.state.spares, remedy.spare))
+        _bring_back(ctx, remedy.spare, intent)
+    elif _is(ctx, remedy.spare, SpareStanding.RESERVED):
+        ctx.set("spares", spares.let_go(ctx.state.spares, remedy.spare))
+    if pursued.ending is Ending.CANCELLED:
+        return replace(remedy, spare="", spare_asked=None)
+    return without(ctx, remedy, pursued.text)
+
+
+def given_back(ctx: StepContext, remedy: Remedy, intent: Intent) -> Remedy:
+    """The node works again, or is no business of ours any more: its spare goes back."""
+    if is_dead(ctx, remedy.spare):
+        ctx.set(
+            "spares", spares.broken(ctx.state.spares, remedy.spare, fault_of(ctx, remedy.spare))
+        )
+    elif _is(ctx, remedy.spare, SpareStanding.RESERVED):
+        ctx.set("spares", spares.let_go(ctx.state.spares, remedy.spare))
+    elif _is(ctx, remedy.spare, SpareStanding.IN_USE):
+        _bring_back(ctx, remedy.spare, intent)
+    return replace(remedy, spare="")
+
+
+def _bring_back(ctx: StepContext, name: str, intent: Intent) -> None:
+    ctx.set("spares", spares.returning(ctx.state.spares, name))
+    begin_return(ctx, name, intent)
+
+
+def adrift(ctx: StepContext, draw: Intent) -> None:
+    """A spare was drawn that nobody wants any more: it comes back, or is known to be away."""
+    if _is(ctx, draw.spare, SpareStanding.FAILED):
+        ctx.set("spares", spares.drawn_late(ctx.state.spares, draw.spare))
+    elif _is(ctx, draw.spare, SpareStanding.READY):
+        ctx.set("spares", spares.adrift(ctx.state.spares, draw.spare))
+        begin_return(ctx, draw.spare, draw)
+
+
+def begin_return(ctx: StepContext, name: str, intent: Intent) -> None:
+    """Have a spare put among the spares of its scheduler again; `intent` is about it."""
+    back = replace(
+        intent,
+        kind=Kind.RETURN_SPARE,
+        spare=name,
+        asked=ctx.now,
+        deadline=ctx.now + RESTORE_S,
+    )
+    ctx.put("chores", f"spare {name}", back)
+    ctx.pursue(back)
+
+
+def is_dead(ctx: StepContext, name: str) -> bool:
+    """Whether a spare that is reserved or in use has a fault of its own."""
+    busy = _is(ctx, name, SpareStanding.RESERVED) or _is(ctx, name, SpareStanding.IN_USE)
+    remedy = ctx.state.remedies.get(hub_name(ctx, name))
+    return busy and remedy is not None and is_barred(ctx, remedy)
+
+
+def fault_of(ctx: StepContext, name: str) -> str:
+    """What is wrong with a spare, for people."""
+    cases = barring(ctx, ctx.remedy(hub_name(ctx, name)))
+    return next((case.title or case.policy.rule for case in cases), "it is taken out itself")
+
+
+def holder_of(ctx: StepContext, move: Intent) -> Remedy | None:
+    """The remedy of the node that a job has left, while that is out."""
+    held = (one for one in ctx.state.remedies.values() if one.hold is not None)
+    return next((one for one in held if one.target == move.node), None)
+
+
+def spare_for(ctx: StepContext, move: Intent) -> str:
+    """The spare that was drawn since a move began; empty where there is none."""
+    remedy = holder_of(ctx, move)
+    return "" if remedy is None or remedy.spare == move.spare else remedy.spare
+
+
+def is_back(ctx: StepContext, intent: Intent) -> None:
+    """A spare is among the spares again."""
+    if intent.kind is Kind.RETURN_SPARE and _is(ctx, intent.spare, SpareStanding.RETURNING):
+        ctx.set("spares", spares.returned(ctx.state.spares, intent.spare))
+
+
+def _is(ctx: StepContext, name: str, standing: SpareStanding) -> bool:
+    spare = ctx.state.spares.spares.get(name)
+    return spare is not None and spare.standing is standing

@@ -1,0 +1,105 @@
+"""A scheduler that has lost its state, and our marks with it: nobody wished its nodes open. Pure.
+
+A person who gives a node back does so under the same start of the scheduler's controller under which our
+mark was seen last, or leaves our key on the node. What a controller that was started anew shows as open,
+without our key, it has forgotten.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from accelwatch.action.intent import IntentKind
+from accelwatch.action.observed import NodeSeen
+from accelwatch.alerting.rules.document import Mode
+from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.jobs.readings import is_current
+from accelwatch.remediation.policy.state.cases import leading
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+
+WAITS_FOR_MARK = frozenset(
+    {
+        Stage.SUSPECT,
+        Stage.AWAITING_APPROVAL,
+        Stage.UNREACHABLE,
+        Stage.QUARANTINING,
+        Stage.FAILED,
+        Stage.UNKNOWN,
+    }
+)
+"""Stages in which a node whose mark was lost still counts as taken out."""
+_MOST_NAMED = 20
+
+
+def controller_boot(ctx: StepContext, target: str) -> str:
+    """Start of the controller whose scheduler shows a node; empty where it does not say."""
+    scheduler = ctx.world.schedulers.get(ctx.world.seen_by.get(target, ""))
+    return "" if scheduler is None else scheduler.controller_boot
+
+
+def is_lost(ctx: StepContext, remedy: Remedy, seen: NodeSeen | None) -> bool:
+    """Whether a node of ours is open because its scheduler has forgotten our mark."""
+    hold = remedy.hold
+    if hold is None or seen is None or seen.mark is not None or not hold.controller_boot:
+        return False
+    return controller_boot(ctx, seen.name) not in ("", hold.controller_boot)
+
+
+def marks_lost(ctx: StepContext) -> frozenset[str]:
+    """Nodes whose scheduler has lost our mark."""
+    return frozenset(node for node, one in ctx.state.remedies.items() if one.mark_lost)
+
+
+def tell_state_lost(ctx: StepContext, action: str, nodes: Iterable[str]) -> None:
+    """Tell a person once of all nodes that one scheduler has just been seen to have forgotten."""
+    remedies = [ctx.remedy(node) for node in sorted(nodes)]
+    if not remedies:
+        return
+    asked = [one for one in remedies if _is_asked(ctx, one)]
+    by_itself = [one for one in remedies if one not in asked and not _is_over(ctx, one)]
+    over = [one for one in remedies if _is_over(ctx, one)]
+    text = (
+        f"{action} has lost its state: {_names(remedies)} {_are(remedies)} open to jobs again, but "
+        "accelwatch did not release them."
+    )
+    if by_itself:
+        text += (
+            f" Taken out again, as the fault is still seen and its rule acts without asking, or as a "
+            f"person took it out: {_names(by_itself)}."
+        )
+    if asked:
+        text += (
+            f" Waiting for your yes: {_names(asked)} (accelwatch remedy plan NODE shows how to say it, "
+            "accelwatch remedy quarantine NODE --reason WHY takes it out at once, "
+            "accelwatch remedy release NODE --force --reason WHY leaves it open)."
+        )
+    if over:
+        text += f" Nothing is wrong any more with {_names(over)}, which stays open."
+    ctx.call(f"{text} Drains and reservations that people had set there are lost, too: check them.")
+
+
+def _is_over(ctx: StepContext, remedy: Remedy) -> bool:
+    return not (remedy.manual or remedy.unfit or leading(ctx, remedy))
+
+
+def _is_asked(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether no rule takes it out again by itself, on what is seen now."""
+    if remedy.manual or _is_over(ctx, remedy):
+        return False
+    return not any(
+        case.policy.reach >= Mode.AUTO.reach
+        and case.standing
+        and not (case.blind or case.orphaned)
+        and not isinstance(is_current(ctx, remedy, IntentKind.QUARANTINE, case), Denial)
+        for case in leading(ctx, remedy)
+    )
+
+
+def _names(remedies: Sequence[Remedy]) -> str:
+    names = [one.node for one in remedies[:_MOST_NAMED]]
+    left = len(remedies) - len(names)
+    return ", ".join(names) + (f" and {left} more" if left else "")
+
+
+def _are(remedies: Sequence[Remedy]) -> str:
+    return "is" if len(remedies) == 1 else "are"

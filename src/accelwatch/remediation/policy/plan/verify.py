@@ -1,0 +1,105 @@
+"""Whether a node has shown that it is well: fresh, good, long enough, one machine throughout. Pure.
+
+Nothing here is ever true for want of data: a node that is not heard has shown nothing.
+"""
+
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.state.cases import barring, leading
+from accelwatch.remediation.policy.state.clocks import FRESH_S, LONG_S, LONGER, SETTLE_S
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.score import Verdict, keys_of, verdict
+from accelwatch.remediation.policy.state.step_context import StepContext
+
+
+def scored(remedy: Remedy) -> tuple[str, ...]:
+    """By what its failures are counted: the node, the boards that have failed, and their slots."""
+    serials = dict.fromkeys(case.serial for case in remedy.cases if case.serial)
+    slots = {serial: slot for slot, serial in remedy.serials.items()}
+    boards = (
+        key
+        for serial in serials
+        for key in keys_of(remedy.node, slot=slots.get(serial, ""), serial=serial)[1:]
+    )
+    return (*keys_of(remedy.node), *boards)
+
+
+def passive_s(ctx: StepContext, remedy: Remedy) -> float:
+    """For how many seconds it has to look well: longer for what has failed often."""
+    if remedy.vouched:
+        return 0.0
+    needed = 0.0 if remedy.policy is None else remedy.policy.passive_s
+    if verdict(ctx.state.scores, scored(remedy), ctx.now) is Verdict.USUAL:
+        return needed
+    return max(needed * LONGER, LONG_S)
+
+
+def looks_well(ctx: StepContext, remedy: Remedy) -> Answer:
+    """Whether it has looked well for long enough, and does so now."""
+    good, known = ctx.world.good.get(remedy.node), remedy.verification
+    if barring(ctx, remedy):
+        return _denial("something is wrong with it still")
+    if good is None or not -FRESH_S <= ctx.now - good.until <= FRESH_S:
+        return _denial("no fresh data says that it is well")
+    if known is None or not known.generation:
+        return _denial("verification of this machine has not started")
+    if known.generation != good.generation:
+        return _denial("it is another boot or other hardware than was verified")
+    if good.until <= known.since:
+        return _denial("it was not looked at since")
+    lasted, needed = well_for_s(ctx, remedy), passive_s(ctx, remedy)
+    if lasted < needed:
+        until = ctx.now + needed - lasted
+        text = f"it has looked well for {lasted:.0f} s of {needed:.0f} s"
+        return Denial(why=DenialKind.DATA, text=text, until=until)
+    return PERMIT
+
+
+def well_for_s(ctx: StepContext, remedy: Remedy) -> float:
+    """For how many seconds looks at it were good without a gap, since it is verified.
+
+    Counted from look to look: a clock that was set makes no look, and so no time.
+    """
+    good, known = ctx.world.good.get(remedy.node), remedy.verification
+    if good is None or known is None:
+        return 0.0
+    return max(good.until - max(good.since, known.since), 0.0)
+
+
+def next_test(remedy: Remedy) -> str:
+    """The active test that is next; empty when all have passed."""
+    passed = () if remedy.verification is None else remedy.verification.passed
+    tests = () if remedy.policy is None else remedy.policy.tests
+    return next((test for test in tests if test not in passed), "")
+
+
+def other_generation(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether it has begun anew, or has other hardware, since the verification began."""
+    heard, known = ctx.heard(remedy.node), remedy.verification
+    return heard is not None and known is not None and heard.generation != known.generation
+
+
+def wrong_again(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether a rule that wants it out has begun to fire since the verification began."""
+    since = None if remedy.verification is None else remedy.verification.since
+    return any(since is None or case.evidence_at > since for case in leading(ctx, remedy))
+
+
+def still_wrong(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether what was wrong is so still, though its rule had the time to clear."""
+    return _settled(ctx, remedy) and any(not case.blind for case in leading(ctx, remedy))
+
+
+def seen_bad(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether a rule with an action fires on fresh data, though none of its incidents is open."""
+    heard = ctx.heard(remedy.node)
+    if heard is None or heard.healthy is not False or ctx.now - heard.time > FRESH_S:
+        return False
+    return _settled(ctx, remedy) and not leading(ctx, remedy)
+
+
+def _settled(ctx: StepContext, remedy: Remedy) -> bool:
+    return remedy.verification is not None and ctx.now > remedy.verification.since + SETTLE_S
+
+
+def _denial(text: str) -> Denial:
+    return Denial(why=DenialKind.DATA, text=text)

@@ -1,0 +1,1 @@
+"""What is known of nodes, remedies, spares and the fleet, and what a step makes of it."""

@@ -1,0 +1,101 @@
+"""What the state machine knows of an incident, and what the incident's rule lets it do.
+
+A policy is kept with the remedy once something is begun: a rule that is changed or removed after that
+changes nothing of it. Until then what the rules want now counts.
+"""
+
+import msgspec
+
+from accelwatch.alerting.rules.document import (
+    Confidence,
+    Fence,
+    JobPolicy,
+    Mode,
+    QuarantineLevel,
+    Severity,
+    Trust,
+    When,
+)
+from accelwatch.alerting.rules.rule import Canary, Deadlines
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """One rung of the ladder of remedies, and how often it may be tried."""
+
+    name: str
+    """`reset`, `reboot`, `power_cycle` or `service`."""
+    most: int = 1
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rule wants done."""
+
+    rule: str
+    digest: str = ""
+    mode: Mode = Mode.OBSERVE
+    confidence: Confidence = Confidence.HIGH
+    """How sure the rule is; of one that is less sure than `act_on` asks, `auto` is `approve`."""
+    act_on: Confidence = Confidence.HIGH
+    trust: Trust = Trust.AUTHENTICATED
+    canary: Canary | None = None
+    level: QuarantineLevel | None = None
+    """None: nothing is taken out of the pool."""
+    when: When = When.AFTER_JOB
+    job: JobPolicy = JobPolicy.NOTHING
+    signal: str = ""
+    grace_s: float = 0.0
+    draw_spare: bool = False
+    fence: Fence = Fence.REQUIRE
+    ladder: tuple[Limit, ...] = ()
+    passive_s: float = 0.0
+    tests: tuple[str, ...] = ()
+    """Names of the active tests, in their order."""
+    probation_s: float = 0.0
+    deadlines: Deadlines = Deadlines()
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the rule is sure enough to act without a person's approval."""
+        return self.confidence.suffices(self.act_on)
+
+    @property
+    def reach(self) -> int:
+        """How far the rule goes without a person; greater goes further."""
+        mode = Mode.APPROVE if self.mode is Mode.AUTO and not self.is_sure else self.mode
+        return mode.reach
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """An incident as far as it is about one node."""
+
+    incident: str
+    policy: Policy
+    wanted: Policy | None = None
+    """What its rules want by now, where something was begun by another policy."""
+    open: bool = True
+    since: float
+    """Unix seconds at which what is wrong began."""
+    evidence_at: float
+    """Unix seconds at which a rule began to fire or an event happened, the newest."""
+    severity: Severity = Severity.WARNING
+    confidence: Confidence = Confidence.HIGH
+    standing: bool = True
+    """Whether something is so now, rather than that only an event has happened."""
+    trusted: bool = True
+    """Whether all of its evidence came by an authenticated way."""
+    silence: bool = False
+    """Whether the rule says that the node's silence itself is the evidence."""
+    blind: bool = False
+    """Whether nobody can tell now if it is over."""
+    muted: str = ""
+    """By which silence or maintenance; empty when by none."""
+    group: str = ""
+    """The incident of many nodes that it is part of."""
+    orphaned: bool = False
+    """Whether its rule is gone."""
+    device: str = ""
+    """Uuid, serial or PCI address."""
+    serial: str = ""
+    boot_id: str = ""
+    """The boot in which its evidence was seen."""
+    title: str = ""

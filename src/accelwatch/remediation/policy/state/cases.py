@@ -1,0 +1,82 @@
+"""Which of the things that are wrong with a node count, which bar it, and which of them leads.
+
+Three questions, each with its own answer: what is open on a node (`counting`, which people are shown),
+what keeps work away from it (`barring`), and what wants it taken out and mended (`leading`). A rule
+without an action only tells people: it begins nothing, and keeps nothing from ending.
+"""
+
+from msgspec.structs import replace
+
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.remediation.policy.state.case import Case
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.step_context import StepContext
+
+
+def counts(ctx: StepContext, node: str, case: Case) -> bool:
+    """Whether a case speaks against a node: not when a person has dealt with all that it rests on."""
+    boundary = ctx.state.boundaries.get(node)
+    if boundary is not None and case.evidence_at <= boundary.at:
+        return False
+    override = ctx.state.overrides.get(node)
+    return override is None or case.evidence_at > override.at
+
+
+def counting(ctx: StepContext, remedy: Remedy) -> tuple[Case, ...]:
+    """What is open on a node, but for what a person has dealt with."""
+    if not (ctx.state.boundaries or ctx.state.overrides):
+        return remedy.cases
+    return tuple(case for case in remedy.cases if counts(ctx, remedy.node, case))
+
+
+def barring(ctx: StepContext, remedy: Remedy) -> list[Case]:
+    """The cases for which no work should come to a node: a rule would take it out, or it is critical.
+
+    What is no more than told, such as a clock that is not synchronised on every node, bars none: jobs
+    would have nowhere to go.
+    """
+    return [
+        case
+        for case in counting(ctx, remedy)
+        if case.policy.level is not None or case.severity is Severity.CRITICAL
+    ]
+
+
+def is_barred(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether no job may start on a node: we hold it, a person wants it out, or a case bars it."""
+    return remedy.counts or remedy.manual or bool(barring(ctx, remedy))
+
+
+def bad_nodes(ctx: StepContext) -> set[str]:
+    """Where no job may start, by the scheduler's names."""
+    return {one.target or one.node for one in ctx.state.remedies.values() if is_barred(ctx, one)}
+
+
+def leading(ctx: StepContext, remedy: Remedy) -> list[Case]:
+    """The cases of rules with an action, the one that may go furthest and weighs most first."""
+    cases = [case for case in counting(ctx, remedy) if case.policy.level is not None]
+    if len(cases) > 1:
+        cases.sort(
+            key=lambda case: (
+                -case.policy.reach,
+                -case.severity.weight,
+                case.since,
+                case.incident,
+            )
+        )
+    return cases
+
+
+def as_wanted(case: Case) -> Case:
+    """A case with what its rules want now, whatever was begun by."""
+    return case if case.wanted is None else replace(case, policy=case.wanted, wanted=None)
+
+
+def fresh(ctx: StepContext, node: str, case: Case) -> bool:
+    """Whether it rests on what is so now, or on what has happened lately and in this boot."""
+    if case.standing:
+        return True
+    heard = ctx.heard(node)
+    boot = "" if heard is None else heard.boot_id
+    other_boot = bool(boot and case.boot_id) and boot != case.boot_id
+    return not other_boot and ctx.now - case.evidence_at <= ctx.settings.event_max_age_s

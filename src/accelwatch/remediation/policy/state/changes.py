@@ -1,0 +1,76 @@
+"""What changes the mind of the state machine besides what is observed: incidents, people, the start."""
+
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.remediation.policy.guards.data_guard import Sight
+from accelwatch.remediation.policy.state.case import Case
+from accelwatch.remediation.policy.state.pursued import Pursued, Surveyed
+from accelwatch.remediation.policy.state.world import NodeHeard
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
+    """An engine has begun, with what the journal knows; nothing is done before it has looked around."""
+
+    token: int
+    at: float
+    """Unix seconds."""
+
+
+class CaseChanged(msgspec.Struct, frozen=True, kw_only=True, tag="case"):
+    """An incident that concerns a node, as it stands now."""
+
+    node: str
+    """The hub's name."""
+    case: Case
+
+
+class Verb(StrEnum):
+    """What a person can ask for."""
+
+    APPROVE = "approve"
+    DENY = "deny"
+    HOLD = "hold"
+    """Nothing is done to the node until `until`, or until it is taken back."""
+    UNHOLD = "unhold"
+    QUARANTINE = "quarantine"
+    RELEASE = "release"
+    FORCE_RELEASE = "force_release"
+    RECOVERED = "recovered"
+    RETRY = "retry"
+    FORGET = "forget"
+    STOP = "stop"
+    START = "start"
+    RESET_BREAKER = "reset_breaker"
+
+    @property
+    def of_all(self) -> bool:
+        """Whether it is about everything, and names no node."""
+        return self in (Verb.STOP, Verb.START, Verb.RESET_BREAKER)
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
+    """What a person asked for."""
+
+    verb: Verb
+    by: str
+    at: float
+    """Unix seconds."""
+    node: str = ""
+    reason: str = ""
+    until: float | None = None
+    """Of HOLD and DENY; of RECOVERED the moment up to which evidence counts no more."""
+    digest: str = ""
+    """Of APPROVE: the plan that the person saw."""
+
+
+class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules"):
+    """The rules that are in force from now on: what each says, by id."""
+
+    digests: dict[str, str]
+
+
+Change = Started | CaseChanged | RulesChanged | Command
+Heard = NodeHeard | Sight | Pursued | Surveyed
+"""All that is observed."""

@@ -1,0 +1,285 @@
+"""Everything that the pure part of the engine knows: remedies, holds, what people said, what is seen.
+
+`RemedyState` is made again from the journal's records (`records.replay`); only `world` is not, for what
+is seen has to be seen anew.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.alerting.rules.document import QuarantineLevel
+from accelwatch.remediation.policy.guards.attempts import AttemptState
+from accelwatch.remediation.policy.guards.breaker import BreakerState
+from accelwatch.remediation.policy.guards.budget import BudgetState
+from accelwatch.remediation.policy.guards.canary import CanaryState
+from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.guards.retry import RetryState
+from accelwatch.remediation.policy.state.case import Case, Policy
+from accelwatch.remediation.policy.state.relapses import Relapses
+from accelwatch.remediation.policy.state.score import ScoreState
+from accelwatch.remediation.policy.state.spares import SpareState
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.world import World
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """Our mark on a node: one for all incidents that hold it, gone when none is left."""
+
+    node: str
+    mark: Mark
+    level: QuarantineLevel = QuarantineLevel.NODE
+    set_by: str = ""
+    """As the scheduler showed it; with `set_at` and `reason` it is how we know our own mark again."""
+    set_at: float | None = None
+    """Unix seconds."""
+    reason: str = ""
+    observed_at: float | None = None
+    original: Mapping[str, str] = {}
+    """What stood there before."""
+    controller_boot: str = ""
+    """Start of the scheduler's controller under which the mark was seen last; empty where not known."""
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """A rung of the ladder that was begun; it counts from the moment it is decided."""
+
+    rung: str
+    at: float
+    """Unix seconds."""
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a node has shown that it is well; for how long it looks so is seen in the world."""
+
+    since: float
+    """Unix seconds."""
+    generation: str
+    """Of boot and hardware; another one begins anew."""
+    passed: tuple[str, ...] = ()
+    """Active tests."""
+
+
+class AskedStep(msgspec.Struct, frozen=True):
+    """One step of the plan that a person is asked about, as it was shown."""
+
+    kind: IntentKind
+    text: str
+
+
+class Remedy(msgspec.Struct, frozen=True, kw_only=True):
+    """The flow of one node, from the first suspicion until it works again."""
+
+    node: str
+    stage: Stage
+    since: float
+    """Unix seconds at which it came to its stage."""
+    due: float | None = None
+    """Unix seconds at which the stage's clock runs out."""
+    begun: float
+    target: str = ""
+    """The scheduler's name of the machine, once it was proven to be the same."""
+    cases: tuple[Case, ...] = ()
+    """What is wrong with the node; a closed one is gone."""
+    overdue: str = ""
+    """Of what a person was notified that it still waits, in this stage."""
+    policy: Policy | None = None
+    """Of the case that leads; None when a person alone began it."""
+    first_policy: Policy | None = None
+    """By which the node was taken out; only while a stricter one counts instead."""
+    led_by: str = ""
+    """The incident of that stricter policy."""
+    incident: str = ""
+    """The incident that leads, by which our mark is known; also after it was closed."""
+    manual: bool = False
+    """A person took the node out: only a person lets it go."""
+    wanted_out: str = ""
+    """Who that was, and why: `ana: swap the riser`."""
+    vouched: str = ""
+    """Who said that the node is well, and so skips the passive time."""
+    forced: str = ""
+    """Who wanted it back whatever is seen."""
+    approved: str = ""
+    """Who approved the plan."""
+    approved_plan: str = ""
+    """Digest of the plan that was approved."""
+    expired: float | None = None
+    """Unix seconds of the newest evidence for which nobody answered."""
+    asked: str = ""
+    """Digest of the plan that a person was asked about."""
+    asked_steps: tuple[AskedStep, ...] = ()
+    """Its steps; they are shown also while the scheduler does not answer."""
+    asked_as_of: float | None = None
+    """Unix seconds at which the scheduler showed the node and its jobs so."""
+    hold: Hold | None = None
+    mark_lost: bool = False
+    """Whether the scheduler has lost its state, and our mark with it: the node takes work again though
+    nobody wished that. It counts as taken out until its mark is set again or a person says otherwise."""
+    pursuing: Intent | None = None
+    """The one intent in flight; in stage `unknown` the one whose outcome nobody knows."""
+    cancelling: bool = False
+    came_from: Stage | None = None
+    """In which stage something failed, or the doubt began."""
+    failures: int = 0
+    trouble: str = ""
+    """What could not be done, or whose outcome is unknown; in stage `failed` or `unknown`."""
+    attempts: tuple[Attempt, ...] = ()
+    rung: int = 0
+    """Index in the policy's ladder."""
+    signalled: tuple[JobKey, ...] = ()
+    signalled_at: float | None = None
+    handled: tuple[JobKey, ...] = ()
+    """Jobs that were moved, or that cannot be."""
+    unswapped: tuple[JobKey, ...] = ()
+    """Jobs whose launcher did not go on without the node: they are moved instead."""
+    looked_for: tuple[JobKey, ...] = ()
+    """Jobs that had left the node before it was taken out, and of which is known how they ended."""
+    lost: tuple[JobKey, ...] = ()
+    """Jobs that have died there before they could be moved."""
+    lost_at: float | None = None
+    """Unix seconds at which that was seen of the latest."""
+    moved: tuple[Intent, ...] = ()
+    """By which jobs were moved, with what is to be put back."""
+    unfinished: tuple[Intent, ...] = ()
+    """Moves that have ended before their jobs ran elsewhere, with what is to be put back."""
+    serials: Mapping[str, str] = {}
+    """Of the devices that belonged to the node when it was suspected first, by slot."""
+    spare: str = ""
+    """Who stands in for it, by the scheduler's name."""
+    spareless: bool = False
+    """Whether nobody could be drawn the last time: its jobs go on without until somebody can."""
+    spare_asked: float | None = None
+    """Unix seconds at which a spare was drawn last that does not work yet."""
+    fenced: bool = False
+    """Whether it was proven that nothing runs on the node, since it stopped answering."""
+    stranded: tuple[JobKey, ...] = ()
+    """Jobs that wait for a fence, or were there when it began: they may be held in the queue by now."""
+    fence_first: bool = False
+    """Whether a job could not leave the node because that did not answer."""
+    hanging: tuple[str, ...] = ()
+    """Other nodes that a moved job could not leave, and of which people were told."""
+    left_out: tuple[str, ...] = ()
+    """Rungs that were refused, that have failed, or that cannot be done here, each with the reason."""
+    ticketed: bool = False
+    unfit: str = ""
+    """Which test it has failed; it is not well before something was done about it."""
+    verification: Verification | None = None
+    denial: Denial | None = None
+    """What stands in the way now."""
+    relapses: int = 0
+    """How often in a row it was taken out again soon after it was given back, this time included."""
+
+    @property
+    def wants(self) -> IntentKind | None:
+        """The kind of intent in flight."""
+        return None if self.pursuing is None else self.pursuing.kind
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a quarantine of ours, or may yet be: it counts against the budgets."""
+        return (
+            self.hold is not None
+            or self.mark_lost
+            or self.stage is Stage.QUARANTINING
+            or self.wants is IntentKind.QUARANTINE
+        )
+
+
+class Departed(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that ran on nodes and is not shown there any more."""
+
+    job: JobKey
+    at: float
+    """Unix seconds at which it was first seen to be gone, from the latest of them."""
+    nodes: tuple[str, ...]
+    """By the scheduler's names."""
+    begin_again: bool = False
+    """Whether its user wants it begun again when it has died of itself, and nobody has looked yet."""
+
+
+class Override(msgspec.Struct, frozen=True, kw_only=True):
+    """A person undid what we did to a node: what was seen before may not quarantine it again."""
+
+    node: str
+    at: float
+    """Unix seconds; evidence up to here counts no more."""
+    until: float
+    """Until then nothing quarantines it."""
+    text: str = ""
+
+
+class Boundary(msgspec.Struct, frozen=True, kw_only=True):
+    """A person declared a node mended: evidence up to `at` (Unix seconds) cannot fire."""
+
+    node: str
+    at: float
+    by: str
+
+
+class Veto(msgspec.Struct, frozen=True, kw_only=True):
+    """A person asked that nothing be done to a node until a moment, or until it is taken back."""
+
+    node: str
+    by: str
+    reason: str
+    at: float
+    until: float | None = None
+    """Unix seconds."""
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True):
+    """A person stopped everything; releases of our own holds go on."""
+
+    by: str
+    at: float
+    reason: str = ""
+
+
+class Denied(msgspec.Struct, frozen=True, kw_only=True):
+    """A person said no to what some rules want of a node, until a moment (Unix seconds)."""
+
+    node: str
+    rules: tuple[str, ...]
+    """Those that wanted it taken out when the person said so; another one may still act."""
+    by: str
+    until: float
+
+    def bears(self, rule: str, now: float) -> bool:
+        """Whether it is said of a rule, and not over."""
+        return rule in self.rules and self.until > now
+
+
+class RemedyState(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the pure part knows."""
+
+    token: int = 0
+    """Of the lease; it goes with every mark."""
+    started: float | None = None
+    """Unix seconds at which this engine began; None before."""
+    remedies: Mapping[str, Remedy] = {}
+    """By node."""
+    overrides: Mapping[str, Override] = {}
+    boundaries: Mapping[str, Boundary] = {}
+    vetoes: Mapping[str, Veto] = {}
+    denied: Mapping[str, Denied] = {}
+    """By node."""
+    stop: Stop | None = None
+    chores: Mapping[str, Intent] = {}
+    """What is to be given back when it can be: by job or spare."""
+    departed: Mapping[str, Departed] = {}
+    """By job: who has left a node lately, and may have died of it."""
+    lingering: Mapping[str, Intent] = {}
+    """By node: an intent that is not wanted any more and whose end is not known."""
+    forgotten: Mapping[str, str] = {}
+    """By node: the incident of a mark of ours that a person wanted left alone."""
+    relapses: Mapping[str, Relapses] = {}
+    """By node."""
+    budget: BudgetState = BudgetState()
+    breaker: BreakerState = BreakerState()
+    attempts: AttemptState = AttemptState()
+    canary: CanaryState = CanaryState()
+    scores: ScoreState = ScoreState()
+    spares: SpareState = SpareState()
+    retries: RetryState = RetryState()
+    world: World = World()

@@ -1,0 +1,293 @@
+"""The nodes that stand in for others: which are there, which one is drawn, where each has got to. Pure.
+
+A spare is reserved before anything is changed at the scheduler. It is drawn only when it is alike, has
+passed its test not long ago and can be used now; nearest first, then the one that has failed least.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
+from accelwatch.remediation.settings import SpareSettings
+
+RETRY_S = 3600.0
+
+
+class SpareStanding(StrEnum):
+    """Where a spare has got to."""
+
+    READY = "ready"
+    RESERVED = "reserved"
+    """It is drawn for an incident, and nothing is changed yet."""
+    IN_USE = "in_use"
+    RETURNING = "returning"
+    TESTING = "testing"
+    """It is idle, and its test runs."""
+    FAILED = "failed"
+    """It did not pass its test, or has a fault of its own while it is reserved or in use."""
+
+
+class Spare(msgspec.Struct, frozen=True, kw_only=True):
+    """One spare."""
+
+    standing: SpareStanding = SpareStanding.READY
+    incident: str = ""
+    """For which it is reserved or in use."""
+    stands_for: str = ""
+    """The node that it replaces."""
+    tested: float | None = None
+    """Unix seconds of the latest test that it passed; None where there was none."""
+    tried: float | None = None
+    """Unix seconds at which its latest test was begun, whatever came of it."""
+    text: str = ""
+    """Why it failed."""
+    broken: bool = False
+    """Whether it failed by a fault of its own: it is ready again when its own remedy is over."""
+    away: bool = False
+    """Whether it failed while it was not among the spares of its scheduler."""
+
+
+class SpareState(msgspec.Struct, frozen=True, kw_only=True):
+    """All spares, by the scheduler's name."""
+
+    spares: Mapping[str, Spare] = {}
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """For whom a spare is drawn."""
+
+    incident: str
+    node: str
+    labels: Mapping[str, str] = {}
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a spare besides its standing."""
+
+    labels: Mapping[str, str] = {}
+    score: float = 0.0
+    """How often it has failed lately."""
+    usable: bool = True
+    """Whether it is there, well, and nobody else holds it."""
+    why: str = "cannot be used now"
+    """Why it is not usable; it continues the name of the spare."""
+
+
+class Drawn(msgspec.Struct, frozen=True, kw_only=True, tag="drawn"):
+    """The spare that stands in."""
+
+    name: str
+
+
+def listed(state: SpareState, names: Iterable[str]) -> SpareState:
+    """Have these as spares, and no others that are ready; what is in use stays until it comes back."""
+    wanted = dict.fromkeys(names)
+    kept = {
+        name: spare
+        for name, spare in state.spares.items()
+        if name in wanted or spare.standing in _BUSY
+    }
+    added = {name: Spare() for name in wanted if name not in kept}
+    return SpareState(spares={**kept, **added}) if added or kept != state.spares else state
+
+
+def draw(
+    state: SpareState,
+    wanted: Wanted,
+    candidates: Mapping[str, Candidate],
+    *,
+    now: float,
+    settings: SpareSettings,
+) -> tuple[SpareState, Drawn | Denial]:
+    """Reserve the best spare; else the same state, and what is wrong with each of them.
+
+    For a node that has one drawn for the same incident already it is that one.
+    """
+    for name, spare in state.spares.items():
+        same = (spare.incident, spare.stands_for) == (wanted.incident, wanted.node)
+        if same and spare.standing in (SpareStanding.RESERVED, SpareStanding.IN_USE):
+            return state, Drawn(name=name)
+    refused: dict[str, str] = {}
+    fitting: list[tuple[tuple[float, ...], str]] = []
+    for name in state.spares:
+        candidate = candidates.get(name, Candidate(usable=False))
+        reason = str(state.spares[name].standing).replace("_", " ")
+        if state.spares[name].standing is SpareStanding.READY:
+            reason = _unlike(name, candidate, wanted, settings)
+            reason = reason or _untested(state.spares[name], now, settings)
+        if reason:
+            refused[name] = reason
+        else:
+            far = tuple(float(_differ(label, candidate, wanted)) for label in settings.near)
+            fitting.append(((*far, candidate.score), name))
+    if not fitting:
+        return state, _none(refused)
+    best = min(fitting)[1]
+    reserved = msgspec.structs.replace(
+        state.spares[best],
+        standing=SpareStanding.RESERVED,
+        incident=wanted.incident,
+        stands_for=wanted.node,
+    )
+    return _with(state, best, reserved), Drawn(name=best)
+
+
+def taken(state: SpareState, name: str) -> SpareState:
+    """A reserved spare works now. Raises ValueError for one that is not reserved."""
+    return _moved(state, name, (SpareStanding.RESERVED,), SpareStanding.IN_USE)
+
+
+def let_go(state: SpareState, name: str) -> SpareState:
+    """A reserved spare is not needed after all. Raises ValueError for one that is not reserved."""
+    spare = _expect(state, name, (SpareStanding.RESERVED,))
+    return _with(state, name, Spare(tested=spare.tested))
+
+
+def returning(state: SpareState, name: str) -> SpareState:
+    """A spare comes back, for the node that it stood for works again. Raises ValueError."""
+    return _moved(state, name, (SpareStanding.IN_USE,), SpareStanding.RETURNING)
+
+
+def returned(state: SpareState, name: str) -> SpareState:
+    """A spare is back. It worked in between, so its test counts as before. Raises ValueError."""
+    spare = _expect(state, name, (SpareStanding.RETURNING,))
+    return _with(state, name, Spare(tested=spare.tested))
+
+
+def passed(state: SpareState, name: str, now: float) -> SpareState:
+    """A spare has passed its test; one that had failed is ready again. Raises ValueError."""
+    spare = _expect(state, name, tuple(SpareStanding))
+    ready = SpareStanding.READY if spare.standing in _TESTED else spare.standing
+    tested = msgspec.structs.replace(spare, tested=now, standing=ready, text="", broken=False)
+    return _with(state, name, tested)
+
+
+def failed(state: SpareState, name: str, text: str) -> SpareState:
+    """A spare is broken itself, or did not pass its test. Raises ValueError for an unknown one."""
+    spare = _expect(state, name, tuple(SpareStanding))
+    broken = Spare(standing=SpareStanding.FAILED, tested=spare.tested, tried=spare.tried, text=text)
+    return _with(state, name, broken)
+
+
+def broken(state: SpareState, name: str, text: str) -> SpareState:
+    """A spare that is reserved or in use has a fault of its own. Raises ValueError for another one."""
+    spare = _expect(state, name, (SpareStanding.RESERVED, SpareStanding.IN_USE))
+    away = spare.standing is SpareStanding.IN_USE
+    state = failed(state, name, text)
+    spare = msgspec.structs.replace(state.spares[name], broken=True, away=away)
+    return _with(state, name, spare)
+
+
+def adrift(state: SpareState, name: str) -> SpareState:
+    """A spare that was let go was drawn all the same, and comes back. Raises ValueError."""
+    return _moved(state, name, (SpareStanding.READY,), SpareStanding.RETURNING)
+
+
+def drawn_late(state: SpareState, name: str) -> SpareState:
+    """A broken spare was drawn all the same. Raises ValueError for one that is not broken."""
+    spare = _expect(state, name, (SpareStanding.FAILED,))
+    return _with(state, name, msgspec.structs.replace(spare, away=True))
+
+
+def mended(state: SpareState, name: str) -> SpareState:
+    """A broken spare works again: it is ready, or returns first. Raises ValueError."""
+    spare = _expect(state, name, (SpareStanding.FAILED,))
+    standing = SpareStanding.RETURNING if spare.away else SpareStanding.READY
+    return _with(state, name, Spare(standing=standing, tested=spare.tested))
+
+
+def testing(state: SpareState, name: str, now: float) -> SpareState:
+    """The test of an idle spare is begun. Raises ValueError for one that is not idle."""
+    spare = _expect(state, name, (SpareStanding.READY, SpareStanding.FAILED))
+    begun = msgspec.structs.replace(spare, standing=SpareStanding.TESTING, tried=now)
+    return _with(state, name, begun)
+
+
+def untested(state: SpareState, name: str) -> SpareState:
+    """Its test came to nothing: it is as it was before. Raises ValueError."""
+    spare = _expect(state, name, (SpareStanding.TESTING,))
+    before = SpareStanding.FAILED if spare.text else SpareStanding.READY
+    return _with(state, name, msgspec.structs.replace(spare, standing=before))
+
+
+def due_for_test(state: SpareState, now: float, settings: SpareSettings) -> tuple[str, ...]:
+    """Idle spares whose test is half as old as it may be, the oldest first: none comes too late.
+
+    One that has failed is tested again as well: it may have been mended. A test that came to nothing is
+    begun anew after an hour at the earliest.
+    """
+    if not (settings.test and settings.test_max_age_s):
+        return ()
+    every = settings.test_max_age_s / 2
+    due = {}
+    for name, spare in state.spares.items():
+        if spare.standing not in _IDLE or spare.away:
+            continue
+        age = math.inf if spare.tested is None else now - spare.tested
+        since = math.inf if spare.tried is None else now - spare.tried
+        again = every if spare.standing is SpareStanding.FAILED else min(every, RETRY_S)
+        if age >= every and since >= again:
+            due[name] = age
+    return tuple(sorted(due, key=lambda name: (-due[name], name)))
+
+
+_BUSY = (
+    SpareStanding.RESERVED,
+    SpareStanding.IN_USE,
+    SpareStanding.RETURNING,
+    SpareStanding.TESTING,
+)
+_IDLE = frozenset({SpareStanding.READY, SpareStanding.FAILED})
+_TESTED = frozenset({SpareStanding.TESTING, SpareStanding.FAILED})
+
+
+def _unlike(name: str, candidate: Candidate, wanted: Wanted, settings: SpareSettings) -> str:
+    if name == wanted.node:
+        return "is the node itself"
+    if not candidate.usable:
+        return candidate.why
+    others = (label for label in settings.alike if _differ(label, candidate, wanted))
+    return next((f"has another {label}" for label in others), "")
+
+
+def _untested(spare: Spare, now: float, settings: SpareSettings) -> str:
+    if not settings.test_max_age_s:
+        return ""
+    if spare.tested is None:
+        return "was never tested"
+    return "was tested too long ago" if now - spare.tested > settings.test_max_age_s else ""
+
+
+def _differ(label: str, candidate: Candidate, wanted: Wanted) -> bool:
+    return candidate.labels.get(label, "") != wanted.labels.get(label, "")
+
+
+def _none(refused: Mapping[str, str]) -> Denial:
+    if not refused:
+        return Denial(why=DenialKind.NO_SPARE, text="there are no spares (remedy.spares.nodes)")
+    reasons = "; ".join(f"{name} {reason}" for name, reason in list(refused.items())[:8])
+    more = f"; and {len(refused) - 8} more" if len(refused) > 8 else ""
+    return Denial(why=DenialKind.NO_SPARE, text=f"no spare fits: {reasons}{more}")
+
+
+def _expect(state: SpareState, name: str, standings: tuple[SpareStanding, ...]) -> Spare:
+    spare = state.spares.get(name)
+    if spare is None:
+        raise ValueError(f"{name} is not a spare")
+    if spare.standing not in standings:
+        raise ValueError(f"the spare {name} is {spare.standing}")
+    return spare
+
+
+def _moved(
+    state: SpareState, name: str, standings: tuple[SpareStanding, ...], to: SpareStanding
+) -> SpareState:
+    spare = _expect(state, name, standings)
+    return _with(state, name, msgspec.structs.replace(spare, standing=to))
+
+
+def _with(state: SpareState, name: str, spare: Spare) -> SpareState:
+    return SpareState(spares={**state.spares, name: spare})

@@ -1,0 +1,67 @@
+"""What a step has changed, as far as remedies depend on it: whom the end of the step has to look at.
+
+A remedy depends on itself, on what people said of its node, on how its node is heard and shown, and on
+what all have in common. What time alone brings is found when all are looked at, once a second.
+"""
+
+from accelwatch.remediation.policy.guards.breaker import BreakerState
+from accelwatch.remediation.policy.guards.data_guard import DataGuardState
+from accelwatch.remediation.policy.state.world import Looked
+
+_BY_NODE = frozenset(
+    {
+        "remedies",
+        "overrides",
+        "boundaries",
+        "vetoes",
+        "denied",
+        "lingering",
+        "forgotten",
+        "relapses",
+        "heard",
+        "good",
+        "settled",
+    }
+)
+"""Tables whose keys are the hub's names of nodes."""
+
+
+class Touched:
+    """Grows while a step goes on; begins with what the step before has left to look at."""
+
+    def __init__(self, looked: Looked) -> None:
+        self.nodes = set(looked.again)
+        """By the hub's names."""
+        self.shown: set[str] = set()
+        """Nodes that are shown otherwise, by the scheduler's names."""
+        self.waiting = looked.waiting
+        """Whether the budget is another, or the groups that it counts."""
+        self.everything = looked.everything
+
+    def row(self, table: str, key: str) -> None:
+        """A row of a table is another."""
+        if table in _BY_NODE:
+            self.nodes.add(key)
+        elif table in ("seen", "seen_by"):
+            self.shown.add(key)
+
+    def field(self, name: str, before: object, after: object) -> None:
+        """What is no table is another."""
+        if name == "budget":
+            self.waiting = True
+        elif not (
+            isinstance(before, BreakerState)
+            and isinstance(after, BreakerState)
+            and _bars(before) == _bars(after)
+        ):
+            self.everything = True
+
+    def guard(self, before: DataGuardState, after: DataGuardState) -> None:
+        """How much is seen of the fleet is another."""
+        if (before.looked_around, before.why) != (after.looked_around, after.why):
+            self.everything = True
+
+
+def _bars(state: BreakerState) -> tuple[object, ...]:
+    """All of a breaker that somebody may be held back by."""
+    return state.standing, state.since, state.why, state.storms, state.trial

@@ -1,0 +1,1 @@
+"""From one moment to the next: observations, commands, timers and results become decisions."""

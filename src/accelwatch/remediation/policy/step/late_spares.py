@@ -1,0 +1,77 @@
+"""A spare that becomes free for a job that waits on in the queue, while its node is looked after. Pure.
+
+The spare is drawn as a chore, and the move of the job begins anew with it.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.policy.jobs.resuming import MOVED_ON
+from accelwatch.remediation.policy.plan.gates import in_the_way
+from accelwatch.remediation.policy.plan.standing_in import (
+    adrift,
+    holder_of,
+    may_ask_again,
+    not_drawn,
+    reserve,
+    works,
+)
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.table.intents import intent_of
+from accelwatch.remediation.policy.table.transitions import keep
+
+replace = msgspec.structs.replace
+LATE = "draw for "
+"""Begins the keys of chores that draw a spare for a job; what follows is the key of its move."""
+
+
+def draw_late(ctx: StepContext) -> None:
+    """Begin to draw a spare for each job that waits on without one, where that may be."""
+    for key, move in list(_waiting(ctx)):
+        remedy = holder_of(ctx, move)
+        if remedy is None or remedy.spare or LATE + key in ctx.state.chores:
+            continue
+        wants = remedy.policy is not None and remedy.policy.draw_spare
+        if wants and may_ask_again(ctx, remedy) and not in_the_way(ctx, remedy, Kind.DRAW_SPARE):
+            _begin(ctx, key, move, remedy)
+
+
+def _waiting(ctx: StepContext) -> Iterator[tuple[str, Intent]]:
+    for key, intent in ctx.state.chores.items():
+        if key.startswith(MOVED_ON) and not intent.spare:
+            yield key, intent
+
+
+def _begin(ctx: StepContext, key: str, move: Intent, remedy: Remedy) -> None:
+    after = reserve(ctx, remedy)
+    keep(ctx, remedy, after)
+    draw = replace(intent_of(ctx, after, Kind.DRAW_SPARE), job=move.job)
+    ctx.put("chores", LATE + key, draw)
+    ctx.pursue(draw)
+
+
+def drawn_late(ctx: StepContext, key: str, pursued: Pursued) -> None:
+    """What has come of it; with a spare the move is cancelled, and begins anew when that has ended."""
+    draw, remedy = pursued.intent, holder_of(ctx, pursued.intent)
+    if pursued.ending is Ending.UNKNOWN:
+        text = f"it is unknown whether the spare {draw.spare} was drawn: {pursued.text}"
+        ctx.note(remedy, text, Loudness.ALERT)
+        return
+    ctx.put("chores", key, None)
+    done = pursued.ending is Ending.ACHIEVED
+    if remedy is None or remedy.spare != draw.spare:
+        if done or pursued.original:
+            adrift(ctx, draw)
+    elif not done:
+        keep(ctx, remedy, not_drawn(ctx, remedy, pursued))
+    else:
+        keep(ctx, remedy, works(ctx, remedy, draw.spare))
+        move = ctx.state.chores.get(key.removeprefix(LATE))
+        if move is not None:
+            ctx.cancel(move)

@@ -1,0 +1,131 @@
+"""Reservations of ours that no move needs any more are given back, whoever made them when. Pure.
+
+Every survey shows them, so one that a crash has left behind, or of which the journal knows nothing, is
+found like any other. While its job is being moved it stays.
+"""
+
+from collections.abc import Collection
+
+from accelwatch.action.intent import Intent, JobKey, Mark
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import ReservationSeen
+from accelwatch.remediation.policy.jobs.jobs import lost_jobs
+from accelwatch.remediation.policy.state.clocks import RETRY_S
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued, Surveyed
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.table.intents import DEADLINES
+
+INCIDENT = "reservation"
+"""Stands in the mark, in the place of an incident, of what gives a reservation back."""
+CHORE = "reservation "
+"""Begins the keys of chores that give one back; what follows is its name."""
+_NEVER = float("-inf")
+_MOVING = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE})
+
+
+def seen(ctx: StepContext, survey: Surveyed) -> None:
+    """Take up which reservations there are."""
+    before = ctx.world.reservations.get(survey.action, ())
+    if before == survey.reservations:
+        return
+    ctx.look("reservations", survey.action, survey.reservations)
+    for name in {one.name for one in before} - {one.name for one in survey.reservations}:
+        ctx.look("not_before", name, None)
+
+
+def look_again(ctx: StepContext, left: Collection[JobKey]) -> None:
+    """Jobs have left nodes: what waits for that, to give their users' lists back, looks at once."""
+    for intent in ctx.state.chores.values():
+        known = intent.job if intent.kind is Kind.RESTORE_JOB else None
+        if known is not None and any(same_job(known, job) for job in left):
+            ctx.pursue(intent)
+
+
+def return_reservations(ctx: StepContext) -> None:
+    """Begin to give back those whose job is not being moved."""
+    _keep_what_moves(ctx)
+    for action, kept in ctx.world.reservations.items():
+        scheduler = ctx.world.schedulers.get(action)
+        if scheduler is None or scheduler.unavailable:
+            continue
+        for one in kept:
+            # What was surveyed before the last try has ended may be gone by now.
+            early = scheduler.time <= ctx.world.not_before.get(one.name, _NEVER)
+            if not (early or CHORE + one.name in ctx.state.chores or _is_needed(ctx, one)):
+                _begin(ctx, one)
+
+
+def _keep_what_moves(ctx: StepContext) -> None:
+    """A move that has begun since then needs what is being given back: its job's nodes and lists."""
+    for key, intent in list(ctx.state.chores.items()):
+        if key.startswith(CHORE) and intent.job and is_being_moved(ctx.state, intent.job):
+            ctx.put("chores", key, None)
+            ctx.cancel(intent)
+
+
+def _begin(ctx: StepContext, one: ReservationSeen) -> None:
+    intent = Intent(
+        kind=Kind.RESTORE_JOB,
+        mark=Mark(INCIDENT, ctx.state.token),
+        node=one.node,
+        reason="no move needs it any more",
+        job=one.job,
+        asked=ctx.now,
+        deadline=ctx.now + DEADLINES[Kind.RESTORE_JOB],
+    )
+    ctx.put("chores", CHORE + one.name, intent)
+    ctx.pursue(intent)
+
+
+def _is_needed(ctx: StepContext, one: ReservationSeen) -> bool:
+    """Whether it keeps nodes for a move that goes on, or that comes next."""
+    if not one.node or is_being_moved(ctx.state, one.job):
+        return True
+    return any(_comes_next(ctx, remedy, one.job) for remedy in ctx.state.remedies.values())
+
+
+def _comes_next(ctx: StepContext, remedy: Remedy, job: JobKey) -> bool:
+    """Whether a job is moved as soon as its spare is drawn, or as what was seen of its node is news."""
+    if remedy.stage is not Stage.DRAINING:
+        return False
+    shown = ctx.seen(remedy)
+    jobs = (*(() if shown is None else shown.jobs), *remedy.stranded, *lost_jobs(ctx, remedy))
+    return any(same_job(other, job) for other in jobs if other not in remedy.handled)
+
+
+def is_being_moved(state: RemedyState, job: JobKey) -> bool:
+    """Whether something moves a job now, or is about to draw a spare for it."""
+    pursued = (one.pursuing for one in state.remedies.values())
+    going = (*pursued, *state.chores.values(), *state.lingering.values())
+    return any(
+        one is not None and one.kind in _MOVING and one.job is not None and same_job(one.job, job)
+        for one in going
+    )
+
+
+def same_job(one: JobKey, other: JobKey) -> bool:
+    """Whether two keys are of one job: a requeue sets its time of submission anew.
+
+    The components of a heterogeneous job are moved together.
+    """
+    if (one.cluster, one.id) != (other.cluster, other.id):
+        return False
+    return one.part == other.part or (one.part.startswith("+") and other.part.startswith("+"))
+
+
+def returned(ctx: StepContext, key: str, pursued: Pursued) -> None:
+    """One was given back, or could not be: that is told, and tried again later."""
+    name, at = key.removeprefix(CHORE), pursued.time
+    if pursued.ending is not Ending.ACHIEVED:
+        at = ctx.now + RETRY_S
+        if name not in ctx.world.not_before:
+            text = (
+                f"the reservation {name}, which no move needs, could not be given back: "
+                f"{pursued.text}. It is tried again every {RETRY_S / 60:.0f} minutes; "
+                f"deleting it by hand gives its nodes back"
+            )
+            ctx.call(text)
+    if any(one.name == name for kept in ctx.world.reservations.values() for one in kept):
+        ctx.look("not_before", name, at)  # a look that shows it no more drops this

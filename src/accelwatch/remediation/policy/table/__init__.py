@@ -1,0 +1,1 @@
+"""The state machine as a table: conditions and effects of its rows."""

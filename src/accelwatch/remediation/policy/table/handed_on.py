@@ -1,0 +1,92 @@
+"""Moves that go on by themselves, so that a node which is well is verified meanwhile. Pure.
+
+A job that has left the node waits in the queue, maybe for hours; that is no matter of the node any more.
+"""
+
+import msgspec
+
+from accelwatch.action.intent import JobKey
+from accelwatch.remediation.policy.jobs.resuming import MOVED_ON, follow, name_of
+from accelwatch.remediation.policy.plan.standing_in import spare_for
+from accelwatch.remediation.policy.state.clocks import RESTORE_S
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.table.conditions import Scene
+from accelwatch.remediation.policy.table.holding import put_back
+
+replace = msgspec.structs.replace
+
+
+def hand_on(at: Scene) -> Remedy:
+    """The move in flight goes on as a chore; the node waits for it no more."""
+    move = at.remedy.pursuing
+    if move is None or move.job is None:
+        return at.remedy
+    at.ctx.put("chores", f"{MOVED_ON}{name_of(move.job)}", move)
+    text = f"{at.remedy.node} is verified while job {move.job}, which has left it, waits for nodes"
+    at.ctx.note(at.remedy, text, Loudness.TELL)
+    return _without(at.remedy, move.job)
+
+
+def wait_on(at: Scene) -> Remedy:
+    """A job that still waits for nodes when the time of its move is over: it is moved on as a chore."""
+    pursued = at.happening.pursued
+    if pursued is None or pursued.intent.job is None:
+        return at.remedy
+    job = pursued.intent.job
+    move = replace(
+        pursued.intent,
+        fenced_by_job=True,  # it was seen in the queue: no old copy of it runs
+        original={**pursued.original, **pursued.intent.original},
+        asked=at.ctx.now,
+        deadline=at.ctx.now + RESTORE_S,
+    )
+    at.ctx.put("chores", f"{MOVED_ON}{name_of(job)}", move)
+    at.ctx.pursue(move)
+    text = f"job {job} waits on for nodes, and {at.remedy.node} is looked after meanwhile"
+    at.ctx.note(at.remedy, f"{text}: {pursued.text}", Loudness.TELL)
+    return _without(at.remedy, job)
+
+
+def _without(remedy: Remedy, job: JobKey) -> Remedy:
+    """The remedy has nothing more to do about a job."""
+    return replace(
+        remedy,
+        pursuing=None,
+        cancelling=False,
+        handled=(*remedy.handled, job),
+        unfinished=tuple(one for one in remedy.unfinished if one.job != job),
+    )
+
+
+def moved_on(ctx: StepContext, key: str, pursued: Pursued) -> None:
+    """How such a move has ended; its job has its user's lists back whatever came of it."""
+    move = pursued.intent
+    remedy = next((one for one in ctx.state.remedies.values() if one.target == move.node), None)
+    node = move.node if remedy is None else remedy.node
+    known = replace(ctx.remedy(node), incident=move.mark.incident)
+    if pursued.ending is Ending.UNKNOWN:
+        text = f"it is unknown whether the move of job {move.job} was done: {pursued.text}"
+        ctx.note(known, text, Loudness.ALERT)
+        return
+    ctx.put("chores", key, None)
+    whole = replace(move, original={**pursued.original, **move.original})
+    if pursued.ending is Ending.CANCELLED and (spare := spare_for(ctx, move)):
+        # It was cancelled for a spare that was drawn for it.
+        again = replace(whole, spare=spare, asked=ctx.now, deadline=ctx.now + RESTORE_S)
+        ctx.put("chores", key, again)
+        ctx.pursue(again)
+        return
+    if pursued.ending is Ending.ACHIEVED:
+        where = ",".join(pursued.moved_to)
+        ctx.note(known, f"job {move.job} runs on {where}", Loudness.TELL)
+        follow(ctx, node, replace(pursued, intent=replace(move, revive=False)))
+    else:
+        text = (
+            f"job {move.job} does not run elsewhere: {pursued.text}. It is left to its scheduler, with "
+            "its user's own lists"
+        )
+        ctx.note(known, text, Loudness.ALERT)
+    put_back(ctx, whole)

@@ -1,0 +1,177 @@
+"""The intent that a stage wants, made of what is known of the node."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from accelwatch.action.intent import MOST_REASON, Intent, JobKey, Mark
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.alerting.rules.document import Fence
+from accelwatch.remediation.policy.jobs.jobs import gone_jobs, next_job, next_signal, next_swap
+from accelwatch.remediation.policy.plan.gates import remedy_case
+from accelwatch.remediation.policy.plan.verify import next_test
+from accelwatch.remediation.policy.state import clocks
+from accelwatch.remediation.policy.state.cases import bad_nodes
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.table.deadlines import notified_after_s
+
+BY_HAND = "by-hand"
+"""What stands in the mark of a node that a person took out, in the place of an incident."""
+DEADLINES: Mapping[Kind, float] = MappingProxyType(
+    {
+        Kind.QUARANTINE: clocks.QUARANTINE_S,
+        Kind.RELEASE: clocks.RELEASE_S,
+        Kind.FENCE: clocks.FENCE_S,
+        Kind.SIGNAL_JOB: clocks.JOB_S,
+        Kind.MOVE_JOB: clocks.JOB_S,
+        Kind.SWAP_IN_JOB: clocks.SWAP_S,
+        Kind.CANCEL_JOB: clocks.JOB_S,
+        Kind.RESTORE_JOB: clocks.RESTORE_S,
+        Kind.FOLLOW_JOB: clocks.RESTORE_S,
+        Kind.DRAW_SPARE: clocks.JOB_S,
+        Kind.RETURN_SPARE: clocks.RESTORE_S,
+        Kind.RESET_DEVICE: clocks.REMEDY_S,
+        Kind.REBOOT: clocks.REMEDY_S,
+        Kind.POWER_CYCLE: clocks.REMEDY_S,
+        Kind.TEST: clocks.TEST_S,
+        Kind.SERVICE: clocks.SERVICE_S,
+    }
+)
+"""Seconds after which an intent makes no sense any more."""
+_WITH_SPARE = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE, Kind.RETURN_SPARE})
+_OF_JOB = frozenset(
+    {
+        Kind.SIGNAL_JOB,
+        Kind.MOVE_JOB,
+        Kind.CANCEL_JOB,
+        Kind.SWAP_IN_JOB,
+        Kind.FOLLOW_JOB,
+        Kind.DRAW_SPARE,
+    }
+)
+_LEAVES = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE})
+"""What is about where a job may run next."""
+
+
+def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:
+    """What is wanted of the node now."""
+    case = remedy_case(ctx, remedy)
+    policy = remedy.policy
+    heard = ctx.heard(remedy.node)
+    job = _job(ctx, remedy, kind)
+    return Intent(
+        kind=kind,
+        mark=mark_of(ctx, remedy),
+        node=remedy.target or remedy.node,
+        reason=reason_of(remedy, "" if case is None else case.title),
+        rule="" if policy is None else policy.rule,
+        severity="" if case is None else case.severity.value,
+        device="" if case is None else case.device,
+        boot_id="" if heard is None else heard.boot_id,
+        job=job,
+        bad_nodes=_to_leave(ctx, remedy) if kind in _LEAVES else (),
+        ran_on=_ran_on(ctx, remedy, job) if kind is Kind.MOVE_JOB and job is not None else (),
+        spare=remedy.spare if kind in _WITH_SPARE else "",
+        signal="" if policy is None or kind is not Kind.SIGNAL_JOB else policy.signal,
+        fenced_by_job=policy is not None and policy.fence is Fence.JOB,
+        revive=kind is Kind.MOVE_JOB and job in remedy.lost,
+        force_requeue=ctx.settings.resume.force_requeue,
+        test=next_test(remedy) if kind is Kind.TEST else "",
+        original=_before(remedy, kind, job),
+        asked=ctx.now,
+        deadline=ctx.now + _within_s(remedy, kind),
+    )
+
+
+def _within_s(remedy: Remedy, kind: Kind) -> float:
+    """A rule may say how long a launcher has to go on without a node."""
+    if kind is Kind.FOLLOW_JOB:
+        return clocks.JOB_S
+    said = 0.0 if remedy.policy is None else remedy.policy.grace_s
+    if kind is Kind.SWAP_IN_JOB and said:
+        return said
+    # Whoever is notified has some time before it is given up.
+    notified_s = notified_after_s(remedy, kind)
+    return max(DEADLINES[kind], 0.0 if notified_s is None else 2 * notified_s)
+
+
+def mark_of(ctx: StepContext, remedy: Remedy) -> Mark:
+    """By what our hold on the node is known, or will be."""
+    if remedy.hold is not None:
+        return remedy.hold.mark
+    return Mark(remedy.incident or BY_HAND, ctx.state.token)
+
+
+def restoring(moved: Intent, now: float) -> Intent:
+    """What puts back what the move of a job has changed."""
+    return msgspec.structs.replace(
+        moved, kind=Kind.RESTORE_JOB, asked=now, deadline=now + DEADLINES[Kind.RESTORE_JOB]
+    )
+
+
+def reason_of(remedy: Remedy, title: str) -> str:
+    """For people who look at the node, in ASCII; the rule is told beside it."""
+    if remedy.manual and remedy.wanted_out:
+        words = f"by {remedy.wanted_out}"
+    elif remedy.policy is None:
+        words = f"by hand {title}".strip()
+    else:
+        words = title or remedy.policy.rule
+    text = words.encode("ascii", "replace").decode("ascii")
+    return text[:MOST_REASON]
+
+
+def _before(remedy: Remedy, kind: Kind, job: JobKey | None) -> Mapping[str, str]:
+    """What stood there before us: of the node, or of a job whose moves have not ended well."""
+    if kind is Kind.RELEASE:
+        return _as_we_left_it(remedy)
+    if kind is not Kind.MOVE_JOB:
+        return {}
+    return next((one.original for one in remedy.unfinished if one.job == job), {})
+
+
+def _as_we_left_it(remedy: Remedy) -> dict[str, str]:
+    """What stood there before our mark, and how that looked: who set it, and when."""
+    hold = remedy.hold
+    if hold is None:
+        return {}
+    looks = {} if remedy.forced or not hold.set_by else {"set_by": hold.set_by}
+    if hold.set_at is not None and not remedy.forced:
+        looks["set_at"] = str(hold.set_at)
+    return {**hold.original, **looks}
+
+
+def _job(ctx: StepContext, remedy: Remedy, kind: Kind) -> JobKey | None:
+    if kind not in _OF_JOB:
+        return None
+    if kind is Kind.SWAP_IN_JOB:
+        return next_swap(ctx, remedy)
+    if kind is Kind.FOLLOW_JOB:
+        return next(iter(gone_jobs(ctx, remedy)), None)
+    return next_signal(ctx, remedy) if kind is Kind.SIGNAL_JOB else next_job(ctx, remedy)
+
+
+def _ran_on(ctx: StepContext, remedy: Remedy, job: JobKey) -> tuple[str, ...]:
+    """Every node of which anything says that the job ran there: shown, left, or named by its remedy."""
+    key = (job.cluster, job.id, job.part)
+    nodes = {remedy.target or remedy.node}
+    nodes.update(node for one in remedy.unfinished if one.job == job for node in one.ran_on)
+    for seen in ctx.world.seen.values():
+        if any((one.cluster, one.id, one.part) == key for one in seen.jobs):
+            nodes.add(seen.name)
+    for left in ctx.state.departed.values():
+        if (left.job.cluster, left.job.id, left.job.part) == key:
+            nodes.update(left.nodes)
+    for other in ctx.state.remedies.values():
+        known = (*other.stranded, *other.handled, *other.lost, *other.looked_for)
+        if any((one.cluster, one.id, one.part) == key for one in known):
+            nodes.add(other.target or other.node)
+    return tuple(sorted(nodes))
+
+
+def _to_leave(ctx: StepContext, remedy: Remedy) -> tuple[str, ...]:
+    """Where a job may not start: here, and on any other bad node."""
+    here = remedy.target or remedy.node
+    return (here, *sorted(bad_nodes(ctx) - {here}))

@@ -1,0 +1,188 @@
+"""From what has happened to a remedy to its next stage, as the table says."""
+
+import msgspec
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.policy.guards import breaker, budget
+from accelwatch.remediation.policy.plan.gates import leader
+from accelwatch.remediation.policy.plan.state_loss import WAITS_FOR_MARK
+from accelwatch.remediation.policy.state import clocks
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.table.conditions import CONDITIONS, Happening, Scene
+from accelwatch.remediation.policy.table.effects import EFFECTS
+from accelwatch.remediation.policy.table.intents import BY_HAND, intent_of
+from accelwatch.remediation.policy.table.machine import ROWS, Row
+
+replace = msgspec.structs.replace
+_WELL = frozenset({Stage.HEALTHY, Stage.PROBATION, Stage.SERVICE, Stage.HELD_BY_OTHER})
+_ROWS = {
+    place: tuple((row, tuple(CONDITIONS[name] for name in row.conditions)) for row in rows)
+    for place, rows in ROWS.items()
+}
+"""The table, with the conditions themselves in the place of their names."""
+_TROUBLED = frozenset({Stage.FAILED, Stage.UNKNOWN})
+_BADLY = frozenset({Stage.FAILED, Stage.OVERRIDDEN, Stage.UNKNOWN})
+
+
+def happen(ctx: StepContext, node: str, happening: Happening, new: Remedy | None = None) -> bool:
+    """Let something happen to a node's remedy; whether the table has a row for it that counts now.
+
+    `new` is one that begins with it.
+    """
+    remedy = new or ctx.remedy(node)
+    row = _row(ctx, remedy, happening)
+    if row is None:
+        return False
+    after = remedy
+    if row.as_before:
+        stage = remedy.came_from or Stage.QUARANTINED
+        after = replace(remedy, stage=stage, came_from=None, trouble="")
+        row = _row(ctx, after, happening)
+        if row is None:
+            keep(ctx, remedy, after)
+            return True
+    for name in row.does:
+        after = EFFECTS[name](Scene(ctx, after, happening))
+    if row.target is not None:
+        after = _entered(ctx, after, row.target)
+    if row.wants is not None:
+        after = _begin(ctx, after, row.wants)
+    keep(ctx, remedy, after)
+    return True
+
+
+def _row(ctx: StepContext, remedy: Remedy, happening: Happening) -> Row | None:
+    scene = Scene(ctx, remedy, happening)
+    for row, conditions in _ROWS.get((remedy.stage, happening.trigger), ()):
+        for holds in conditions:
+            if not holds(scene):
+                break
+        else:
+            return row
+    return None
+
+
+def keep(ctx: StepContext, before: Remedy, after: Remedy) -> None:
+    """Have a remedy as it is now, with its share of the budgets and what the breaker hears of it."""
+    if after == before:
+        return
+    over = after.stage is Stage.HEALTHY
+    if not (over and before.stage is Stage.HEALTHY):
+        ctx.put("remedies", after.node, None if over else after)
+    if over:
+        _over(ctx, before)
+    if after.stage is not before.stage:
+        _trial(ctx, before, after.stage)
+    balance(ctx, after.node)
+
+
+def balance(ctx: StepContext, node: str) -> None:
+    """What may be a quarantine of ours counts against the budget, and nothing else does."""
+    remedy = ctx.state.remedies.get(node)
+    lingering = ctx.state.lingering.get(node)
+    counts = (remedy is not None and remedy.counts) or (
+        lingering is not None and lingering.kind is Kind.QUARANTINE
+    )
+    own = ctx.state.budget.own.get(node)
+    if counts and own is None:
+        incident = BY_HAND if remedy is None else remedy.incident or BY_HAND
+        place = ctx.place(ctx.remedy(node))
+        ctx.set("budget", budget.adopt(ctx.state.budget, place, incident, ctx.now))
+    elif own is not None and not counts:
+        state = ctx.state.budget
+        for incident in own.incidents:
+            state = budget.give_back(state, node, incident)
+        ctx.set("budget", state)
+
+
+def replaced(ctx: StepContext, node: str) -> None:
+    """Count a node of ours where it belongs: after a start its mark may be seen before its labels."""
+    own = ctx.state.budget.own.get(node)
+    place = ctx.place(ctx.remedy(node))
+    if own is not None and place.domains and place != own.place:
+        incident = own.incidents[-1]
+        ctx.set("budget", budget.adopt(ctx.state.budget, place, incident, ctx.now))
+
+
+def _begin(ctx: StepContext, remedy: Remedy, kind: Kind) -> Remedy:
+    """Begin an intent; whether it may be was asked by the row's conditions."""
+    if kind is Kind.QUARANTINE:
+        remedy = _reserved(ctx, remedy)
+    intent = intent_of(ctx, remedy, kind)
+    if kind is Kind.QUARANTINE:
+        text = f"{remedy.node} is to be taken out, {ctx.now - remedy.begun:.1f} s after it was suspected"
+        ctx.note(remedy, text)
+    ctx.pursue(intent)
+    return replace(remedy, pursuing=intent, cancelling=False, denial=None)
+
+
+def _reserved(ctx: StepContext, remedy: Remedy) -> Remedy:
+    seen = ctx.seen(remedy)
+    target = remedy.node if seen is None else seen.name
+    case = None if remedy.manual else leader(ctx, remedy)
+    if case is not None:
+        remedy = replace(remedy, policy=case.policy, incident=case.incident)
+    remedy = replace(remedy, target=target, first_policy=None, led_by="")
+    incident = remedy.incident or BY_HAND
+    if remedy.node not in ctx.state.budget.own:
+        state, _ = budget.reserve(
+            ctx.state.budget,
+            ctx.place(remedy),
+            incident,
+            ctx.census,
+            now=ctx.now,
+            budget=ctx.settings.budget,
+        )
+        if remedy.node in state.own:
+            state = budget.spend(state, remedy.node)
+        ctx.set("budget", state)
+    ctx.set("breaker", breaker.begun(ctx.state.breaker, incident))
+    return remedy
+
+
+def _entered(ctx: StepContext, remedy: Remedy, stage: Stage) -> Remedy:
+    trouble = remedy.trouble if stage in _TROUBLED else ""
+    due = _due(ctx, remedy, stage)
+    lost = remedy.mark_lost and stage in WAITS_FOR_MARK
+    entered = replace(
+        remedy, stage=stage, since=ctx.now, due=due, overdue="", denial=None, trouble=trouble
+    )
+    return replace(entered, mark_lost=lost) if lost is not remedy.mark_lost else entered
+
+
+def _due(ctx: StepContext, remedy: Remedy, stage: Stage) -> float | None:
+    """When the clock of a stage that is entered now runs out."""
+    policy = remedy.policy
+    match stage:
+        case Stage.AWAITING_APPROVAL:
+            return ctx.now + ctx.settings.approval_s
+        case Stage.UNREACHABLE:
+            heard = ctx.heard(remedy.node)
+            since = ctx.now if heard is None else heard.time
+            return max(since + clocks.UNREACHABLE_S, ctx.now)
+        case Stage.PROBATION:
+            return ctx.now + (0.0 if policy is None else policy.probation_s)
+        case Stage.FAILED:
+            return ctx.now + clocks.RETRY_S * 2.0 ** (max(remedy.failures, 1) - 1)
+        case Stage.OVERRIDDEN:
+            row = ctx.state.overrides.get(remedy.node)
+            return ctx.now if row is None else row.until
+        case _:
+            return None
+
+
+def _over(ctx: StepContext, remedy: Remedy) -> None:
+    if not remedy.cases and remedy.incident in ctx.state.breaker.breaches:
+        ctx.set("breaker", breaker.forgotten(ctx.state.breaker, remedy.incident))
+
+
+def _trial(ctx: StepContext, remedy: Remedy, stage: Stage) -> None:
+    if remedy.incident != ctx.state.breaker.trial or not remedy.incident:
+        return
+    if stage in _WELL or stage in _BADLY:
+        changed = breaker.trial_over(
+            ctx.state.breaker, remedy.incident, well=stage in _WELL, now=ctx.now
+        )
+        ctx.set("breaker", changed)

@@ -1,0 +1,218 @@
+"""Settings of `remedy` in hub.yaml; docs/fleet/remedy-settings.md explains them.
+
+Without an action and above a ceiling of `observe` nothing is ever done to a node; every bound here has
+a finite default.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, field
+
+from accelwatch.base.errors import UsageError
+from accelwatch.base.host_ranges import expand, listed
+from accelwatch.config.field_types import Path
+
+Name = Annotated[str, Meta(extra={"form": "name"})]
+Share = Annotated[float, Meta(ge=0, le=1, extra={"form": "share"})]
+Wait = Annotated[float, Meta(ge=0, le=30 * 86_400, extra={"form": "duration"})]
+Expiry = Annotated[float, Meta(ge=0, le=86_400, extra={"form": "duration"})]
+LEAST_EXPIRY_S = 60.0
+Moment = Annotated[float, Meta(ge=0.1, le=3600, extra={"form": "duration"})]
+Many = Annotated[int, Meta(ge=0, le=100_000)]
+AtLeastOne = Annotated[int, Meta(ge=1, le=100_000)]
+CeilingName = Literal["observe", "quarantine", "drain", "remedy", "resume"]
+
+
+class ActionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """One scheduler, or one set of scripts, by which is acted."""
+
+    name: Name = ""
+    type: str = ""
+    """Name of a plug-in: slurm, script."""
+    options: dict[str, object] = {}
+    """The plug-in's own; a key with `_file` behind it names a file that holds the value."""
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """How many nodes may be out, and how fast."""
+
+    share: Share = 0.05
+    """Of the nodes of a pool, and of each domain, that we quarantine at most; one at least."""
+    most: AtLeastOne = 10
+    min_available: Share = 0.9
+    """Of the nodes of a pool that stay usable, whoever took the others out."""
+    small_pool: Many = 20
+    """Of a pool with so many nodes one may be out, whatever the shares say."""
+    per_hour: AtLeastOne = 3
+    """New quarantines of a pool in any hour."""
+    spacing_s: Wait = field(default=120.0, name="spacing")
+    """Between two new quarantines of a pool."""
+    remedies_at_once: AtLeastOne = 1
+    """In each domain."""
+    attempts: AtLeastOne = 3
+    """Remedies for one incident."""
+    remedies_per_week: AtLeastOne = 5
+    """Of one node."""
+    releases_per_minute: AtLeastOne = 10
+    cancels_per_hour: AtLeastOne = 3
+    """Jobs that are cancelled because a rule says so."""
+
+
+class Breaker(msgspec.Struct, frozen=True, kw_only=True):
+    """What stops new quarantines and remedies until somebody has looked, or half an hour is over."""
+
+    breaches: AtLeastOne = 2
+    """Incidents within an hour for which there was no budget."""
+    failures: AtLeastOne = 3
+    failures_within_s: Wait = field(default=600.0, name="failures_within")
+    overrides: AtLeastOne = 2
+    """How often people undo what was done."""
+    overrides_within_s: Wait = field(default=3600.0, name="overrides_within")
+    half_open_after_s: Wait = field(default=1800.0, name="half_open_after")
+    """After that one node is tried."""
+
+
+class DataGuard(msgspec.Struct, frozen=True, kw_only=True):
+    """When too little is known to do anything new."""
+
+    silent: Share = 0.2
+    """Of the agents; a single one of several never counts."""
+    late_s: Moment = field(default=1.0, name="late")
+    late_ticks: AtLeastOne = 3
+    """So many late ticks, one after another."""
+    clock_jump_s: Moment = field(default=5.0, name="clock_jump")
+    """By how much the hub's clock may run apart from its own count of seconds between two ticks."""
+    calm_s: Wait = field(default=60.0, name="calm")
+    """How long all must be well before anything new is done."""
+    startup_grace_s: Wait = field(default=120.0, name="startup_grace")
+
+
+class Resume(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a job is begun again without a person."""
+
+    most: Many = 3
+    within_s: Wait = field(default=6 * 3600.0, name="within")
+    delays_s: tuple[Wait, ...] = field(default=(0.0, 60.0, 120.0, 240.0, 480.0), name="delays")
+    """Before the first resume, the second, and so on; the last stays."""
+    productive_s: Wait = field(default=1800.0, name="productive")
+    """After so long without a failure the delays begin anew."""
+    same_step: AtLeastOne = 2
+    """So many deaths at one step without a fault of a device are the job's own."""
+    force_requeue: bool = False
+    """Whether a job is requeued that its user forbade to be."""
+
+
+class SpareSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes that wait to stand in for others."""
+
+    nodes: tuple[str, ...] = ()
+    """By the scheduler's names, with host ranges: `n[060-063]`."""
+    alike: tuple[str, ...] = ("model",)
+    """Labels that spare and node must have in common."""
+    near: tuple[str, ...] = ("rack",)
+    """Labels that they had better have in common, the most important first."""
+    test: Name = ""
+    """Name of the test by which idle spares are tested; none without it."""
+    test_max_age_s: Wait = field(default=0.0, name="test_max_age")
+    """How long ago a spare may have passed its test; 0: it need not have."""
+
+    def names(self) -> tuple[str, ...]:
+        """Every node that `nodes` stands for, once. Raises UsageError."""
+        texts = (part for text in self.nodes for part in listed(text))
+        return tuple(dict.fromkeys(name for text in texts for name in expand(text)))
+
+
+class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Links in messages by which somebody without a login says yes or no to one plan, once."""
+
+    sinks: tuple[str, ...] = ()
+    """Those of `alerts.sinks` whose messages have a link; whoever can read them may decide."""
+    expires_s: Expiry = field(default=1800.0, name="expires")
+    """How long after it was asked an answer by link counts; LEAST_EXPIRY_S at least."""
+    key_file: Path | None = None
+    """Holds the key that links are signed with; else `links.key` in the state folder, made by us."""
+
+
+class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be done about incidents, by what, and how much of it."""
+
+    ceiling: CeilingName = "observe"
+    """How far any rule may go."""
+    actions: tuple[ActionSettings, ...] = ()
+    nodes: dict[str, str] = {}
+    """The hub's name of a node to the scheduler's, where nothing else proves that they are one."""
+    pool_label: str = "pool"
+    """Label that says to which pool a node belongs, where the scheduler does not."""
+    domains: tuple[str, ...] = ("rack",)
+    """Labels of what nodes share and lose together."""
+    stop_file: Path = "/etc/accelwatch/STOP"
+    """While it is there nothing new is done."""
+    no_auto_label: str = "accelwatch_no_auto"
+    """A node with this label is never touched on behalf of a rule."""
+    approval_s: Wait = field(default=1800.0, name="approval_expires")
+    event_max_age_s: Wait = field(default=600.0, name="event_max_age")
+    """What is older speaks for something, but does not begin anything."""
+    override_s: Wait = field(default=4 * 3600.0, name="override_cooldown")
+    """How long a node is left alone after a person undid what was done to it."""
+    relapse_s: Wait = field(default=3600.0, name="relapse_within")
+    """A node that is taken out again within so long after it was given back has relapsed; 0 for none."""
+    budget: Budget = Budget()
+    breaker: Breaker = Breaker()
+    data_guard: DataGuard = DataGuard()
+    resume: Resume = Resume()
+    spares: SpareSettings = SpareSettings()
+    links: LinkSettings = LinkSettings()
+
+    @property
+    def acts(self) -> bool:
+        """Whether anything may ever be done."""
+        return bool(self.actions) and self.ceiling != "observe"
+
+
+def mistakes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
+    """What does not fit together, by key within `remedy`."""
+    if settings.ceiling != "observe" and not settings.actions:
+        yield "ceiling", f"{settings.ceiling} needs something to act by; add it under actions"
+    names = Counter(action.name or action.type for action in settings.actions)
+    for at, action in enumerate(settings.actions):
+        if not action.type:
+            yield f"actions[{at}].type", "the name of a plug-in is missing, such as slurm"
+        elif names[action.name or action.type] > 1:
+            yield f"actions[{at}].name", f"another action is called {action.name or action.type}"
+    yield from _of_nodes(settings)
+    if settings.budget.share > 1 - settings.budget.min_available + 1e-9:
+        text = (
+            "share and min_available leave no room for each other; together they are at most 100%"
+        )
+        yield "budget.share", text
+    if settings.spares.test and not settings.spares.test_max_age_s:
+        yield "spares.test", "say besides how old it may be, such as test_max_age: 24h"
+    if settings.spares.test_max_age_s and not settings.spares.test:
+        yield "spares.test_max_age", "nothing tests spares; name their test under spares.test"
+    if settings.links.expires_s < LEAST_EXPIRY_S:
+        text = (
+            f"a link that is dead after {settings.links.expires_s:g} s cannot be used: the message has "
+            "to arrive, be read and the page be looked at; write 1m or more"
+        )
+        yield "links.expires", text
+    if not settings.resume.delays_s:
+        yield "resume.delays", "one delay at least, such as 0s"
+
+
+def _of_nodes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
+    claimed = Counter(settings.nodes.values())
+    for ours, theirs in settings.nodes.items():
+        if not (ours and theirs):
+            yield "nodes", "a name is empty; write the hub's name, a colon, the scheduler's"
+        elif claimed[theirs] > 1:
+            yield "nodes", f"{theirs} stands for more than one node, {ours} among them"
+    try:
+        settings.spares.names()
+    except UsageError as error:
+        yield "spares.nodes", str(error)
+    for key, labels in (("domains", settings.domains), ("spares.near", settings.spares.near)):
+        if not all(labels) or len(set(labels)) < len(labels):
+            yield key, "every label once, and none empty"

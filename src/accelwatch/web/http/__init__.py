@@ -1,0 +1,1 @@
+"""HTTP: requests are parsed, admitted, answered."""

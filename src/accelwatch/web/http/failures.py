@@ -1,0 +1,36 @@
+"""Failures of our own, told once with a traceback and then counted: a client may repeat them at will."""
+
+import logging
+
+from accelwatch.base.clock import Clock
+
+_AGAIN_S = 60.0
+_KINDS = 64
+"""Kinds of failure that are kept apart; the others share one."""
+
+
+class FailureLog:
+    """Logs failures of a server; the loop's thread only."""
+
+    def __init__(self, logger: logging.Logger, clock: Clock) -> None:
+        self._logger = logger
+        self._clock = clock
+        self._seen: dict[tuple[str, str, str], tuple[float, int]] = {}
+
+    def tell(self, what: str, error: BaseException, where: str = "") -> None:
+        """Log the failure: in full the first time, then one line a minute with the count."""
+        kind = (what, type(error).__name__, where)
+        now = self._clock.monotonic()
+        if kind not in self._seen:
+            if len(self._seen) >= _KINDS:
+                kind = ("a request failed", "", "")
+            else:
+                self._seen[kind] = (now, 0)
+                self._logger.error("%s%s", what, where and f" {where}", exc_info=error)
+                return
+        since, count = self._seen.get(kind, (now - _AGAIN_S, 0))
+        count += 1
+        if now - since >= _AGAIN_S:
+            self._logger.error("%s again error=%s times=%d", what, type(error).__name__, count)
+            since, count = now, 0
+        self._seen[kind] = (since, count)

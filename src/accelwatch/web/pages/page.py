@@ -1,0 +1,134 @@
+"""An answer before it is sent, and how query parameters are taken."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from accelwatch.base.errors import AccelwatchError, UsageError
+from accelwatch.schema.metrics import nearest
+from accelwatch.web.protection.roles import Role
+
+PLAIN = "text/plain; charset=utf-8"
+JSON = "application/json"
+_MAX_MESSAGE = 400
+_DEFAULT_LIMIT = 1000
+_MAX_LIMIT = 20_000
+
+Query = Mapping[str, Sequence[str]]
+Headers = Mapping[str, str]
+OPEN_PATHS = frozenset({"/-/healthy", "/-/ready"})
+"""Answered without credentials, for probes; they say one word and nothing about devices."""
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """Body, headers and code of an answer."""
+
+    body: bytes
+    headers: dict[str, str] = {}
+    code: int = 200
+    parts: Callable[[], AsyncIterator[bytes]] | None = None
+    """Gives the body piece by piece, instead of `body`."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that changes something: POST or DELETE."""
+
+    method: str
+    path: str
+    query: Query
+    headers: Headers
+    body: bytes = b""
+    """As long as `bodies.MAX_BODY` at most."""
+    user: str = ""
+    """Who has proved to be it; empty where nobody has to, or a token has no name."""
+    role: Role = Role.READ
+    """What he may do."""
+    address: str = ""
+    """Where it comes from; empty on a Unix socket."""
+    guest: bool = False
+    """Whether nothing but a link of the page has let him in."""
+
+
+class Visit(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody who looks at a page that is not the same for all."""
+
+    path: str
+    query: Query
+    headers: Headers
+    user: str = ""
+    """As of a change."""
+    role: Role = Role.READ
+    guest: bool = False
+    """Whether nothing but the page's own link has let him in."""
+
+
+class VisitedPages(Protocol):
+    """Pages for people: what they show and do depends on who looks."""
+
+    def methods(self, path: str) -> tuple[str, ...]:
+        """The methods that a path takes; empty when it is none of these pages."""
+        ...
+
+    def guest(self, path: str, query: Query) -> str:
+        """The name under which somebody is let in who has nothing but a link; empty for nobody.
+
+        Raises AccelwatchError.
+        """
+        ...
+
+    def show(self, visit: Visit) -> Page:
+        """The page for GET and HEAD, which change nothing. Raises AccelwatchError."""
+        ...
+
+    async def act(self, change: Change) -> Page:
+        """The answer to a form. Raises AccelwatchError."""
+        ...
+
+
+class BusyError(AccelwatchError):
+    """Too much is asked for at this moment; the same may be asked again in a while."""
+
+
+def plain(code: int, text: str, headers: dict[str, str] | None = None) -> Page:
+    """A short answer in words."""
+    line = text if len(text) <= _MAX_MESSAGE else text[: _MAX_MESSAGE - 3] + "..."
+    body = (line + "\n").encode("utf-8", "replace")
+    return Page(body=body, headers={"Content-Type": PLAIN, **(headers or {})}, code=code)
+
+
+def many(query: Query, name: str) -> list[str]:
+    """Values of a parameter that may stand several times or be separated by commas."""
+    parts = (part.strip() for value in query.get(name, ()) for part in value.split(","))
+    return [part for part in parts if part]
+
+
+def ask_again(query: Query, known: Iterable[str]) -> None:
+    """Raise UsageError for a parameter that is not known; a typo must not pass unseen."""
+    names = list(known)
+    for name in query:
+        if name not in names:
+            close = nearest(name, names)
+            known_ones = f"there are {', '.join(names)}" if names else "this page takes none"
+            hint = f"did you mean {close}?" if close else known_ones
+            raise UsageError(f"no parameter {name!r}; {hint}")
+
+
+def only(query: Query, name: str) -> str | None:
+    """The value of a parameter that stands once or not at all. Raises UsageError."""
+    given = query.get(name)
+    if not given:
+        return None
+    if len(given) > 1:
+        raise UsageError(f"{name} is given twice")
+    return given[0]
+
+
+def limit_of(query: Query) -> int:
+    """Rows on a page. Raises UsageError."""
+    text = only(query, "limit")
+    if text is None:
+        return _DEFAULT_LIMIT
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:9]) <= _MAX_LIMIT:
+        raise UsageError(f"limit: a number from 1 to {_MAX_LIMIT}")
+    return int(text)

@@ -1,0 +1,1 @@
+"""Sockets: listeners, addresses, connections, and for which host a request was meant."""
