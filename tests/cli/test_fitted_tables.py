@@ -16,7 +16,7 @@ from accelwatch.cli.table_lines import Style
 from accelwatch.fleet.api.documents import GroupRow
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.schema.snapshot import Snapshot
-from dashboards import hung, lost, node
+from dashboards import NOW, hung, lost, node
 from fleets import fleet_document
 
 UNWELL = node(8, d3=lost(3), d5=hung(5))
@@ -40,6 +40,20 @@ def test_what_is_wrong_and_what_to_do_is_never_cut(width: int | None) -> None:
     assert "kill its jobs; reset if still hung" in text
     assert "hung" in text
     assert "unresponsive" not in text
+
+
+@pytest.mark.parametrize(
+    ("sample_time", "interval_s", "expected"),
+    [(NOW - 7200, 2.0, "lost 2 h"), (None, 2.0, "lost"), (NOW - 7200, None, "lost")],
+    ids=["read before", "never read", "a single reading"],
+)
+def test_how_long_it_is_lost_is_said_where_somebody_saw_it_begin(
+    sample_time: float | None, interval_s: float | None, expected: str
+) -> None:
+    view = msgspec.structs.replace(lost(3), state_since=NOW - 7200, sample_time=sample_time)
+    shot = msgspec.structs.replace(node(8, d3=view), interval_s=interval_s)
+    (row,) = [line for line in render(shot, (), Style()).splitlines() if line.startswith("nvidia3")]
+    assert f"  {expected}  " in row
 
 
 def test_on_a_pipe_a_row_is_one_line() -> None:

@@ -12,7 +12,7 @@ from accelwatch.schema.device import BROKEN, DeviceState
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import primary_value
-from accelwatch.schema.snapshot import DeviceView, Snapshot, unusable
+from accelwatch.schema.snapshot import DeviceView, Snapshot, known_since, unusable
 from accelwatch.schema.standing import standing, state_word
 from accelwatch.schema.verdict import verdict
 
@@ -47,10 +47,12 @@ def _of(view: DeviceView, key: str, limit_key: str, style: Style) -> str:
     return f"{value:.0f}/{limit:.0f} W"
 
 
-def _state(view: DeviceView, now: float) -> str:
+def _state(view: DeviceView, snapshot: Snapshot) -> str:
     word = state_word(standing(view.state.value, view.health.value))
-    since_s = now - view.state_since
-    return f"{word} {duration(since_s)}" if view.state in BROKEN and since_s >= _KNOWN_S else word
+    since = known_since(view, snapshot)
+    if since is None or view.state not in BROKEN or snapshot.time - since < _KNOWN_S:
+        return word
+    return f"{word} {duration(snapshot.time - since)}"
 
 
 def _remark(view: DeviceView, snapshot: Snapshot, style: Style) -> str:
@@ -74,7 +76,7 @@ def _remark(view: DeviceView, snapshot: Snapshot, style: Style) -> str:
     return printable(said or throttled, ascii_only=style.ascii_only)
 
 
-def _device_row(view: DeviceView, now: float, style: Style) -> Cells:
+def _device_row(view: DeviceView, snapshot: Snapshot, style: Style) -> Cells:
     device = view.device
     name = ("  " if device.parent_id else "") + device.name
     model = device.model or device.partition_profile or device.pci_bus_id or "-"
@@ -85,7 +87,7 @@ def _device_row(view: DeviceView, now: float, style: Style) -> Cells:
     return [
         name,
         printable(model, ascii_only=style.ascii_only),
-        _state(view, now),
+        _state(view, snapshot),
         _cell(view, "utilization_ratio", style),
         _of(view, "memory_used_bytes", "memory_size_bytes", style),
         _cell(view, "temperature_celsius", style),
@@ -107,7 +109,7 @@ def devices_table(snapshot: Snapshot, style: Style) -> list[str]:
     """Lines of the standard device table."""
     return fitted(
         _HEADER,
-        [_device_row(view, snapshot.time, style) for view in snapshot.devices],
+        [_device_row(view, snapshot, style) for view in snapshot.devices],
         style,
         _codes(snapshot),
         remarks=[_remark(view, snapshot, style) for view in snapshot.devices],
