@@ -123,8 +123,8 @@ class HubPages:
         self._render = render
         self._ready = ready
         self._may_act = may_act
-        self._sums: tuple[float, str | float | None, Totals] | None = None
-        """When counted, of which read of the store, and what."""
+        # When counted, of which read of the store and which membership, and what.
+        self._sums: tuple[float, tuple[str | float | None, int], Totals] | None = None
         self._grouped: dict[tuple[str, str], tuple[float, list[GroupRow]]] = {}
         self._order: tuple[frozenset[str], list[str]] = (frozenset(), [])
         self._turns = Turns()
@@ -220,14 +220,15 @@ class HubPages:
     async def sums(self) -> Totals:
         """Sums over the fleet, at most half a second old; those who ask at once share one count.
 
-        None is older than the read of the store that is told of with it: who waits for that read would
-        find nodes without devices.
+        None is older than the store's last read or a node's first answer: a client that waits for
+        these would find nodes without devices.
         """
         async with self._counting:
             now, cached = self._fleet.clock.monotonic(), self._sums
             read_at = None if self._fleet.store is None else self._fleet.store.read_at
-            if cached is None or now - cached[0] >= _HOLD_S or cached[1] != read_at:
-                cached = self._sums = now, read_at, await self._count()
+            version = read_at, self._fleet.membership
+            if cached is None or now - cached[0] >= _HOLD_S or cached[1] != version:
+                cached = self._sums = now, version, await self._count()
             return cached[2]
 
     async def _count(self) -> Totals:

@@ -64,6 +64,8 @@ class Fleet:
         for standing in self.evidence_file.read():
             self.evidence.begin(standing)
         self._claims = Claims()
+        self.membership = 0
+        """Grows when a node answers for the first time, and when the devices of one may be others."""
         self.hurry: Callable[[], None] = lambda: None
         """Called when an agent tells of an event, or of a device that goes or changes state."""
         self.lacking: Callable[[], tuple[str, ...]] = tuple
@@ -145,12 +147,13 @@ class Fleet:
         node, source = followed
         now = self.clock.monotonic()
         node.version += 1
-        restated = source.restated
+        restated, answered_before = source.restated, source.arrived is not None
         others = source.accept(message, size, self.clock.wall(), now)
         if others:
             self._regather(node)
         # Only a tick arrives: hellos, layouts and context say nothing of now.
         if source.arrived == now:
+            self.membership += not answered_before
             self._keep_history(node, now)
             self._seen(node, source.arrived_wall)
             events, source.events = source.events, []
@@ -264,6 +267,7 @@ class Fleet:
                 self._regather(node)
 
     def _regather(self, node: Node) -> None:
+        self.membership += 1
         before = set(node.devices)
         claimed = node.uuids
         node.gather(self._rank)
